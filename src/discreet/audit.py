@@ -1,0 +1,41 @@
+"""The auditor's check of a raw mechanism file: nothing in it is trusted, and it can fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from discreet.errors import GuaranteeError, MechanismError
+from discreet.mechanism import Mechanism, fingerprint, read_document
+from discreet.policy import Policy
+
+
+@dataclass
+class Findings:
+    """What is wrong with a mechanism file, and what it promises if nothing is."""
+
+    fingerprint: str
+    problems: list[str] = field(default_factory=list)
+    promises: list[str] = field(default_factory=list)
+
+
+def audit(path: str, policy: Policy | None = None) -> Findings:
+    """Check the fingerprint, the guarantee and, if given, the policy; raises MechanismError if unreadable."""
+    document = read_document(path)
+    body = {key: value for key, value in document.items() if key != "fingerprint"}
+    try:
+        findings = Findings(fingerprint(body))
+    except (UnicodeEncodeError, ValueError):
+        raise MechanismError(f"{path} holds a text that cannot be written as UTF-8") from None
+    if document.get("fingerprint") != findings.fingerprint:
+        findings.problems.append("the content does not match the fingerprint: it was changed after it was made")
+    try:
+        mechanism = Mechanism.from_body(body)
+    except GuaranteeError as error:
+        where = f" (part {error.part})" if error.part else ""
+        names = f" [levels {', '.join(error.levels)}]" if len(error.levels) == 1 else ""
+        findings.problems.append(f"the guarantee does not hold: {error}{names}{where}")
+        return findings
+    findings.promises = mechanism.guarantee().sentences() if len(mechanism.policy.levels) <= 1000 else []
+    if policy is not None:
+        findings.problems += [f"not the policy given: {text}" for text in policy.differences(mechanism.policy)]
+    return findings

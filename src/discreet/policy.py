@@ -1,0 +1,468 @@
+"""What must be protected, and how much: items, levels, budgets and the notion that binds them.
+
+A policy is public, frozen and hashable. Everything about it is validated here, once.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal, InvalidOperation
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import PolicyError
+
+NOTIONS = ("min", "avg")
+INPUTS = ("single", "set")
+MAX_LEVELS_WITH_PAIRS = 200
+
+_LN = re.compile(r"\s*ln\(\s*([0-9./]+)\s*\)\s*")
+_KEYS = {"name", "question", "input", "notion", "padding", "level", "pair", "items_file"}
+_LEVEL_KEYS = {"name", "epsilon", "items", "weight"}
+_PAIR_KEYS = {"levels", "epsilon", "protected"}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A privacy budget, kept exactly: a decimal as written, or the logarithm of a rational.
+
+    >>> Budget.parse("ln(4)"), float(Budget.parse("ln(4)"))
+    (Budget('ln(4)'), 1.3862943611198906)
+    >>> Budget.parse(1.2).value
+    Fraction(6, 5)
+    """
+
+    value: Fraction  # epsilon itself, or k where epsilon = ln(k)
+    is_log: bool = False
+
+    @classmethod
+    def parse(cls, raw: object, where: str = "") -> Budget:
+        """Read a number or "ln(k)"; `where` completes the sentence if it is neither."""
+        where = f" in {where}" if where else ""
+        bad = PolicyError(f'epsilon = {_show(raw)}{where} must be a positive number or "ln(k)" with k > 1')
+        if isinstance(raw, Budget):
+            return raw
+        if isinstance(raw, bool) or not isinstance(raw, int | float | Decimal | str):
+            raise bad
+        text = str(raw)
+        log = _LN.fullmatch(text)
+        if len(text) > 40:
+            raise PolicyError(f"epsilon = {_show(raw)}{where} has more than 40 characters; write it shorter")
+        try:
+            if log:
+                value = Fraction(log[1])
+                ok = value > 1
+            else:
+                number = Decimal(text)
+                ok = number.is_finite() and number > 0 and abs(number.adjusted()) < 30
+                value = Fraction(number) if ok else Fraction(0)
+        except (ValueError, ZeroDivisionError, InvalidOperation):
+            raise bad from None
+        if not ok:
+            raise bad
+        return cls(value, bool(log))
+
+    @property
+    def text(self) -> str:
+        """The canonical way to write it, which `parse` reads back."""
+        if self.is_log:
+            return f"ln({self.value})"
+        exact = Context(prec=100).divide(Decimal(self.value.numerator), Decimal(self.value.denominator))
+        return format(exact.normalize(Context(prec=100)), "f")
+
+    def __float__(self) -> float:
+        if not self.is_log:
+            return float(self.value)
+        return math.log(self.value.numerator) - math.log(self.value.denominator)
+
+    def __repr__(self) -> str:
+        return f"Budget({self.text!r})"
+
+
+@dataclass(frozen=True)
+class Level:
+    """A group of items with one budget; `weight` is how much its error counts in the design."""
+
+    name: str
+    budget: Budget
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An explicit pair budget between two levels; without a budget the pair is not protected."""
+
+    first: str
+    second: str
+    budget: Budget | None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Items, their levels and budgets, and the notion that turns two budgets into a pair budget.
+
+    >>> policy = Policy.from_levels([("serious", "ln(4)", ["HIV"]),
+    ...                              ("common", "ln(6)", ["anemia", "headache"])])
+    >>> policy.m, policy.index["anemia"], policy.levels[policy.level_of[1]].name
+    (3, 1, 'common')
+    """
+
+    items: tuple[str, ...]
+    level_of: tuple[int, ...]
+    levels: tuple[Level, ...]
+    notion: str = "min"
+    pairs: tuple[Pair, ...] = ()
+    input: str = "single"
+    padding: int | None = None
+    name: str = "survey"
+    question: str = ""
+
+    # ---- construction -------------------------------------------------------------------------------
+
+    @classmethod
+    def from_levels(cls, levels: Iterable[Sequence[Any]], **settings: Any) -> Policy:
+        """From `(name, epsilon, items)` or `(name, epsilon, items, weight)` per level."""
+        rows = [dict(zip(("name", "epsilon", "items", "weight"), row, strict=False)) for row in levels]
+        return _build(rows, None, settings)
+
+    @classmethod
+    def from_budgets(cls, budgets: Mapping[str, Any], **settings: Any) -> Policy:
+        """From one budget per item; items with equal budgets share a level named after it.
+
+        >>> Policy.from_budgets({"a": 1, "b": "1.5", "c": 1}).level_of
+        (0, 1, 0)
+        """
+        parsed = {item: Budget.parse(eps, f'item "{item}"') for item, eps in budgets.items()}
+        places: dict[Budget, int] = {}
+        level_of = tuple(places.setdefault(budget, len(places)) for budget in parsed.values())
+        levels = tuple(Level(budget.text, budget) for budget in places)
+        return cls(tuple(parsed), level_of, levels, **settings)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Policy:
+        """From a TOML or JSON policy file, or a CSV with the columns `item` and `epsilon`."""
+        path = Path(path)
+        text = _read(path)
+        suffix = path.suffix.lower()
+        if suffix == ".csv":
+            items, budgets = _columns(path, text, ("item", "epsilon"))
+            _refuse_duplicates(items, "item")
+            return cls.from_budgets(dict(zip(items, budgets, strict=True)), name=path.stem)
+        try:
+            if suffix == ".json":
+                document = json.loads(text, parse_float=Decimal)
+            else:
+                document = tomllib.loads(text, parse_float=Decimal)
+        except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
+            kind = "JSON" if suffix == ".json" else "TOML"
+            raise PolicyError(f"{path} is not {kind}: {error}") from None
+        try:
+            return cls.from_document(document, folder=path.parent, default_name=path.stem)
+        except PolicyError as error:
+            raise PolicyError(f"{path}: {error}") from None
+
+    @classmethod
+    def from_document(cls, document: object, folder: Path | None = None, default_name: str = "survey") -> Policy:
+        """From the content of a policy file (the keys that docs/policy.md lists)."""
+        table = _table(document, _KEYS, "the policy")
+        settings: dict[str, Any] = {key: table[key] for key in ("question", "input", "notion", "padding") if key in table}
+        settings["name"] = table.get("name", default_name)
+        settings["pairs"] = tuple(_pair(row) for row in _rows(table, "pair"))
+        members = None
+        if "items_file" in table:
+            if not isinstance(table["items_file"], str):
+                raise PolicyError(f"items_file = {_show(table['items_file'])} must be the path of a CSV file")
+            path = (folder or Path()) / table["items_file"]
+            members = _columns(path, _read(path), ("item", "level"))
+        return _build([_table(row, _LEVEL_KEYS, "a level") for row in _rows(table, "level")], members, settings)
+
+    def __post_init__(self) -> None:
+        if not self.items:
+            raise PolicyError("the policy has no items; add a [[level]] with items")
+        for label in self.items:
+            if not isinstance(label, str) or not label.strip() or not label.isprintable():
+                raise PolicyError(f"item {_show(label)} must be a non-empty text without control characters")
+        _refuse_duplicates(self.items, "item")
+        _refuse_duplicates([level.name for level in self.levels], "level")
+        for level in self.levels:
+            if not isinstance(level.name, str) or not level.name.strip() or not level.name.isprintable():
+                raise PolicyError(f"name = {_show(level.name)} of a level must be a non-empty text")
+            ok = isinstance(level.weight, int | float) and not isinstance(level.weight, bool)
+            if not (ok and 0 < level.weight < math.inf):
+                raise PolicyError(f'weight = {_show(level.weight)} in level "{level.name}" must be a positive number')
+        for level, size in zip(self.levels, self.sizes, strict=True):
+            if size == 0:
+                raise PolicyError(f'level "{level.name}" has no items; give it some or leave it out')
+        _choice("notion", self.notion, NOTIONS)
+        _choice("input", self.input, INPUTS)
+        for key, value in (("name", self.name), ("question", self.question)):
+            if not isinstance(value, str) or not (value.isprintable() or key == "question"):
+                raise PolicyError(f"{key} = {_show(value)} must be a text")
+        if not self.name.strip():
+            raise PolicyError(f"name = {_show(self.name)} must not be empty")
+        self._check_padding()
+        self._check_pairs()
+
+    def _check_padding(self) -> None:
+        if self.padding is None:
+            return
+        if self.input == "single":
+            raise PolicyError(f'padding = {_show(self.padding)} applies to input = "set" only; leave it out')
+        check_padding(self.padding)
+
+    def _check_pairs(self) -> None:
+        names = {level.name for level in self.levels}
+        seen: dict[frozenset[str], Pair] = {}
+        for pair in self.pairs:
+            for name in (pair.first, pair.second):
+                if name not in names:
+                    raise PolicyError(f"pair names the level {_show(name)}, which does not exist")
+            other = seen.setdefault(frozenset((pair.first, pair.second)), pair)
+            if other.budget != pair.budget:
+                raise PolicyError(f'the pair ("{pair.first}", "{pair.second}") is given twice with different budgets')
+        if self.pairs and len(self.levels) > MAX_LEVELS_WITH_PAIRS:
+            raise PolicyError(
+                f"explicit pair budgets are for at most {MAX_LEVELS_WITH_PAIRS} levels, got {len(self.levels)}; "
+                "merge levels with equal budgets"
+            )
+
+    # ---- what is in it ------------------------------------------------------------------------------
+
+    @property
+    def m(self) -> int:
+        """Number of items."""
+        return len(self.items)
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """The place of every label."""
+        return {label: place for place, label in enumerate(self.items)}
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of items of every level."""
+        counts = [0] * len(self.levels)
+        for place in self.level_of:
+            counts[place] += 1
+        return tuple(counts)
+
+    @cached_property
+    def overrides(self) -> Mapping[tuple[int, int], Budget | None]:
+        """Explicit pair budgets by the levels' places, both orders; None where a pair is not protected."""
+        place = {level.name: k for k, level in enumerate(self.levels)}
+        both: dict[tuple[int, int], Budget | None] = {}
+        for pair in self.pairs:
+            i, j = place[pair.first], place[pair.second]
+            both[i, j] = both[j, i] = pair.budget
+        return both
+
+    def pair_epsilon(self, i: int, j: int) -> float:
+        """r_ij of two levels as a float; infinite where the pair is not protected."""
+        if (i, j) in self.overrides:
+            budget = self.overrides[i, j]
+            return math.inf if budget is None else float(budget)
+        first, second = float(self.levels[i].budget), float(self.levels[j].budget)
+        return min(first, second) if self.notion == "min" else (first + second) / 2
+
+    def to_canonical(self) -> dict[str, Any]:
+        """The policy as strings and integers only: what a mechanism file holds and its fingerprint covers."""
+        return {
+            "name": self.name,
+            "question": self.question,
+            "input": self.input,
+            "notion": self.notion,
+            "items": list(self.items),
+            "level_of": list(self.level_of),
+            "levels": [
+                {"name": level.name, "epsilon": level.budget.text, "weight": format(level.weight, ".17g")} for level in self.levels
+            ],
+            "pairs": [
+                {"levels": [pair.first, pair.second], "epsilon": pair.budget.text if pair.budget else ""} for pair in self.pairs
+            ],
+        }
+
+    @classmethod
+    def from_canonical(cls, raw: Any) -> Policy:
+        """The reverse of `to_canonical`; raises PolicyError on anything else."""
+        try:
+            levels = tuple(Level(row["name"], Budget.parse(row["epsilon"]), float(row["weight"])) for row in raw["levels"])
+            pairs = tuple(
+                Pair(row["levels"][0], row["levels"][1], Budget.parse(row["epsilon"]) if row["epsilon"] else None)
+                for row in raw["pairs"]
+            )
+            level_of = tuple(raw["level_of"])
+            items = tuple(raw["items"])
+            texts = {key: raw[key] for key in ("name", "question", "input", "notion")}
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise PolicyError(f"the policy in the file is not complete: {error!r}") from None
+        places = range(len(levels))
+        if len(level_of) != len(items) or any(type(k) is not int or k not in places for k in level_of):
+            raise PolicyError("the policy in the file does not give every item one of its levels")
+        return cls(items, level_of, levels, pairs=pairs, **texts)
+
+    def differences(self, other: Policy) -> list[str]:
+        """Sentences that name everything in which `other` differs; empty when the promise is the same."""
+        found = []
+        for key in ("notion", "input", "question"):
+            if getattr(self, key) != getattr(other, key):
+                found.append(f"{key} is {_show(getattr(other, key))}, not {_show(getattr(self, key))}")
+        theirs = {item: other.levels[k].budget for item, k in zip(other.items, other.level_of, strict=True)}
+        for item, k in zip(self.items, self.level_of, strict=True):
+            budget = theirs.pop(item, None)
+            if budget is None:
+                found.append(f"item {_show(item)} is missing")
+            elif budget != self.levels[k].budget:
+                found.append(f"item {_show(item)} has epsilon {budget.text}, not {self.levels[k].budget.text}")
+        found += [f"item {_show(item)} is not in the policy" for item in theirs]
+        if not found and self.items != other.items:
+            found.append("the items are in another order")
+        if self.overrides_by_item() != other.overrides_by_item():
+            found.append("the explicit pair budgets differ")
+        return found
+
+    def overrides_by_item(self) -> frozenset[tuple[frozenset[str], Budget | None]]:
+        """Explicit pair budgets without level names, so that policies with other names compare."""
+        first: dict[int, str] = {}
+        for item, k in zip(self.items, self.level_of, strict=True):
+            first.setdefault(k, item)
+        return frozenset((frozenset((first[i], first[j])), b) for (i, j), b in self.overrides.items())
+
+
+def check_padding(padding: object) -> int:
+    """The padding length, or a PolicyError."""
+    if isinstance(padding, bool) or not isinstance(padding, int) or not 1 <= padding <= 65_536:
+        raise PolicyError(f"padding = {_show(padding)} must be a whole number from 1 to 65536")
+    return padding
+
+
+def _build(rows: list[dict[str, Any]], members: tuple[list[str], list[str]] | None, settings: dict[str, Any]) -> Policy:
+    levels = []
+    for row in rows:
+        name = row.get("name")
+        where = f"level {_show(name)}"
+        for key in ("name", "epsilon"):
+            if key not in row:
+                raise PolicyError(f"{key} is missing in {where if name else 'a level'}")
+        weight = row.get("weight", 1)
+        weight = float(weight) if isinstance(weight, int | Decimal) and not isinstance(weight, bool) else weight
+        levels.append(Level(name, Budget.parse(row["epsilon"], where), weight))  # type: ignore[arg-type]
+    if members is None:
+        items, level_of = _from_lists(rows)
+    else:
+        items, level_of = _from_members(rows, *members)
+    return Policy(tuple(items), tuple(level_of), tuple(levels), **settings)
+
+
+def _from_lists(rows: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
+    items: list[str] = []
+    level_of: list[int] = []
+    home: dict[str, int] = {}
+    for k, row in enumerate(rows):
+        listed = row.get("items")
+        if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
+            raise PolicyError(f'items = {_show(listed)} in level "{row["name"]}" must be a non-empty list of labels')
+        for item in listed:
+            if isinstance(item, str) and home.setdefault(item, k) != k:
+                raise PolicyError(f'item "{item}" is in two levels: "{rows[home[item]]["name"]}" and "{row["name"]}"')
+        items += listed
+        level_of += [k] * len(listed)
+    return items, level_of
+
+
+def _from_members(rows: list[dict[str, Any]], items: list[str], names: list[str]) -> tuple[list[str], list[int]]:
+    for row in rows:
+        if "items" in row:
+            raise PolicyError(f'level "{row["name"]}" lists items, but items_file names the items already')
+    place = {row["name"]: k for k, row in enumerate(rows)}
+    unknown = next((name for name in names if name not in place), None)
+    if unknown is not None:
+        raise PolicyError(f"items_file names the level {_show(unknown)}; the policy has {', '.join(map(str, place))}")
+    return items, [place[name] for name in names]
+
+
+def _pair(row: object) -> Pair:
+    table = _table(row, _PAIR_KEYS, "a pair")
+    names = table.get("levels")
+    if not (isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)):
+        raise PolicyError(f"levels = {_show(names)} in a pair must be a list of two level names")
+    protected = table.get("protected", True)
+    if not isinstance(protected, bool):
+        raise PolicyError(f"protected = {_show(protected)} in a pair must be true or false")
+    if protected == ("epsilon" not in table):
+        raise PolicyError(f"the pair {_show(names)} needs either an epsilon or protected = false, and not both")
+    return Pair(names[0], names[1], Budget.parse(table["epsilon"], f"the pair {names}") if protected else None)
+
+
+def _table(raw: object, allowed: set[str], what: str) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        raise PolicyError(f"{what} must be a table of keys and values, got {_show(raw)}")
+    for key in raw:
+        if key not in allowed:
+            raise PolicyError(f"unknown key {_show(key)} in {what}; known are {', '.join(sorted(allowed))}")
+    return raw
+
+
+def _rows(table: dict[str, Any], key: str) -> list[Any]:
+    rows = table.get(key, [])
+    if not isinstance(rows, list):
+        raise PolicyError(f"{key} must be written [[{key}]], once per {key}")
+    return rows
+
+
+def _read(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise PolicyError(f"{path} does not exist") from None
+    except UnicodeDecodeError:
+        raise PolicyError(f"{path} is not UTF-8 text") from None
+    except OSError as error:
+        raise PolicyError(f"{path} cannot be read: {error.strerror}") from None
+    if not text.strip():
+        raise PolicyError(f"{path} is empty")
+    return text
+
+
+def _columns(path: Path, text: str, wanted: tuple[str, str]) -> tuple[list[str], list[str]]:
+    """Two columns of a CSV file by name."""
+    reader = csv.reader(text.splitlines())
+    header = [cell.strip() for cell in next(reader)]
+    for name in wanted:
+        if name not in header:
+            raise PolicyError(f'{path} has no column "{name}"; it has {", ".join(header)}')
+    first, second = (header.index(name) for name in wanted)
+    rows = [row for row in reader if row]
+    try:
+        return [row[first].strip() for row in rows], [row[second].strip() for row in rows]
+    except IndexError:
+        short = next(k for k, row in enumerate(rows) if len(row) <= max(first, second))
+        raise PolicyError(f"{path}: row {short + 2} has {len(rows[short])} cells, not {len(header)}") from None
+
+
+def _refuse_duplicates(labels: Sequence[Any], what: str) -> None:
+    if len(set(labels)) == len(labels):
+        return
+    seen: set[Any] = set()
+    for label in labels:
+        if label in seen:
+            raise PolicyError(f"{what} {_show(label)} is named twice")
+        seen.add(label)
+
+
+def _choice(key: str, value: object, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise PolicyError(f"{key} = {_show(value)} must be one of {', '.join(allowed)}")
+
+
+def _show(value: object) -> str:
+    """A value as the user wrote it, short."""
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,135 @@
+"""What the commands say about a mechanism, as plain data: `--json` prints it, the terminal shows it as tables."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from discreet import theory
+from discreet.design import BASELINES, alternatives
+from discreet.mechanism import Mechanism
+from discreet.policy import Policy
+
+MAX_ROWS = 20  # levels shown one by one; with more, the extremes
+
+
+def describe(mechanism: Mechanism, prior: Any = "uniform") -> dict[str, Any]:
+    """A mechanism: probabilities, guarantee and expected error per level, beside plain LDP."""
+    policy = mechanism.policy
+    others = _baselines(policy, prior, mechanism.padding)
+    at = "uniform" if isinstance(prior, str) else prior  # per-level figures need shares; worst has none of its own
+    mine = theory.level_variance(mechanism, at)
+    plain = {name: theory.level_variance(m, at) for name, m in others.items()}
+    best = min(others, key=lambda name: others[name].expected_mse(prior))
+    guarantee = mechanism.guarantee()
+    promise = guarantee.item_epsilons if policy.input == "set" else guarantee.level_epsilons
+    levels = []
+    for k in _shown(mine / plain[best]):
+        levels.append(
+            {
+                "level": policy.levels[k].name,
+                "items": policy.sizes[k],
+                "epsilon": policy.levels[k].budget.text,
+                "factor": math.exp(promise[k]),
+                "variance": mine[k],
+                "plain_variance": {name: v[k] for name, v in plain.items()},
+                "against_best_plain": mine[k] / plain[best][k],
+            }
+        )
+    low, high = theory.mse_range(mechanism)
+    return {
+        "name": policy.name,
+        "items": policy.m,
+        "level_count": len(policy.levels),
+        "notion": policy.notion + (" with explicit pairs" if policy.pairs else ""),
+        "input": policy.input,
+        "padding": mechanism.padding,
+        "model": mechanism.model,
+        "prior": mechanism.prior,
+        "encoding": mechanism.encoding,
+        "report_bytes": mechanism.report_size,
+        "probabilities": probabilities(mechanism),
+        "levels": levels,
+        "total_mse": {
+            name: {"expected": m.expected_mse(prior), "worst_case": m.worst_case_mse}
+            for name, m in {mechanism.model: mechanism, **others}.items()
+        },
+        "mse_range": [low, high],
+        "best_plain": best,
+        "ldp_epsilon": guarantee.ldp_epsilon,
+        "ldp_bound": guarantee.ldp_bound if math.isfinite(guarantee.ldp_bound) else None,
+        "holds": guarantee.holds,
+        "promises": guarantee.sentences() if len(policy.levels) <= MAX_ROWS else [],
+        "certificate": _certificate(mechanism),
+        "fingerprint": mechanism.fingerprint,
+    }
+
+
+def probabilities(mechanism: Mechanism) -> dict[str, Any]:
+    """a and b per part and level, or the matrix, rounded for reading; the file has the integers."""
+    if mechanism.matrix is not None:
+        return {"groups": list(mechanism.matrix.groups), "D": _round(mechanism.matrix.D), "O": _round(mechanism.matrix.O)}
+    return {"parts": [{"share": round(p.share, 6), "a": _round(p.a), "b": _round(p.b)} for p in mechanism.parts]}
+
+
+def plan(policy: Policy, users: int, prior: Any, padding: int | None, target: float | None, chosen: Mechanism) -> dict[str, Any]:
+    """Per model and level: standard error as a count and as a share, what can be told from zero, users for a target."""
+    models = alternatives(policy, prior, padding)
+    best_plain = min((name for name in BASELINES if name in models), key=lambda name: models[name].expected_mse(prior))
+    at = "uniform" if isinstance(prior, str) else prior
+    rows = []
+    for name, mechanism in models.items():
+        variance, absent = theory.level_variance(mechanism, at), theory.absent_variance(mechanism, at)
+        for k in _shown(variance):
+            row = {
+                "model": name,
+                "level": policy.levels[k].name,
+                "items": policy.sizes[k],
+                "stderr_count": math.sqrt(variance[k] * users),
+                "stderr_share": math.sqrt(variance[k] / users),
+                "smallest_share": 1.959964 * math.sqrt(absent[k] / users),
+            }
+            if target is not None:
+                row["users_for_target"] = math.ceil(variance[k] / target**2)
+            rows.append(row)
+    mine, plain = chosen.expected_mse(prior), models[best_plain].expected_mse(prior)
+    return {
+        "name": policy.name,
+        "users": users,
+        "prior": prior if isinstance(prior, str) else "given",
+        "padding": chosen.padding,
+        "target_error": target,
+        "rows": rows,
+        "total_mse": {name: m.expected_mse(prior) for name, m in models.items()},
+        "best": chosen.model,
+        "best_plain": best_plain,
+        "gain": 1 - mine / plain,
+    }
+
+
+def _baselines(policy: Policy, prior: Any, padding: int | None) -> dict[str, Mechanism]:
+    from discreet.design import design
+
+    names = [name for name in BASELINES if policy.input == "single" or name != "grr"]
+    return {name: design(policy, name, prior=prior, padding=padding) for name in names}
+
+
+def _certificate(mechanism: Mechanism) -> dict[str, Any] | None:
+    c = mechanism.certificate
+    if c is None:
+        return None
+    return {"objective": c.objective, "value": c.value, "lower_bound": c.lower_bound, "gap": c.gap, "note": c.note}
+
+
+def _shown(values: Any) -> list[int]:
+    """All levels while they are few, otherwise the ten smallest and the ten largest by a figure."""
+    if len(values) <= MAX_ROWS:
+        return list(range(len(values)))
+    order = np.argsort(values, kind="stable")
+    return [int(k) for k in (*order[:10], *order[-10:])]
+
+
+def _round(values: Any) -> Any:
+    return np.round(values, 6).tolist() if np.size(values) <= 400 else "see the file"
