@@ -12,19 +12,19 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Policy": "policy",
-    "design": "design",
+    "design": "designs",
     "Mechanism": "mechanism",
     "Guarantee": "guarantee",
     "compose": "guarantee",
     "Tally": "tally",
     "Estimate": "estimate",
-    "simulate": "simulate",
+    "simulate": "simulation",
     "DiscreetError": "errors",
 }
 __all__ = list(_HOMES)
 
 if TYPE_CHECKING:
-    from discreet.design import design as design
+    from discreet.designs import design as design
     from discreet.errors import DiscreetError as DiscreetError
     from discreet.mechanism import Mechanism as Mechanism
     from discreet.policy import Policy as Policy

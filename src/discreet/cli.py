@@ -92,7 +92,7 @@ def design(
 
 
 def _designed(policy: Policy, model: str, prior: Any, encoding: str | None, padding: int | None) -> Mechanism:
-    from discreet.design import design
+    from discreet.designs import design
 
     return design(policy, model, prior=prior, encoding=encoding, padding=padding)
 

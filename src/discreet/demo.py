@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet import summary
-from discreet.design import design
+from discreet.designs import design
 from discreet.policy import Policy
 
 if TYPE_CHECKING:

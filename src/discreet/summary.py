@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from discreet import theory
-from discreet.design import BASELINES, alternatives
+from discreet.designs import BASELINES, alternatives
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
 
@@ -110,7 +110,7 @@ def plan(policy: Policy, users: int, prior: Any, padding: int | None, target: fl
 
 
 def _baselines(policy: Policy, prior: Any, padding: int | None) -> dict[str, Mechanism]:
-    from discreet.design import design
+    from discreet.designs import design
 
     names = [name for name in BASELINES if policy.input == "single" or name != "grr"]
     return {name: design(policy, name, prior=prior, padding=padding) for name in names}

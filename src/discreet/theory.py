@@ -158,7 +158,7 @@ class DirectNoise:
 
     def costs(self, sizes: Any, weights: Floats) -> Floats:
         """Weighted total MSE / n if every participant is of group c."""
-        return (weights * sizes) @ self.other + weights * (self.own - np.diag(self.other))
+        return (weights * sizes) @ self.other + weights * (self.own - _diagonal(self.other))
 
 
 def group_sizes(matrix: Matrix, sizes: Any) -> Floats:
@@ -168,22 +168,27 @@ def group_sizes(matrix: Matrix, sizes: Any) -> Floats:
 
 def group_mass(D: Floats, O: Floats, sizes: Any) -> Floats:
     """Pr(the item sent is of group d | input of group c)."""
-    return O * sizes + np.diag(D - np.diag(O))
+    return O * sizes + np.eye(len(sizes)) * (D - _diagonal(O))[..., None]
 
 
 def direct_weights(D: Floats, O: Floats, sizes: Any) -> Floats:
     """r of the unbiased estimate: item j of group g is the sum over reports y of (1{y=j} - r[g, group of y]) / (D_g - O_gg)."""
-    return np.linalg.solve(group_mass(D, O, sizes), O).T
+    return np.linalg.solve(group_mass(D, O, sizes), O).swapaxes(-1, -2)
 
 
 def direct_noise(D: Floats, O: Floats, sizes: Any) -> DirectNoise:
-    """The variance that one participant adds to every estimate."""
-    r, delta = direct_weights(D, O, sizes), D - np.diag(O)
-    second = r**2 @ group_mass(D, O, sizes).T  # [g, c]: sum_d r[g, d]^2 Pr(group d | input c)
-    keep = 1 - 2 * np.diag(r)
-    own = (D * keep + np.diag(second)) / delta**2 - 1
-    other = (O.T * keep[:, None] + second) / delta[:, None] ** 2
+    """The variance that one participant adds to every estimate; also for a stack of matrices."""
+    r, delta = direct_weights(D, O, sizes), D - _diagonal(O)
+    # second[g, c] = sum_d r[g, d]^2 Pr(group d | input c)
+    second = r**2 @ group_mass(D, O, sizes).swapaxes(-1, -2)
+    keep = 1 - 2 * _diagonal(r)
+    own = (D * keep + _diagonal(second)) / delta**2 - 1
+    other = (O.swapaxes(-1, -2) * keep[..., None] + second) / delta[..., None] ** 2
     return DirectNoise(own, other)
+
+
+def _diagonal(matrix: Floats) -> Floats:
+    return np.diagonal(matrix, axis1=-2, axis2=-1)
 
 
 # ---- a mechanism's figures ----------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
-from discreet.design.reductions import bracket
+from discreet.designs.reductions import bracket
 from discreet.errors import DesignError, MissingExtra
 from discreet.mechanism import Floats
 
@@ -35,7 +35,7 @@ def _geometric(cp: Any, r: Floats, sizes: Floats, symmetric: bool) -> tuple[Floa
         constraints += [1 / B + 1 / cp.multiply(Q, B) <= 1, top >= B]
     constraints += [A[i] * B[j] <= float(np.exp(r[i, j])) for i, j in np.argwhere(np.isfinite(r))]
     if symmetric:
-        objective = cp.sum(cp.multiply(sizes, P + cp.power(P, 2)))
+        objective = cp.sum(cp.multiply(sizes / sizes.sum(), P + cp.power(P, 2)))
     else:
         value = cp.Variable(pos=True)
         objective = value
@@ -51,13 +51,16 @@ def _geometric(cp: Any, r: Floats, sizes: Floats, symmetric: bool) -> tuple[Floa
 
 
 def _opt2(cp: Any, r: Floats, sizes: Floats) -> tuple[Floats, Floats]:
-    z = cp.Variable(len(sizes))  # 1/2 - b
+    y = cp.Variable(len(sizes))  # 1/2 - b, in units of what OUE has at the smallest budget
+    unit = np.tanh(r.min() / 2) / 2
     constraints = [
-        float(np.exp(-r[i, j])) * (0.5 + z[j]) + z[i] <= 0.5 for i, j in np.argwhere(np.isfinite(r))
+        float(np.exp(-r[i, j])) * (0.5 + unit * y[j]) + unit * y[i] <= 0.5 for i, j in np.argwhere(np.isfinite(r))
     ]  # e^r b_i + b_j >= 1, divided by e^r
-    constraints += [z >= 1e-9, z <= 0.5 - np.exp(-CAP)]
-    _run(cp, cp.Problem(cp.Minimize(cp.sum(cp.multiply(sizes, cp.power(z, -2)))), constraints), gp=False)
-    return -np.log1p(-2 * z.value), np.log1p(2 * z.value)
+    constraints += [y >= 1e-6, y <= (0.5 - np.exp(-CAP)) / unit]
+    objective = cp.sum(cp.multiply(sizes / sizes.sum(), cp.power(y, -2)))
+    _run(cp, cp.Problem(cp.Minimize(objective), constraints), gp=False)
+    z = unit * y.value
+    return -np.log1p(-2 * z), np.log1p(2 * z)
 
 
 def _run(cp: Any, problem: Any, gp: bool) -> None:

@@ -13,8 +13,8 @@ from scipy.optimize import minimize
 
 from discreet.mechanism import Floats
 
-MAX_GROUPS = 8
-STARTS = 4
+MAX_GROUPS = 5
+STARTS = 3
 
 
 def groups_of(eps: Floats) -> list[int]:
@@ -34,32 +34,44 @@ def grr(eps: float, sizes: Floats) -> tuple[Floats, Floats]:
     return np.full(k, np.exp(eps) * q), np.full((k, k), q)
 
 
-def search(r: Floats, sizes: Floats, smallest: float, objective: Callable[[Floats, Floats], float]) -> tuple[Floats, Floats]:
-    """The best matrix (D, O) of a few starts; r[c, d] are the groups' pair budgets."""
+def search(
+    r: Floats, sizes: Floats, smallest: float, objective: Callable[[Floats, Floats], Floats]
+) -> tuple[Floats, Floats]:
+    """The best matrix (D, O) of a few starts; r[c, d] are the groups' pair budgets, `objective` takes stacks of matrices."""
     layout = _Layout(sizes)
     constraints = layout.constraints(r)
     best = grr(smallest, sizes)
-    start, scale = layout.pack(*best), objective(*best)
+    start, scale = layout.pack(*best), float(objective(*best))
     value = 0.0
+    step = 1e-30j * np.eye(len(start))
 
     def logarithm(x: Floats) -> float:
         try:
-            ratio = objective(*layout.unpack(x)) / scale
+            ratio = float(objective(*layout.unpack(x))) / scale
         except np.linalg.LinAlgError:  # an infeasible iterate
-            ratio = np.inf
+            return 14.0
         return float(np.log(ratio)) if 0 < ratio < 1e6 else 14.0
+
+    def slope(x: Floats) -> Floats:
+        """By complex steps, all variables at once: exact to the last digits."""
+        try:
+            values = objective(*layout.unpack(x + step))
+        except np.linalg.LinAlgError:
+            return np.zeros(len(x))
+        return values.imag / 1e-30 / values.real
 
     rng = np.random.default_rng(0)  # of the search, not of anybody's answer
     for k in range(STARTS):
         x0 = start + (0 if k == 0 else rng.normal(0, 0.3 * min(smallest, 1), len(start)))
         with np.errstate(all="ignore"):
             found = minimize(
-                logarithm, x0, method="SLSQP", constraints=constraints, bounds=[(-60, 0)] * len(start),
-                options={"maxiter": 300, "ftol": 1e-12},
+                logarithm, x0, jac=slope, method="SLSQP", constraints=constraints, bounds=[(-60, 0)] * len(start),
+                options={"maxiter": 200, "ftol": 1e-11},
             )  # fmt: skip
             candidate = layout.normalised(found.x)
-        if candidate[0].min() > 0 and logarithm(layout.pack(*candidate)) < value:
-            best, value = candidate, logarithm(layout.pack(*candidate))
+            reached = logarithm(layout.pack(*candidate)) if candidate[0].min() > 0 else np.inf
+        if reached < value:
+            best, value = candidate, reached
     return best
 
 
@@ -76,9 +88,9 @@ class _Layout:
         return np.log(np.concatenate((D, O[self.c, self.d])))
 
     def unpack(self, x: Floats) -> tuple[Floats, Floats]:
-        O = np.zeros((self.k, self.k))
-        O[self.c, self.d] = np.exp(x[self.k :])
-        return np.exp(x[: self.k]), O
+        O = np.zeros((*x.shape[:-1], self.k, self.k), dtype=x.dtype)
+        O[..., self.c, self.d] = np.exp(x[..., self.k :])
+        return np.exp(x[..., : self.k]), O
 
     def column(self, d: int) -> list[tuple[int, int]]:
         """(group of the input, place of the variable) of a column: the item's own row first."""

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from discreet import theory
-from discreet.design import direct as _direct
-from discreet.design import mixed as _mixed
-from discreet.design import reductions
-from discreet.design.reductions import Levels
-from discreet.design.rounding import matrix_of, parts_of
+from discreet.designs import direct as _direct
+from discreet.designs import mixed as _mixed
+from discreet.designs import reductions
+from discreet.designs.reductions import Levels
+from discreet.designs.rounding import matrix_of, parts_of
 from discreet.errors import DesignError
 from discreet.mechanism import ENCODINGS, MAX_ITEMS, Certificate, Floats, Mechanism
 from discreet.policy import Policy, check_padding
@@ -156,7 +156,7 @@ class _Task:
             u, w, value, bound, note = self.opt0()
             return u, w, Certificate(_WORST, value, bound, note)
         if self.policy.pairs:
-            from discreet.design import program
+            from discreet.designs import program
 
             return *program.solve(self.pair_budgets, self.sizes, model), None
         return *(reductions.opt1 if model == "opt1" else reductions.opt2)(self.levels), None
@@ -164,7 +164,7 @@ class _Task:
     def opt0(self) -> tuple[Floats, Floats, float, float, str]:
         if not self.policy.pairs:
             return *reductions.opt0(self.levels), "reduction to two scalars; bound by its tangent"
-        from discreet.design import program
+        from discreet.designs import program
 
         u, w = program.solve(self.pair_budgets, self.sizes, "opt0")
         value, bound = program.certify(self.pair_budgets, self.sizes, u, w)
@@ -204,6 +204,9 @@ class _Task:
 
     def direct(self) -> Mechanism:
         """The best matrix found; never worse than grr."""
+        grr = self.grr()
+        if self.policy.m == 1:
+            return _renamed(grr, "one item: there is nothing to hide", "direct")
         groups = _direct.groups_of(self.levels.eps)
         sizes = np.bincount(groups, weights=self.sizes)
         if self.policy.pairs:
@@ -214,13 +217,14 @@ class _Task:
         weights = np.bincount(groups, weights=self.sizes * self.weights) / sizes
         shares = None if self.shares.worst else np.bincount(groups, weights=self.shares.mean)
 
-        def objective(D: Floats, O: Floats) -> float:
+        def objective(D: Floats, O: Floats) -> Floats:
             costs = theory.direct_noise(D, O, sizes).costs(sizes, weights)
-            return float(costs.max() if shares is None else shares @ costs)
+            if shares is not None:
+                return costs @ shares
+            return np.take_along_axis(costs, costs.real.argmax(-1)[..., None], -1)[..., 0]
 
         note = f"the best of {_direct.STARTS} starts around GRR; not proven to be the optimum"
         found = self.matrix("direct", groups, *_direct.search(r, sizes, self.smallest, objective), note)
-        grr = self.grr()
         if self.score(found) <= self.score(grr):
             return found
         return _renamed(grr, "no matrix beats GRR at this prior, so direct is GRR", "direct")

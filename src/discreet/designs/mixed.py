@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from discreet.design.reductions import Levels, minimise
+from discreet.designs.reductions import Levels, minimise
 from discreet.mechanism import Floats
 from discreet.theory import Noise
 
