@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from discreet import __version__
-from discreet.errors import DesignError, DiscreetError
+from discreet.errors import DataError, DesignError, DiscreetError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -263,6 +264,106 @@ def plan(
     )
 
 
+# ---- perturb, tally, estimate ---------------------------------------------------------------------------
+
+
+@main.command(epilog="Example:  discreet perturb mechanism.json answers.csv -o reports.parquet")
+@click.argument("mechanism")
+@click.argument("data")
+@click.option("-o", "--output", required=True, help="Write the reports here (Parquet).")
+@click.option("--column", default="item", show_default=True, help="Column of the items.")
+@click.option("--user", default="user", show_default=True, help="Column of the users, for sets as user,item rows.")
+@_as_json
+def perturb(mechanism: str, data: str, output: str, column: str, user: str, as_json: bool) -> None:
+    """Perturb the answers in DATA (CSV, Parquet, FIMI .dat; - is standard input) with secure randomness.
+
+    For a pipeline on the participants' side: whoever runs it sees the answers.
+    """
+    from discreet import files
+
+    loaded = _mechanism(mechanism)
+    with _progress(f"Perturbing {data}", [data]) as advance:
+        blocks = files.read_answers(data, loaded, column, user, advance)
+        count = files.write_reports(output, loaded, (loaded.perturb_many(block) for block in blocks))
+    if count == 0:
+        raise DataError(f"{data} has no answers; {output} holds no report")
+    facts = {"reports": count, "bytes_per_report": loaded.report_size, "output": output}
+    _print_json(facts) if as_json else click.echo(f"Wrote {count:,} reports of {loaded.report_size:,} bytes to {output}.")
+
+
+@main.command(epilog="Example:  discreet tally mechanism.json reports.parquet more/ -o tally.json")
+@click.argument("mechanism")
+@click.argument("reports", nargs=-1, required=True)
+@click.option("-o", "--output", required=True, help="Write the tally here (JSON).")
+@_as_json
+def tally(mechanism: str, reports: tuple[str, ...], output: str, as_json: bool) -> None:
+    """Count the bits of REPORTS: Parquet files or folders of them, or tallies (.json) to add up."""
+    from discreet import files
+    from discreet.tally import Tally
+
+    loaded = _mechanism(mechanism)
+    total = Tally.empty(loaded)
+    saved = [path for path in reports if path.endswith(".json")]
+    for path in saved:
+        total = total + Tally.load(path, loaded)
+    paths = files.report_files(path for path in reports if path not in saved)
+    with _progress("Counting reports", paths) as advance:
+        for file in paths:
+            for block in files.read_reports(file, loaded, advance):
+                total = total + loaded.tally(block)
+    total.save(output)
+    facts = {"reports": total.n, "refused": dict(total.refused), "output": output}
+    if as_json:
+        _print_json(facts)
+        return
+    click.echo(f"Counted {total.n:,} reports into {output}.")
+    for reason, count in total.refused.items():
+        click.echo(f"Refused {count:,} that are not reports of this mechanism ({reason}).", err=True)
+
+
+@main.command(epilog="Example:  discreet estimate mechanism.json tally.json -o est.csv --plot est.png --top 10")
+@click.argument("mechanism")
+@click.argument("tally")
+@click.option("-o", "--output", help="Write the table here (.csv, .parquet or .json).")
+@click.option("--plot", help="Draw the top items here (.png or .svg).")
+@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="How many items to show.")
+@click.option(
+    "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True, help="Of the intervals."
+)
+@_as_json
+def estimate(mechanism: str, tally: str, output: str | None, plot: str | None, top: int, level: float, as_json: bool) -> None:
+    """Turn TALLY into unbiased counts of people with standard errors and intervals."""
+    from discreet.tally import Tally
+
+    loaded = _mechanism(mechanism)
+    found = Tally.load(tally, loaded).estimate()
+    if output:
+        found.save(output, level)
+    if plot:
+        found.plot(plot, top)
+    rows = found.top(top, level)
+    if as_json:
+        _print_json({"n": found.n, "interval": level, "items": rows, "note": found.truncation_note})
+        return
+    console = _console()
+    _show_estimate(console, found.n, rows, level)
+    if found.truncation_note:
+        console.print(found.truncation_note)
+
+
+def _show_estimate(console: Console, n: int, rows: list[dict[str, Any]], level: float, truth: dict[str, int] | None = None) -> None:
+    table = _table("item", "level", "people", "std. error", f"{level:.0%} interval", "share", *(["truth"] if truth else []))
+    for row in rows:
+        interval = f"{row['lower']:,.0f} to {row['upper']:,.0f}"
+        cells = [row["item"], row["level"], f"{row['count']:,.0f}", f"{row['stderr']:,.0f}", interval, f"{row['share']:.2%}"]
+        if truth:
+            inside = row["lower"] <= truth[row["item"]] <= row["upper"]
+            cells.append(f"{truth[row['item']]:,}" + ("" if inside else " [yellow](outside)[/yellow]"))
+        table.add_row(*cells)
+    console.print(f"{n:,} reports")
+    console.print(table)
+
+
 # ---- demo ---------------------------------------------------------------------------------------------
 
 
@@ -271,7 +372,7 @@ def demo() -> None:
     """The whole flow on a health survey, then the paper's own five answers."""
     from discreet.demo import run
 
-    run(_console(), _show_mechanism)
+    run(_console(), _show_mechanism, _show_estimate)
 
 
 # ---- helpers ------------------------------------------------------------------------------------------
@@ -290,6 +391,40 @@ def _policy(path: str) -> Policy:
         return Policy.from_document(tomllib.loads(sys.stdin.read(), parse_float=Decimal))
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"standard input is not TOML: {error}") from None
+
+
+def _mechanism(path: str) -> Mechanism:
+    from discreet.mechanism import Mechanism
+
+    return Mechanism.load(path)
+
+
+@contextmanager
+def _progress(label: str, paths: Iterable[Any]) -> Iterator[Callable[[int], None]]:
+    """A bar over the bytes of the inputs, on a terminal, once the work takes over two seconds."""
+    import time
+
+    sizes = [Path(path).stat().st_size for path in paths if Path(path).is_file()]
+    if not sys.stderr.isatty() or not sizes:
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    began, bar = time.monotonic(), Progress(console=Console(stderr=True), transient=True)
+    task, done = bar.add_task(label, total=sum(sizes)), 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        if time.monotonic() - began > 2:
+            bar.start()
+            bar.update(task, completed=done)
+
+    try:
+        yield advance
+    finally:
+        bar.stop()
 
 
 def _prior(text: str) -> Any:

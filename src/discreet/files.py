@@ -1,14 +1,35 @@
-"""Files in and out, streamed; an interrupted output never looks complete."""
+"""Files in and out, streamed in blocks; an interrupted output never looks complete.
+
+Answers: CSV or Parquet with a column of items, `user,item` rows or a column of lists for sets, and FIMI `.dat` lines, plain,
+`.gz` or `.xz`. Reports: Parquet with one fixed-size binary column and the mechanism's fingerprint in the metadata.
+"""
 
 from __future__ import annotations
 
+import gzip
+import io
+import lzma
 import os
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import DataError
+from discreet.mechanism import Mechanism
+
+BLOCK = 1 << 16  # people per block
+FINGERPRINT = b"discreet.fingerprint"
+Advance = Callable[[int], None]  # told how many bytes of the input were read
+Block = Any  # item indices, or (items, offsets) for sets
+
+
+# ---- output ---------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -40,3 +61,297 @@ def write_text(path: str | Path, text: str) -> None:
     """Write a whole text file, all or nothing."""
     with written_aside(path) as aside:
         aside.write_text(text, encoding="utf-8")
+
+
+def write_table(path: str | Path, columns: dict[str, list[Any]]) -> None:
+    """Write a table as CSV or Parquet, by the ending of the path."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    writers = {".csv": pyarrow.csv.write_csv, ".parquet": pyarrow.parquet.write_table}
+    suffix = Path(path).suffix.lower()
+    if suffix not in writers:
+        raise DataError(f"{path}: a table is written as .csv, .parquet or .json")
+    with written_aside(path) as aside:
+        writers[suffix](pa.table(columns), str(aside))
+
+
+def write_reports(path: str | Path, mechanism: Mechanism, blocks: Iterable[NDArray[np.uint8]]) -> int:
+    """Write reports as Parquet, block by block; returns how many."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kind = pa.binary(mechanism.report_size)
+    schema = pa.schema([pa.field("report", kind, nullable=False)], metadata={FINGERPRINT: mechanism.fingerprint.encode()})
+    total = 0
+    with written_aside(path) as aside, pq.ParquetWriter(str(aside), schema, compression="none", use_dictionary=False) as writer:
+        for rows in blocks:
+            column = pa.FixedSizeBinaryArray.from_buffers(kind, len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))])
+            writer.write_batch(pa.record_batch([column], schema=schema))
+            total += len(rows)
+    return total
+
+
+# ---- reports --------------------------------------------------------------------------------------------
+
+
+def report_files(paths: Iterable[str]) -> list[Path]:
+    """The Parquet files named, folders opened."""
+    found: list[Path] = []
+    for path in map(Path, paths):
+        inside = sorted(p for p in path.glob("*.parquet") if not p.name.startswith((".", "_"))) if path.is_dir() else [path]
+        if not inside:
+            raise DataError(f"{path} holds no .parquet file")
+        found += inside
+    return found
+
+
+def read_reports(path: Path, mechanism: Mechanism, advance: Advance = lambda _: None) -> Iterator[Any]:
+    """Blocks of reports of a Parquet file: arrays of rows, or lists of bytes where lengths may differ."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{path} is not a whole Parquet file of reports: {str(error).splitlines()[0][:120]}") from None
+    with file:
+        _check_reports(path, file, mechanism)
+        size, rows = os.path.getsize(path), max(1, file.metadata.num_rows)
+        per_batch = max(1024, min(BLOCK, (1 << 24) // mechanism.report_size))
+        try:
+            for batch in file.iter_batches(per_batch, columns=["report"]):
+                yield rows_of(batch.column(0), mechanism.report_size)
+                advance(size * len(batch) // rows)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DataError(f"{path} is damaged: {str(error).splitlines()[0][:120]}") from None
+
+
+def _check_reports(path: Path, file: Any, mechanism: Mechanism) -> None:
+    import pyarrow as pa
+
+    schema = file.schema_arrow
+    if "report" not in schema.names:
+        raise DataError(f'{path} has no column "report"; it has {", ".join(schema.names) or "none"}')
+    kind = schema.field("report").type
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)):
+        raise DataError(f'{path}: column "report" must be binary, got {kind}')
+    mark = (schema.metadata or {}).get(FINGERPRINT)
+    if mark is not None and mark.decode("ascii", "replace") != mechanism.fingerprint:
+        raise DataError(f"{path} has reports of another mechanism; its fingerprint differs")
+
+
+def rows_of(column: Any, size: int) -> Any:
+    """An Arrow binary column as an n x size array where every value has this size, else as a list (null: empty)."""
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_binary(column.type) and column.type.byte_width == size and not column.null_count:
+        buffer = np.frombuffer(column.buffers()[1], np.uint8)
+        first = column.offset * size
+        return buffer[first : first + len(column) * size].reshape(-1, size)
+    return [b"" if value is None else value for value in column.to_pylist()]
+
+
+# ---- answers --------------------------------------------------------------------------------------------
+
+
+def read_answers(
+    path: str, mechanism: Mechanism, column: str = "item", user: str = "user", advance: Advance = lambda _: None
+) -> Iterator[Block]:
+    """Blocks of answers of a data file, as item indices or as (items, offsets) for sets."""
+    suffixes = [s.lower() for s in Path(path).suffixes]
+    packed = suffixes[-1] if suffixes and suffixes[-1] in (".gz", ".xz") else ""
+    kind = (suffixes[-2] if packed and len(suffixes) > 1 else suffixes[-1] if suffixes and not packed else "") or ".csv"
+    if path == "-":
+        kind = ".csv"
+    if kind == ".parquet":
+        return _parquet_answers(path, mechanism, column, user, advance)
+    if kind == ".dat":
+        return _fimi_answers(path, packed, mechanism, advance)
+    if kind not in (".csv", ".txt", ".tsv"):
+        raise DataError(f"{path}: answers are .csv, .parquet or FIMI .dat files, these also as .gz or .xz")
+    return _csv_answers(path, packed, mechanism, column, user, advance)
+
+
+class _Counted(io.RawIOBase):
+    """A binary file that tells how far it was read."""
+
+    def __init__(self, raw: BinaryIO, advance: Advance) -> None:
+        self._raw, self._advance = raw, advance
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._raw.readinto(buffer)  # type: ignore[attr-defined]
+        self._advance(count or 0)
+        return count or 0
+
+
+@contextmanager
+def _opened(path: str, packed: str, advance: Advance) -> Iterator[BinaryIO]:
+    try:
+        raw: Any = sys.stdin.buffer if path == "-" else open(path, "rb")  # noqa: SIM115
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+    with raw:
+        counted = io.BufferedReader(_Counted(raw, advance), 1 << 20)
+        try:
+            opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(packed, lambda file, _: file)
+            with opener(counted, "rb") as plain:
+                yield plain
+        except (lzma.LZMAError, gzip.BadGzipFile, EOFError, OSError) as error:
+            raise DataError(f"{path} cannot be read to its end: {error}") from None
+
+
+def _fimi_answers(path: str, packed: str, mechanism: Mechanism, advance: Advance) -> Iterator[Block]:
+    """One line per person, items separated by blanks; for single input the line's only item."""
+    index, single = mechanism.policy.index, mechanism.padding is None
+    with _opened(path, packed, advance) as stream:
+        lines: list[list[int]] = []
+        for number, line in enumerate(io.TextIOWrapper(stream, encoding="utf-8", errors="replace"), 1):
+            try:
+                chosen = [index[token] for token in line.split()]
+            except KeyError as error:
+                raise DataError(f"{path}, line {number}: {_unknown(mechanism, error.args[0])}") from None
+            if single and len(chosen) != 1:
+                raise DataError(f"{path}, line {number} has {len(chosen)} items; the policy's input is single")
+            lines.append(chosen)
+            if len(lines) == BLOCK:
+                yield _block(lines, single)
+                lines = []
+        if lines:
+            yield _block(lines, single)
+
+
+def _block(lines: list[list[int]], single: bool) -> Block:
+    items = np.array([i for line in lines for i in line], dtype=np.int64)
+    if single:
+        return items
+    from discreet.perturb import distinct
+
+    return distinct(items, np.cumsum([0] + [len(line) for line in lines]))
+
+
+def _unknown(mechanism: Mechanism, label: str) -> str:
+    from discreet.guarantee import item_index
+
+    try:
+        item_index(mechanism.policy, label)
+    except DataError as error:
+        return str(error)
+    return f'"{label}" is not an item'
+
+
+def _csv_answers(path: str, packed: str, mechanism: Mechanism, column: str, user: str, advance: Advance) -> Iterator[Block]:
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    with _opened(path, packed, advance) as stream:
+        try:
+            convert = pc.ConvertOptions(column_types={column: pa.string(), user: pa.string()}, strings_can_be_null=True)
+            reader = pc.open_csv(stream, read_options=pc.ReadOptions(block_size=1 << 22), convert_options=convert)
+            yield from _table_answers(path, reader.schema, reader, mechanism, column, user)
+        except pa.ArrowInvalid as error:
+            message = str(error).splitlines()[0]
+            empty = "Empty CSV" in message
+            raise DataError(f"{path} is empty" if empty else f"{path} is not a table: {message[:160]}") from None
+
+
+def _parquet_answers(path: str, mechanism: Mechanism, column: str, user: str, advance: Advance) -> Iterator[Block]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{path} is not a whole Parquet file: {str(error).splitlines()[0][:120]}") from None
+    with file:
+        size, rows = os.path.getsize(path), max(1, file.metadata.num_rows)
+
+        def batches() -> Iterator[Any]:
+            for batch in file.iter_batches(BLOCK):
+                yield batch
+                advance(size * len(batch) // rows)
+
+        yield from _table_answers(path, file.schema_arrow, batches(), mechanism, column, user)
+
+
+def _table_answers(path: str, schema: Any, batches: Iterable[Any], mechanism: Mechanism, column: str, user: str) -> Iterator[Block]:
+    """From the batches of a table: a column of items, of lists, or `user,item` rows."""
+    import pyarrow as pa
+
+    from discreet.perturb import lookup, ragged
+
+    names = [name.lstrip("\ufeff") for name in schema.names]
+    if column not in names:
+        raise DataError(f'{path} has no column "{column}"; it has {", ".join(names)}; name another with --column')
+    kind = schema.field(names.index(column)).type
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    single = mechanism.padding is None
+    if single and lists:
+        raise DataError(f'{path}: column "{column}" holds lists, but the policy\'s input is single')
+    if not single and not lists and user not in names:
+        raise DataError(f'{path}: sets need a column of lists, or rows of "{user}" and "{column}"; there is no column "{user}"')
+    grouped = _Grouped(path)
+    start = 0
+    for batch in batches:
+        values = batch.column(names.index(column))
+        try:
+            if lists:
+                yield ragged(mechanism, values)
+            elif single:
+                yield lookup(mechanism, values)
+            else:
+                yield from grouped.add(batch.column(names.index(user)), lookup(mechanism, values))
+        except DataError as error:
+            raise DataError(f"{path}, rows {start + 1} to {start + len(batch)}: {error}") from None
+        start += len(batch)
+    yield from grouped.rest()
+
+
+class _Grouped:
+    """Turns `user,item` rows into sets; the rows of a user stand together, which is checked."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.seen: set[int] = set()
+        self.user: Any = None
+        self.items: list[NDArray[np.int64]] = []
+
+    def add(self, users: Any, items: NDArray[np.int64]) -> Iterator[Block]:
+        """The sets that are complete after these rows."""
+        from discreet.perturb import distinct
+
+        if users.null_count:
+            raise DataError("a row has no user")
+        names = users.to_numpy(zero_copy_only=False)
+        if not len(names):
+            return
+        starts = np.flatnonzero(np.concatenate(([True], names[1:] != names[:-1])))
+        pieces = np.split(items, starts[1:])
+        done: list[NDArray[np.int64]] = []
+        for first, piece in zip(starts, pieces, strict=True):
+            if names[first] != self.user:
+                if self.user is not None:
+                    done.append(np.concatenate(self.items))
+                if hash(names[first]) in self.seen:
+                    raise DataError(f"the rows of user {names[first]!r} do not stand together; sort the file by user")
+                self.seen.add(hash(names[first]))
+                self.user, self.items = names[first], []
+            self.items.append(piece)
+        if done:
+            yield distinct(np.concatenate(done), np.cumsum([0] + [len(x) for x in done]))
+
+    def rest(self) -> Iterator[Block]:
+        """The last user's set."""
+        from discreet.perturb import distinct
+
+        if self.user is not None:
+            last = np.concatenate(self.items)
+            yield distinct(last, np.array([0, len(last)]))

@@ -34,9 +34,7 @@ def grr(eps: float, sizes: Floats) -> tuple[Floats, Floats]:
     return np.full(k, np.exp(eps) * q), np.full((k, k), q)
 
 
-def search(
-    r: Floats, sizes: Floats, smallest: float, objective: Callable[[Floats, Floats], Floats]
-) -> tuple[Floats, Floats]:
+def search(r: Floats, sizes: Floats, smallest: float, objective: Callable[[Floats, Floats], Floats]) -> tuple[Floats, Floats]:
     """The best matrix (D, O) of a few starts; r[c, d] are the groups' pair budgets, `objective` takes stacks of matrices."""
     layout = _Layout(sizes)
     constraints = layout.constraints(r)

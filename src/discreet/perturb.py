@@ -1,0 +1,305 @@
+"""The user's side: pad-and-sample, encode, randomise -> report. Secure randomness only; there is no seed here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DataError
+from discreet.exact import D, P
+from discreet.guarantee import item_index
+from discreet.mechanism import Matrix, Mechanism
+from discreet.randomness import Keystream
+
+Bytes = NDArray[np.uint8]
+_BLOCK_BYTES = 1 << 21  # of reports made at once by a thread
+
+
+def one(mechanism: Mechanism, answer: Any) -> bytes:
+    """One person's report."""
+    if mechanism.policy.input == "single":
+        if isinstance(answer, set | frozenset | list | tuple):
+            raise DataError(f"this mechanism takes a single item, got {type(answer).__name__}; the policy's input is single")
+        items = np.array([item_index(mechanism.policy, answer)])
+        return _rows(mechanism, items).tobytes()
+    if isinstance(answer, str) or not isinstance(answer, Iterable):
+        raise DataError(f'this mechanism takes a set of items, got {answer!r}; write {{"…"}}')
+    chosen = sorted({item_index(mechanism.policy, item) for item in answer})
+    return _rows(mechanism, np.array(chosen, dtype=np.int64), np.array([0, len(chosen)])).tobytes()
+
+
+def many(mechanism: Mechanism, answers: Any, threads: int | None = None) -> Bytes:
+    """Many people's reports as an n x report_size array.
+
+    Single input: a sequence of labels or of indices. Set input: a sequence of sets, a pair (items, offsets) of a ragged
+    array, or an Arrow list array. `threads`: by default as many as there are cores, where the work is worth it.
+    """
+    if mechanism.policy.input == "single":
+        return _rows(mechanism, indices(mechanism, answers), threads=threads)
+    items, offsets = ragged(mechanism, answers)
+    return _rows(mechanism, items, offsets, threads=threads)
+
+
+# ---- answers --------------------------------------------------------------------------------------------
+
+
+def indices(mechanism: Mechanism, answers: Any) -> NDArray[np.int64]:
+    """Single answers as item indices, validated."""
+    if type(answers).__module__.startswith("pyarrow"):
+        answers = answers.to_numpy(zero_copy_only=False)
+    if isinstance(answers, np.ndarray) and answers.dtype.kind in "iu" and answers.ndim == 1:
+        _check_range(mechanism, answers)
+        return answers.astype(np.int64)
+    if isinstance(answers, str) or not isinstance(answers, Sequence | np.ndarray):
+        raise DataError("answers are a sequence of items, one per person")
+    index = mechanism.policy.index
+    return (
+        np.array([index.get(a, -1) if type(a) is str else -1 for a in answers], dtype=np.int64)
+        if _all_known(index, answers)
+        else np.array([item_index(mechanism.policy, _no_set(a)) for a in answers], dtype=np.int64)
+    )
+
+
+def _all_known(index: Any, answers: Any) -> bool:
+    return all(type(a) is str and a in index for a in answers)
+
+
+def _no_set(answer: Any) -> Any:
+    if isinstance(answer, set | frozenset | list | tuple):
+        raise DataError("this mechanism takes a single item per person, got a set; the policy's input is single")
+    return answer
+
+
+def ragged(mechanism: Mechanism, answers: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sets as (items, offsets), every set without duplicates, validated."""
+    if type(answers).__module__.startswith("pyarrow"):
+        return _from_arrow(mechanism, answers)
+    if isinstance(answers, tuple) and len(answers) == 2 and all(isinstance(x, np.ndarray) for x in answers):
+        items, offsets = (np.asarray(x) for x in answers)
+        if items.dtype.kind not in "iu" or offsets.dtype.kind not in "iu":
+            raise DataError("items and offsets of a ragged array are whole numbers")
+        if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
+            raise DataError("offsets of a ragged array start at 0, never fall and end at the number of items")
+        _check_range(mechanism, items)
+        return distinct(items.astype(np.int64), offsets.astype(np.int64))
+    if isinstance(answers, str | np.ndarray) or not isinstance(answers, Iterable):
+        raise DataError("answers are a sequence of sets of items, one set per person")
+    lists = []
+    for answer in answers:
+        if isinstance(answer, str) or not isinstance(answer, Iterable):
+            raise DataError(f"this mechanism takes a set of items per person, got {answer!r}")
+        lists.append(sorted({item_index(mechanism.policy, item) for item in answer}))
+    offsets = np.cumsum([0] + [len(x) for x in lists])
+    return np.array([i for x in lists for i in x], dtype=np.int64), offsets
+
+
+def _from_arrow(mechanism: Mechanism, answers: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    import pyarrow as pa
+
+    if isinstance(answers, pa.ChunkedArray):
+        answers = answers.combine_chunks()
+    if not (pa.types.is_list(answers.type) or pa.types.is_large_list(answers.type)):
+        raise DataError(f"sets are an Arrow list array, got {answers.type}")
+    if answers.null_count:
+        raise DataError("a person's set is null; write an empty list for someone who has no item")
+    lengths = answers.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+    items = lookup(mechanism, answers.flatten())
+    return distinct(items, np.concatenate(([0], np.cumsum(lengths))))
+
+
+def lookup(mechanism: Mechanism, values: Any) -> NDArray[np.int64]:
+    """Item indices of an Arrow array of labels (text) or of indices (integers)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if values.null_count:
+        raise DataError("an item is missing (null or empty)")
+    if pa.types.is_integer(values.type):
+        numbers = values.to_numpy(zero_copy_only=False)
+        _check_range(mechanism, numbers)
+        return numbers.astype(np.int64)
+    if pa.types.is_floating(values.type):
+        raise DataError("items are labels or whole numbers, got decimal numbers")
+    found = pc.index_in(values.cast(pa.string()), value_set=_labels(mechanism.policy))
+    if found.null_count:
+        stranger = values.filter(pc.is_null(found))[0].as_py()
+        item_index(mechanism.policy, str(stranger))  # raises, with the nearest label
+    return found.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+@lru_cache(maxsize=4)
+def _labels(policy: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.array(policy.items, pa.string())
+
+
+def _check_range(mechanism: Mechanism, items: NDArray[Any]) -> None:
+    if len(items) and (int(items.min()) < 0 or int(items.max()) >= mechanism.m):
+        bad = int(items.min()) if int(items.min()) < 0 else int(items.max())
+        raise DataError(f"item index {bad} is out of range; it must be from 0 to {mechanism.m - 1}")
+
+
+def distinct(items: NDArray[np.int64], offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The same sets without repeated items."""
+    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    order = np.lexsort((items, owner))
+    items, owner = items[order], owner[order]
+    keep = np.ones(len(items), dtype=bool)
+    keep[1:] = (items[1:] != items[:-1]) | (owner[1:] != owner[:-1])
+    return items[keep], np.concatenate(([0], np.cumsum(np.bincount(owner[keep], minlength=len(offsets) - 1))))
+
+
+# ---- reports --------------------------------------------------------------------------------------------
+
+
+def _rows(
+    mechanism: Mechanism, items: NDArray[np.int64], offsets: NDArray[np.int64] | None = None, threads: int | None = None
+) -> Bytes:
+    n = len(items) if offsets is None else len(offsets) - 1
+    out = np.empty((n, mechanism.report_size), np.uint8)
+    make = _maker(mechanism)
+
+    def work(first: int, last: int) -> None:
+        stream = Keystream()  # of this block alone
+        held = items[first:last] if offsets is None else sample(stream, items, offsets[first : last + 1], mechanism.padding or 1)
+        make(stream, held, out[first:last])
+
+    run_blocks(work, n, mechanism.report_size, threads)
+    return out
+
+
+def run_blocks(work: Callable[[int, int], None], n: int, row_bytes: int, threads: int | None) -> None:
+    """Call work(first, last) over blocks of rows, in threads where there is more than a little to do."""
+    step = max(64, min(_BLOCK_BYTES // max(row_bytes, 1), 1 << 16))
+    blocks = [(first, min(first + step, n)) for first in range(0, n, step)]
+    count = threads or os.cpu_count() or 1
+    if count == 1 or len(blocks) < 4:
+        for block in blocks:
+            work(*block)
+        return
+    with ThreadPoolExecutor(count) as pool:
+        for _ in pool.map(lambda block: work(*block), blocks):
+            pass
+
+
+def sample(stream: Keystream, items: NDArray[np.int64], offsets: NDArray[np.int64], ell: int) -> NDArray[np.int64]:
+    """Padding-and-Sampling (paper, Algorithm 1): one of max(|x|, ell) places; -1 where it is a dummy."""
+    lengths = np.diff(offsets)
+    place = stream.below(np.maximum(lengths, ell).astype(np.uint64)).astype(np.int64)
+    real = place < lengths
+    return np.where(real, items[np.where(real, offsets[:-1] + place, 0)] if len(items) else -1, -1)
+
+
+def _maker(mechanism: Mechanism) -> Callable[[Keystream, NDArray[np.int64], Bytes], None]:
+    if mechanism.matrix is not None:
+        return _Direct(mechanism, mechanism.matrix)
+    return _Compact(mechanism) if mechanism.encoding == "compact" else _Bits(mechanism)
+
+
+class _Unary:
+    """What bits and compact share: the draw of the part and of the held item's own bit."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.parts, self.m = mechanism.parts, mechanism.m
+        self.edges = np.cumsum([part.numerator for part in self.parts], dtype=np.uint64)
+        self.A, self.B = (  # per part and item
+            np.array([getattr(part, key) for part in self.parts], dtype=np.uint32)[:, mechanism.level_of] for key in "AB"
+        )
+
+    def draw(self, stream: Keystream, held: NDArray[np.int64], out: Bytes) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The part of every person, written in front if there are several, and Bernoulli(a) of the held item."""
+        n = len(held)
+        if len(self.parts) == 1:
+            part = np.zeros(n, np.int64)
+            return part, stream.uint32(n) < self.A[0].take(held, mode="wrap")  # a dummy (-1) reads a value that is not used
+        part = np.searchsorted(self.edges, stream.uint32(n).astype(np.uint64), side="right")
+        out[:, 0] = part
+        return part, stream.uint32(n) < self.A[part, held]
+
+
+class _Bits(_Unary):
+    """Every bit from b, bit-sliced; the held item's from a."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        super().__init__(mechanism)
+        words = -(-self.m // 64)
+        padded = np.zeros((len(self.parts), words * 64), np.uint64)
+        padded[:, : self.m] = self.B
+        shifts = np.arange(31, -1, -1, dtype=np.uint64)
+        bits = (padded[:, None, :] >> shifts[None, :, None]) & np.uint64(1)
+        packed = np.packbits(bits.astype(np.uint8), axis=-1, bitorder="little")
+        self.planes = np.ascontiguousarray(packed).view("<u8")  # part x bit x word
+        lanes = np.packbits(np.arange(words * 64) < self.m, bitorder="little")
+        self.lanes, self.words = lanes.view("<u8"), words
+
+    def __call__(self, stream: Keystream, held: NDArray[np.int64], out: Bytes) -> None:
+        from discreet import kernels
+
+        part, bit = self.draw(stream, held, out)
+        n = len(held)
+        packed = np.empty((n, self.words), np.uint64)
+        # about 8.7 random words per word, and 32 in reserve for the last row
+        chunk = np.empty(min(1 << 15, 9 * self.words * n) + 32 * self.words, np.uint64)
+        done = 0
+        while done < n:
+            stream.fill(chunk)
+            done = kernels.bernoulli_words(packed, part, self.planes, self.lanes, chunk, done)
+        kernels.put_bits(packed, held, bit)
+        kernels.put_bytes(packed, out, int(len(self.parts) > 1))
+
+
+class _Compact(_Unary):
+    """12 bytes whatever m is: a random quadratic whose value at the held item is below its threshold, or not."""
+
+    def __call__(self, stream: Keystream, held: NDArray[np.int64], out: Bytes) -> None:
+        from discreet import kernels
+
+        part, bit = self.draw(stream, held, out)
+        n, dummy = len(held), held < 0
+        threshold = self.B[part, held].astype(np.uint64)
+        low = np.where(dummy | bit, np.uint64(0), threshold)
+        span = np.where(dummy, np.uint64(P), np.where(bit, threshold, np.uint64(P) - threshold))
+        triples = np.empty((n, 3), np.uint32)
+        chunk = np.empty(min(1 << 16, 6 * n + 64), np.uint32)
+        place, done = np.maximum(held, 0), 0
+        while done < n:
+            stream.fill(chunk)
+            done = kernels.compact_triples(triples, place, low, span, P, chunk, done)
+        out[:, int(len(self.parts) > 1) :] = triples.astype("<u4").view(np.uint8).reshape(n, 12)
+
+
+class _Direct:
+    """One uniform 32-bit integer decides the item: its place in the row's cumulative probabilities."""
+
+    def __init__(self, mechanism: Mechanism, matrix: Matrix) -> None:
+        self.group = np.array(matrix.groups)[mechanism.level_of]
+        self.members = np.argsort(self.group, kind="stable")  # items by group
+        sizes = np.bincount(self.group)
+        self.first = np.concatenate(([0], np.cumsum(sizes)))
+        self.rank = np.empty(mechanism.m, np.int64)
+        self.rank[self.members] = np.arange(mechanism.m) - np.repeat(self.first[:-1], sizes)
+        self.off = np.array(matrix.off, dtype=np.int64)
+        mass = self.off * (sizes - np.eye(len(sizes), dtype=np.int64))
+        self.edges = np.cumsum(np.column_stack((matrix.diagonal, mass)), axis=1)  # ends at 2^32 in every row
+
+    def __call__(self, stream: Keystream, held: NDArray[np.int64], out: Bytes) -> None:
+        draw = stream.uint32(len(held)).astype(np.int64)
+        c = self.group[held]
+        sent = held.copy()
+        for k in range(len(self.off)):  # sent as another item of group k
+            rows = np.flatnonzero((draw >= self.edges[c, k]) & (draw < self.edges[c, k + 1]))
+            place = (draw[rows] - self.edges[c[rows], k]) // self.off[c[rows], k]
+            own = c[rows] == k
+            place += own & (place >= self.rank[held[rows]])  # skip the item itself
+            sent[rows] = self.members[self.first[k] + place]
+        out[:] = sent.astype("<u4").view(np.uint8).reshape(-1, 4)
+
+
+assert D == 2**32  # a uniform 32-bit integer is a uniform numerator

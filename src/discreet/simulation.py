@@ -1,0 +1,124 @@
+"""Whole experiments, exact in distribution, without n x m work (DESIGN "whole experiments"). A seed exists only here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import DataError
+from discreet.estimate import Estimate
+from discreet.exact import D
+from discreet.mechanism import Floats, Mechanism
+from discreet.tally import Tally
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """Repeated experiments on the same data: true counts, and one row of estimates per repeat."""
+
+    mechanism: Mechanism
+    truth: Floats
+    n: int
+    counts: Floats  # repeats x items
+    estimates: tuple[Estimate, ...]
+
+    @property
+    def mse(self) -> Floats:
+        """Total squared error / n of every repeat."""
+        return ((self.counts - self.truth) ** 2).sum(axis=1) / self.n
+
+
+def simulate(data: Any, mechanism: Mechanism, n: int | None = None, repeats: int = 10, seed: int | None = None) -> Simulation:
+    """Draw experiments: `data` is the true count of every item (single input), or sets of item indices (set input).
+
+    >>> import discreet as d
+    >>> policy = d.Policy.from_levels([("a", 1, ["x", "y"]), ("b", 2, ["z"])])
+    >>> d.simulate([500, 300, 200], d.design(policy), repeats=3, seed=1).counts.shape
+    (3, 3)
+    """
+    rng = np.random.default_rng(seed)
+    if mechanism.padding is None:
+        truth = _counts(data, mechanism.m)
+        if n is not None and n != int(truth.sum()):
+            raise DataError(f"n = {n}, but the counts of single answers sum to {int(truth.sum())}")
+        total = int(truth.sum())
+        tallies = (draw_tally(mechanism, truth, total, rng) for _ in range(repeats))
+    else:
+        from discreet.perturb import ragged
+
+        items, offsets = ragged(mechanism, data)
+        total = len(offsets) - 1
+        truth = np.bincount(items, minlength=mechanism.m)
+        tallies = (_draw_sets(mechanism, items, offsets, rng) for _ in range(repeats))
+    estimates = tuple(tally.estimate() for tally in tallies)
+    return Simulation(mechanism, truth.astype(float), total, np.stack([e.counts for e in estimates]), estimates)
+
+
+def draw_tally(mechanism: Mechanism, truth: Any, n: int, rng: np.random.Generator) -> Tally:
+    """The tally of n people of whom truth[i] are sampled at item i (the rest, for sets, at a dummy)."""
+    if mechanism.matrix is not None:
+        return _draw_direct(mechanism, truth, n, rng)
+    parts, level_of = mechanism.parts, mechanism.level_of
+    shares = np.array([part.numerator for part in parts]) / D
+    holders = rng.multinomial(truth, shares) if len(parts) > 1 else truth[:, None]
+    idle = rng.multinomial(n - int(truth.sum()), shares) if len(parts) > 1 else np.array([n - int(truth.sum())])
+    part_n = holders.sum(axis=0) + idle
+    counts = [
+        rng.binomial(held, part.a[level_of]) + rng.binomial(size - held, part.b[level_of])
+        for part, held, size in zip(parts, holders.T, part_n, strict=True)
+    ]
+    return Tally(mechanism, part_n.astype(np.int64), np.stack(counts).astype(np.int64))
+
+
+def _draw_direct(mechanism: Mechanism, truth: Any, n: int, rng: np.random.Generator) -> Tally:
+    """Per group of the input: how many are sent as themselves, and where the others go, item by item."""
+    assert mechanism.matrix is not None
+    matrix, groups = mechanism.matrix, np.array(mechanism.matrix.groups)[mechanism.level_of]
+    sizes = np.bincount(groups)
+    stay = rng.binomial(truth, matrix.D[groups])
+    counts = stay.astype(np.int64)
+    for c in range(len(sizes)):
+        mass = matrix.O[c] * (sizes - (np.arange(len(sizes)) == c))
+        leavers = np.where(groups == c, truth - stay, 0)
+        moved = rng.multinomial(leavers, mass / mass.sum()) if mass.sum() > 0 else np.zeros((mechanism.m, len(sizes)), int)
+        for d in range(len(sizes)):
+            members = np.flatnonzero(groups == d)
+            if c != d:
+                counts[members] += rng.multinomial(int(moved[:, d].sum()), np.full(len(members), 1 / len(members)))
+            elif len(members) > 1:  # an item of the same group, but not the item itself
+                counts[members] += _elsewhere(moved[members, d], rng)
+    return Tally(mechanism, np.array([n], np.int64), counts[None, :])
+
+
+def _elsewhere(leavers: Any, rng: np.random.Generator) -> Any:
+    """Each of leavers[i] people goes to one of the other places, uniformly: a draw over all, those who stay draw again."""
+    k, arrived = len(leavers), np.zeros(len(leavers), np.int64)
+    pending = leavers.copy()
+    while pending.sum():
+        back = rng.binomial(pending, 1 / k)
+        # those who left i are spread over the k - 1 others; in total over i that needs the pairs, drawn by row
+        for i in np.flatnonzero(pending - back):
+            spread = rng.multinomial(pending[i] - back[i], np.where(np.arange(k) == i, 0, 1 / (k - 1)))
+            arrived += spread
+        pending = back
+    return arrived
+
+
+def _draw_sets(mechanism: Mechanism, items: Any, offsets: Any, rng: np.random.Generator) -> Tally:
+    lengths = np.diff(offsets)
+    place = rng.integers(0, np.maximum(lengths, mechanism.padding or 1))
+    real = place < lengths
+    sampled = items[(offsets[:-1] + place)[real]]
+    return draw_tally(mechanism, np.bincount(sampled, minlength=mechanism.m), len(lengths), rng)
+
+
+def _counts(data: Any, m: int) -> Any:
+    if isinstance(data, Iterable) and not isinstance(data, np.ndarray):
+        data = list(data)
+    truth = np.asarray(data)
+    if truth.shape != (m,) or truth.dtype.kind not in "iuf" or (truth < 0).any() or (truth != np.floor(truth)).any():
+        raise DataError(f"true counts are {m} whole numbers that are not negative, one per item")
+    return truth.astype(np.int64)

@@ -1,0 +1,184 @@
+"""The server's side: reports -> Tally. Tallies add up, exactly, in any order."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import report
+from discreet.errors import DataError
+from discreet.exact import P
+from discreet.mechanism import Mechanism
+from discreet.perturb import run_blocks
+
+if TYPE_CHECKING:
+    from discreet.estimate import Estimate
+
+FORMAT = "discreet-tally/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Number of reports and the count of every bit, for every part; `refused` counts what was not a report, by reason."""
+
+    mechanism: Mechanism
+    part_n: NDArray[np.int64]  # reports per part
+    counts: NDArray[np.int64]  # parts x items (direct: 1 x items)
+    refused: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, mechanism: Mechanism) -> Tally:
+        """The tally of no reports."""
+        k = max(1, len(mechanism.parts_))
+        return cls(mechanism, np.zeros(k, np.int64), np.zeros((k, mechanism.m), np.int64))
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, reports: Any, threads: int | None = None) -> Tally:
+        """Count reports: an n x report_size array of uint8, or a list of bytes."""
+        rows, wrong = report.as_rows(mechanism, reports)
+        total = [cls.empty(mechanism)]
+        lock = threading.Lock()
+
+        def work(first: int, last: int) -> None:
+            part = _count(mechanism, rows[first:last])
+            with lock:
+                total[0] = total[0] + part
+
+        run_blocks(
+            work, len(rows), 12 * (mechanism.m // 64 + 1) if mechanism.encoding == "compact" else mechanism.report_size, threads
+        )
+        if wrong:
+            return total[0] + cls(mechanism, total[0].part_n * 0, total[0].counts * 0, {"length": wrong})
+        return total[0]
+
+    @property
+    def n(self) -> int:
+        """Number of reports counted."""
+        return int(self.part_n.sum())
+
+    def __add__(self, other: object) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        if other.mechanism.fingerprint != self.mechanism.fingerprint:
+            raise DataError("tallies of different mechanisms cannot be added; their fingerprints differ")
+        refused = dict(Counter(self.refused) + Counter(other.refused))
+        return Tally(self.mechanism, self.part_n + other.part_n, self.counts + other.counts, refused)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Tally)
+            and self.mechanism.fingerprint == other.mechanism.fingerprint
+            and np.array_equal(self.part_n, other.part_n)
+            and np.array_equal(self.counts, other.counts)
+            and dict(self.refused) == dict(other.refused)
+        )
+
+    def estimate(self) -> Estimate:
+        """Unbiased counts of people with standard errors."""
+        from discreet.estimate import Estimate
+
+        return Estimate.of(self)
+
+    # ---- file ---------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the tally with its mechanism's fingerprint."""
+        from discreet.files import write_text
+
+        document = {
+            "format": FORMAT,
+            "fingerprint": self.mechanism.fingerprint,
+            "n": self.n,
+            "part_n": self.part_n.tolist(),
+            "counts": self.counts.tolist(),
+            "refused": dict(self.refused),
+        }
+        write_text(path, json.dumps(document) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path, mechanism: Mechanism) -> Tally:
+        """Read a tally of this mechanism; anything else is refused with a sentence."""
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror}") from None
+        except ValueError:
+            raise DataError(f"{path} is not a tally file: it is not JSON") from None
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise DataError(f'{path} is not a tally file; make one with "discreet tally"')
+        if document.get("fingerprint") != mechanism.fingerprint:
+            raise DataError(f"{path} is a tally of another mechanism; its fingerprint differs")
+        empty = cls.empty(mechanism)
+        try:
+            part_n, counts = (np.array(document[key], dtype=np.int64) for key in ("part_n", "counts"))
+            refused = {str(k): int(v) for k, v in document["refused"].items()}
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
+            raise DataError(f"{path} is damaged: its counts are not whole numbers") from None
+        ok = part_n.shape == empty.part_n.shape and counts.shape == empty.counts.shape and part_n.min() >= 0
+        if not ok or counts.min() < 0 or (counts > part_n[:, None]).any() or document.get("n") != int(part_n.sum()):
+            raise DataError(f"{path} is damaged: its counts do not belong together")
+        if mechanism.direct and int(counts.sum()) != int(part_n.sum()):
+            raise DataError(f"{path} is damaged: its counts do not add up to the number of reports")
+        return cls(mechanism, part_n, counts, refused)
+
+
+def _count(mechanism: Mechanism, rows: report.Bytes) -> Tally:
+    part, body = report.split(mechanism, rows)
+    bad = np.zeros(len(rows), bool)
+    refused = {}
+    for reason, which in report.refusals(mechanism, part, body).items():
+        fresh = which & ~bad
+        if fresh.any():
+            refused[reason] = int(fresh.sum())
+        bad |= which
+    if bad.any():
+        part, body = part[~bad], body[~bad]
+    k = max(1, len(mechanism.parts_))
+    part_n = np.bincount(part, minlength=k).astype(np.int64)
+    counts = np.zeros((k, mechanism.m), np.int64)
+    for p in range(k):
+        if part_n[p]:
+            mine = body if part_n[p] == len(part) else body[part == p]
+            counts[p] = _count_part(mechanism, p, mine)
+    return Tally(mechanism, part_n, counts, refused)
+
+
+def _count_part(mechanism: Mechanism, p: int, body: report.Bytes) -> NDArray[np.int64]:
+    if mechanism.direct:
+        return np.bincount(report.words_of(body)[:, 0], minlength=mechanism.m).astype(np.int64)
+    if mechanism.encoding == "compact":
+        from discreet import kernels
+
+        counts = np.zeros(mechanism.m, np.int64)
+        thresholds = np.array(mechanism.parts[p].B, dtype=np.uint32)[mechanism.level_of]
+        kernels.count_compact(report.words_of(body), thresholds, P, counts)
+        return counts
+    return count_columns(body)[: mechanism.m]
+
+
+def count_columns(body: report.Bytes) -> NDArray[np.int64]:
+    """How many rows have each bit set: rows are joined until their length is a whole number of 64-bit words."""
+    from discreet import kernels
+
+    n, size = body.shape
+    join = 8 // int(np.gcd(size, 8))
+    while join * size < 256:  # short rows: give the kernel columns to work on
+        join *= 2
+    whole = n - n % join
+    folded = np.zeros(size * 8, np.int64)
+    if whole:
+        words = np.ascontiguousarray(body[:whole]).reshape(whole // join, join * size).view("<u8")
+        counts = np.zeros(words.shape[1] * 64, np.int64)
+        kernels.count_bits(words, counts)
+        folded += counts.reshape(join, size * 8).sum(axis=0)
+    if whole < n:
+        folded += np.unpackbits(body[whole:], axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+    return folded

@@ -1,0 +1,463 @@
+"""A policy is read exactly as written, or refused in one sentence that names the key and the value."""
+
+import json
+import math
+from dataclasses import FrozenInstanceError
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from strategies import policies
+
+import discreet as d
+from discreet.errors import PolicyError
+from discreet.policy import Budget, Level, Pair, Policy
+
+TOML = """
+name = "health"
+question = "Which?"
+notion = "avg"
+
+[[level]]
+name = "serious"
+epsilon = "ln(4)"
+items = ["HIV"]
+weight = 2.5
+
+[[level]]
+name = "common"
+epsilon = 1.2
+items = ["anemia", "Kopfweh – schlimm"]
+
+[[pair]]
+levels = ["common", "common"]
+epsilon = 3
+
+[[pair]]
+levels = ["serious", "common"]
+protected = false
+"""
+
+LEVELS = '[[level]]\nname = "a"\nepsilon = 1\n[[level]]\nname = "b"\nepsilon = 2\n'
+
+
+def write(path, text, encoding="utf-8"):
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+# ---- reading ------------------------------------------------------------------------------------------
+
+
+def test_toml_and_json_and_code_agree(tmp_path):
+    toml = Policy.load(write(tmp_path / "health.toml", TOML))
+    document = {
+        "name": "health",
+        "question": "Which?",
+        "notion": "avg",
+        "level": [
+            {"name": "serious", "epsilon": "ln(4)", "items": ["HIV"], "weight": 2.5},
+            {"name": "common", "epsilon": 1.2, "items": ["anemia", "Kopfweh – schlimm"]},
+        ],
+        "pair": [{"levels": ["common", "common"], "epsilon": 3}, {"levels": ["serious", "common"], "protected": False}],
+    }
+    written = Policy.load(write(tmp_path / "health.json", json.dumps(document, ensure_ascii=False)))
+    pairs = (Pair("common", "common", Budget.parse(3)), Pair("serious", "common", None))
+    rows = [("serious", "ln(4)", ["HIV"], 2.5), ("common", "1.2", ["anemia", "Kopfweh – schlimm"])]
+    made = Policy.from_levels(rows, name="health", question="Which?", notion="avg", pairs=pairs)
+    assert toml == written == made
+    assert hash(toml) == hash(made)
+    assert toml.levels == (Level("serious", Budget(Fraction(4), True), 2.5), Level("common", Budget(Fraction(6, 5)), 1.0))
+
+
+def test_csv_of_budgets(tmp_path):
+    policy = Policy.load(write(tmp_path / "budgets.csv", 'note,epsilon,item\n,1,z\n,ln(4),"a, b"\n,1.0,y\n\n'))
+    assert policy == Policy.from_budgets({"z": 1, "a, b": "ln(4)", "y": "1"}, name="budgets")
+    assert policy.items == ("z", "a, b", "y") and policy.level_of == (0, 1, 0)
+    assert [level.name for level in policy.levels] == ["1", "ln(4)"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_items_file_keeps_row_order(tmp_path, encoding, end):
+    """Row order is index order, whatever the order of the levels; byte-order mark and Windows line ends are accepted."""
+    write(tmp_path / "items.csv", end.join(["item,level", "grün,b", "x,a", "y,b", ""]), encoding)
+    policy = Policy.load(write(tmp_path / "p.toml", f'items_file = "items.csv"\n{LEVELS}'.replace("\n", end), encoding))
+    assert policy.items == ("grün", "x", "y") and policy.level_of == (1, 0, 1)
+    assert policy.name == "p" and policy.sizes == (1, 2)
+
+
+def test_a_million_rows(tmp_path):
+    rows = "\n".join(f"i{k},{'ab'[k % 2]}" for k in range(10**6))
+    write(tmp_path / "items.csv", f"item,level\n{rows}\n")
+    policy = Policy.load(write(tmp_path / "p.toml", f'items_file = "items.csv"\n{LEVELS}'))
+    assert policy.m == 10**6 and policy.sizes == (500_000, 500_000)
+    assert policy.index["i999999"] == 999_999 and policy.level_of[999_999] == 1
+
+
+def test_order_and_index():
+    policy = Policy.from_levels([("b", 2, ["z", "y"]), ("a", 1, ["x"])])
+    assert policy.items == ("z", "y", "x") and policy.level_of == (0, 0, 1)
+    assert policy.index == {"z": 0, "y": 1, "x": 2}
+    assert policy.index is policy.index  # one dictionary, built once: every look-up is O(1)
+
+
+def test_frozen_hashable_equal(toy):
+    again = Policy.from_levels([("serious", "ln(4)", ["HIV"]), ("common", "ln(6)", list(toy.items[1:]))])
+    other = Policy.from_levels([("serious", "ln(4)", ["HIV"]), ("common", "ln(5)", list(toy.items[1:]))])
+    assert {toy: 1}[again] == 1
+    assert other != toy
+    with pytest.raises(FrozenInstanceError):
+        toy.notion = "avg"
+    with pytest.raises(FrozenInstanceError):
+        toy.levels[0].budget.value = 2
+
+
+# ---- budgets ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("raw", "value", "is_log", "text"),
+    [
+        (1, Fraction(1), False, "1"),
+        (0.1, Fraction(1, 10), False, "0.1"),
+        (Decimal("1.20"), Fraction(6, 5), False, "1.2"),
+        ("2.50", Fraction(5, 2), False, "2.5"),
+        (1e-7, Fraction(1, 10**7), False, "0.0000001"),
+        (100, Fraction(100), False, "100"),
+        ("ln(4)", Fraction(4), True, "ln(4)"),
+        (" ln( 6/4 ) ", Fraction(3, 2), True, "ln(3/2)"),
+        ("ln(2.5)", Fraction(5, 2), True, "ln(5/2)"),
+    ],
+)
+def test_budgets_are_exact(raw, value, is_log, text):
+    budget = Budget.parse(raw)
+    assert (budget.value, budget.is_log, budget.text) == (value, is_log, text)
+    assert float(budget) == pytest.approx(math.log(value) if is_log else float(value), rel=1e-15)
+
+
+short = st.decimals(min_value=Decimal("0.000001"), max_value=1000, places=6).map(str)
+logs = st.builds("ln({}/{})".format, st.integers(10**9, 10**12), st.integers(1, 10**8))
+floats = st.floats(min_value=1e-6, max_value=1e6)
+
+
+@given(st.one_of(short, logs, floats, st.integers(1, 10**20)))
+def test_canonical_text_round_trip(raw):
+    budget = Budget.parse(raw)
+    assert Budget.parse(budget.text) == budget
+    assert Budget.parse(budget.text).text == budget.text
+
+
+@pytest.mark.xfail(strict=True, reason="BUG: Budget.text may be longer than the 40 characters that Budget.parse accepts")
+@given(st.decimals(min_value=Decimal("1.1"), max_value=100, places=18))
+@example(Decimal("2.718281828459045235"))
+def test_canonical_text_round_trip_of_long_logarithms(k):
+    budget = Budget.parse(f"ln({k})")
+    assert Budget.parse(budget.text) == budget
+
+
+# ---- notions, pairs, weights --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("notion", "between"), [("min", 1), ("avg", 1.5)])
+def test_notions(notion, between):
+    policy = Policy.from_levels([("a", 1, ["x"]), ("b", 2, ["y"])], notion=notion)
+    assert policy.pair_epsilon(0, 1) == policy.pair_epsilon(1, 0) == between
+    assert policy.pair_epsilon(0, 0) == 1 and policy.pair_epsilon(1, 1) == 2
+
+
+def test_explicit_pairs_hold_both_ways(tmp_path):
+    policy = Policy.load(write(tmp_path / "p.toml", TOML))
+    assert policy.overrides == {(1, 1): Budget.parse(3), (0, 1): None, (1, 0): None}
+    assert policy.pair_epsilon(1, 1) == 3
+    assert policy.pair_epsilon(0, 1) == policy.pair_epsilon(1, 0) == math.inf
+    assert policy.pair_epsilon(0, 0) == pytest.approx(math.log(4))
+
+
+def test_the_same_pair_twice_is_fine():
+    pairs = (Pair("a", "b", Budget.parse("0.50")), Pair("b", "a", Budget.parse(0.5)))
+    assert Policy.from_levels([("a", 1, ["x"]), ("b", 2, ["y"])], pairs=pairs).pair_epsilon(1, 0) == 0.5
+
+
+@pytest.mark.parametrize("weight", [1, 2.5, 1e-3, 10**6])
+def test_weights(weight):
+    assert Policy.from_levels([("a", 1, ["x"], weight)]).levels[0].weight == weight
+
+
+# ---- canonical form -----------------------------------------------------------------------------------
+
+
+@given(policy=policies(question="Ça va?", name="Umfrage"))
+def test_canonical_round_trip(policy):
+    assert Policy.from_canonical(json.loads(json.dumps(policy.to_canonical()))) == policy
+
+
+def test_canonical_round_trip_of_pairs_and_weights(tmp_path):
+    policy = Policy.load(write(tmp_path / "p.toml", TOML))
+    assert Policy.from_canonical(policy.to_canonical()) == policy
+
+
+def test_the_canonical_form_holds_strings_and_integers_only(tmp_path):
+    def leaves(value):
+        if isinstance(value, dict):
+            value = [*value, *value.values()]
+        return [leaf for part in value for leaf in leaves(part)] if isinstance(value, list) else [value]
+
+    canonical = Policy.load(write(tmp_path / "p.toml", TOML)).to_canonical()
+    assert {type(leaf) for leaf in leaves(canonical)} == {str, int}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"levels": 5},
+        {"levels": [{"name": "a"}]},
+        {"level_of": [0]},
+        {"level_of": [0, 2, 1]},
+        {"level_of": [0, -1, 1]},
+        {"level_of": [0, True, 1]},
+        {"items": ["x", "x", "y"]},
+        {"pairs": [{"levels": ["serious"], "epsilon": ""}]},
+        {"notion": "max"},
+        {"name": ""},
+    ],
+    ids=str,
+)
+def test_a_broken_canonical_form_is_refused(tmp_path, change):
+    canonical = Policy.load(write(tmp_path / "p.toml", TOML)).to_canonical()
+    with pytest.raises(PolicyError):
+        Policy.from_canonical({**canonical, **change})
+    with pytest.raises(PolicyError):
+        Policy.from_canonical({key: value for key, value in canonical.items() if key not in change})
+
+
+# ---- differences --------------------------------------------------------------------------------------
+
+
+def test_differences_names_everything(toy):
+    rows = [("serious", "ln(5)", ["HIV"]), ("other", "ln(6)", ["anemia", "headache", "toothache", "cold"])]
+    other = Policy.from_levels(rows, notion="avg", question="How?")
+    assert toy.differences(other) == [
+        'notion is "avg", not "min"',
+        'question is "How?", not ""',
+        'item "HIV" has epsilon ln(5), not ln(4)',
+        'item "stomachache" is missing',
+        'item "cold" is not in the policy',
+    ]
+    assert toy.differences(toy) == []
+
+
+def test_differences_ignores_level_names_and_sees_order(toy):
+    rows = [("s", "ln(4)", ["HIV"]), ("c", "ln(6)", list(toy.items[1:]))]
+    assert toy.differences(Policy.from_levels(rows)) == []
+    assert toy.differences(Policy.from_levels(rows[::-1])) == ["the items are in another order"]
+    assert toy.differences(Policy.from_levels(rows, pairs=(Pair("c", "c", None),))) == ["the explicit pair budgets differ"]
+
+
+@pytest.mark.xfail(strict=True, reason="BUG: overrides_by_item looks at the first item of each level only")
+def test_differences_sees_which_items_a_pair_binds():
+    """x-y and y-z unprotected, against x-y and x-z: budgets, order and first items agree, the promise does not."""
+    levels = (Level("a", Budget.parse(1)), Level("b", Budget.parse(1)))
+    one, two = (Policy(tuple("xyz"), of, levels, pairs=(Pair("a", "b", None),)) for of in ((0, 1, 0), (0, 1, 1)))
+    assert one.differences(two) != []
+
+
+# ---- bad input: one sentence that names key and value -------------------------------------------------
+
+
+def level(**changes):
+    row = {"name": "a", "epsilon": 1, "items": ["x", "y"], **changes}
+    return {key: value for key, value in row.items() if value is not None}
+
+
+def refused(document):
+    with pytest.raises(PolicyError) as caught:
+        Policy.from_document(document)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    return sentence
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [0, -1, 0.0, -0.5, "nan", math.nan, math.inf, -math.inf, Decimal("NaN"), Decimal("sNaN"), "much", "", True, False, [1],
+     None, "ln(0)", "ln(1)", "ln(1/0)", "ln(1/2)", "ln(-4)", "ln()", "ln(x)", "ln(1.5/2)", "ln(4", 1e300, 10**60],
+    ids=repr,
+)  # fmt: skip
+def test_bad_budgets(raw):
+    document = {"level": [{"name": "serious", "items": ["x"], "epsilon": raw}]}
+    sentence = refused(document)
+    shown = f'"{raw}"' if isinstance(raw, str) else str(raw)
+    assert f'epsilon = {shown} in level "serious"' in sentence
+    pair = {"levels": ["a", "a"], "epsilon": raw}
+    assert f"epsilon = {shown} in the pair" in refused({"level": [level()], "pair": [pair]})
+
+
+@pytest.mark.parametrize("raw", ["inf", "nan", "-1", "0", "true", '"text"', '"ln(1)"', "-0.0"])
+def test_bad_budgets_in_toml(tmp_path, raw):
+    path = write(tmp_path / "p.toml", f'[[level]]\nname = "s"\nepsilon = {raw}\nitems = ["x"]')
+    with pytest.raises(PolicyError, match=r'epsilon = .* in level "s" must be a positive number') as caught:
+        Policy.load(path)
+    assert str(path) in str(caught.value)
+
+
+TWO = [level(), level(name="b", items=["z"])]
+
+
+@pytest.mark.parametrize(
+    ("document", "parts"),
+    [
+        ({"level": [level()], "epsilom": 1}, ['unknown key "epsilom"', "the policy", "known are"]),
+        ({"level": [level(itms=[])]}, ['unknown key "itms"', "a level"]),
+        ({"level": [level()], "pair": [{"levels": ["a", "a"], "eps": 1}]}, ['unknown key "eps"', "a pair"]),
+        ([], ["the policy must be a table"]),
+        ({"level": [5]}, ["a level must be a table", "5"]),
+        ({"level": level()}, ["[[level]]"]),
+        ({}, ["no items", "[[level]]"]),
+        ({"level": [level(items=["x", "x"])]}, ['item "x" is named twice']),
+        ({"level": [level(), level(items=["z"])]}, ['level "a" is named twice']),
+        ({"level": [level(), level(name="b", items=["y"])]}, ['item "y" is in two levels', '"a"', '"b"']),
+        ({"level": [level(items=[])]}, ["items = []", 'level "a"']),
+        ({"level": [level(items="HIV")]}, ['items = "HIV"', 'level "a"']),
+        ({"level": [level(items=None)]}, ['level "a"', "items"]),
+        ({"level": [level(items=[5])]}, ["item 5", "text"]),
+        ({"level": [level(items=[" "])]}, ['item " "', "text"]),
+        ({"level": [level(name=None)]}, ["name is missing"]),
+        ({"level": [level(name=5)]}, ["name = 5"]),
+        ({"level": [level(name="")]}, ['name = ""']),
+        ({"level": [level(epsilon=None)]}, ["epsilon is missing", 'level "a"']),
+        ({"level": [level(weight=0)]}, ["weight = 0", 'level "a"', "positive"]),
+        ({"level": [level(weight=-1.5)]}, ["weight = -1.5"]),
+        ({"level": [level(weight="heavy")]}, ['weight = "heavy"']),
+        ({"level": [level(weight=True)]}, ["weight = True"]),
+        ({"level": [level(weight=math.nan)]}, ["weight = nan"]),
+        ({"level": [level(weight=math.inf)]}, ["weight = inf"]),
+        ({"level": [level()], "notion": "max"}, ['notion = "max"', "min, avg"]),
+        ({"level": [level()], "input": "many"}, ['input = "many"', "single, set"]),
+        ({"level": [level()], "name": 5}, ["name = 5"]),
+        ({"level": [level()], "name": " "}, ['name = " "']),
+        ({"level": [level()], "question": 5}, ["question = 5"]),
+        ({"level": [level()], "padding": 3}, ["padding = 3", 'input = "set" only']),
+        ({"level": [level()], "input": "set", "padding": 0}, ["padding = 0", "from 1"]),
+        ({"level": [level()], "input": "set", "padding": -2}, ["padding = -2", "from 1"]),
+        ({"level": [level()], "input": "set", "padding": 1.5}, ["padding = 1.5", "whole number"]),
+        ({"level": [level()], "input": "set", "padding": True}, ["padding = True", "whole number"]),
+        ({"level": TWO, "pair": [{"levels": ["a", "q"], "epsilon": 1}]}, ['level "q"', "does not exist"]),
+        (
+            {"level": TWO, "pair": [{"levels": ["a", "b"], "epsilon": 1}, {"levels": ["b", "a"], "epsilon": 2}]},
+            ['("b", "a")', "twice", "different budgets"],
+        ),
+        (
+            {"level": TWO, "pair": [{"levels": ["a", "b"], "epsilon": 1}, {"levels": ["a", "b"], "protected": False}]},
+            ['("a", "b")', "twice", "different budgets"],
+        ),
+        ({"level": TWO, "pair": [{"levels": ["a", "b"], "epsilon": 1, "protected": False}]}, ["'a', 'b'", "not both"]),
+        ({"level": TWO, "pair": [{"levels": ["a", "b"]}]}, ["'a', 'b'", "either an epsilon or protected = false"]),
+        ({"level": TWO, "pair": [{"levels": ["a", "b"], "protected": "no"}]}, ['protected = "no"', "true or false"]),
+        ({"level": TWO, "pair": [{"levels": ["a"], "epsilon": 1}]}, ["levels = ['a']", "two level names"]),
+        ({"level": TWO, "pair": [{"epsilon": 1}]}, ["levels = None", "two level names"]),
+        ({"level": [level()], "items_file": 5}, ["items_file = 5", "CSV"]),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) and value and isinstance(value[0], str) else "",
+)  # fmt: skip
+def test_bad_documents(document, parts):
+    sentence = refused(document)
+    assert all(part in sentence for part in parts), sentence
+
+
+@pytest.mark.xfail(strict=True, reason="BUG: _show prints control characters raw: two lines, or an escape to the terminal")
+@pytest.mark.parametrize("label", ["x\ny", "x\x1b[31my"])
+def test_control_characters_are_refused_and_escaped(label):
+    sentence = refused({"level": [level(items=[label])]})
+    assert "control characters" in sentence and sentence.isprintable()
+
+
+def test_too_many_levels_for_explicit_pairs():
+    rows = [(f"L{k}", 1, [f"i{k}"]) for k in range(201)]
+    with pytest.raises(PolicyError, match="at most 200 levels, got 201"):
+        Policy.from_levels(rows, pairs=(Pair("L0", "L1", None),))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "parts"),
+    [
+        ("p.toml", "", ["is empty"]),
+        ("p.toml", " \n\ufeff", ["is not TOML"]),
+        ("p.toml", "level = [", ["is not TOML"]),
+        ("p.json", "{", ["is not JSON"]),
+        ("p.json", "[]", ["must be a table"]),
+        ("p.csv", "", ["is empty"]),
+        ("p.csv", "item,eps\nx,1\n", ['no column "epsilon"', "item, eps"]),
+        ("p.csv", "label,epsilon\nx,1\n", ['no column "item"', "label, epsilon"]),
+        ("p.csv", "item,epsilon\nx,1\ny\n", ["row 3 has 1 cells"]),
+        ("p.csv", "item,epsilon\nx,1\nx,2\n", ['item "x" is named twice']),
+        ("p.csv", "item,epsilon\nx,-1\n", ['epsilon = "-1" in item "x"']),
+        ("p.csv", "item,epsilon\nx,\n", ['epsilon = "" in item "x"']),
+        ("p.csv", "item,epsilon\n", ["no items"]),
+    ],
+)
+def test_bad_files(tmp_path, name, content, parts):
+    path = write(tmp_path / name, content)
+    with pytest.raises(PolicyError) as caught:
+        Policy.load(path)
+    assert all(part in str(caught.value) for part in parts), caught.value
+
+
+@pytest.mark.parametrize("name", ["p.toml", "p.json", "p.csv"])
+def test_unreadable_files(tmp_path, name):
+    with pytest.raises(PolicyError, match=rf"{name} does not exist"):
+        Policy.load(tmp_path / name)
+    write(tmp_path / name, "grün", "latin-1")
+    with pytest.raises(PolicyError, match=rf"{name} is not UTF-8"):
+        Policy.load(tmp_path / name)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(PolicyError, match="cannot be read"):
+        Policy.load(tmp_path / "folder")
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        (None, ["items.csv does not exist"]),
+        ("", ["items.csv is empty"]),
+        ("item\nx\n", ['no column "level"']),
+        ("item,level\nx\n", ["row 2 has 1 cells"]),
+        ("item,level\nx,q\n", ['level "q"', "a, b"]),
+        ("item,level\nx,a\nx,b\n", ['item "x" is named twice']),
+        ("item,level\nx,a\n", ['level "b" has no items']),
+    ],
+)
+def test_bad_items_files(tmp_path, content, parts):
+    if content is not None:
+        write(tmp_path / "items.csv", content)
+    with pytest.raises(PolicyError) as caught:
+        Policy.load(write(tmp_path / "p.toml", f'items_file = "items.csv"\n{LEVELS}'))
+    assert all(part in str(caught.value) for part in ("p.toml", *parts)), caught.value
+
+
+def test_items_in_two_places_are_refused(tmp_path):
+    write(tmp_path / "items.csv", "item,level\nx,a\n")
+    text = 'items_file = "items.csv"\n[[level]]\nname = "a"\nepsilon = 1\nitems = ["y"]'
+    with pytest.raises(PolicyError, match='level "a" lists items, but items_file'):
+        Policy.load(write(tmp_path / "p.toml", text))
+
+
+@pytest.mark.xfail(strict=True, reason="BUG: something other than a PolicyError escapes (a traceback on the command line)")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("p.toml", '[[level]]\nname = ["a"]\nepsilon = 1\nitems = ["x"]'),  # TypeError: unhashable
+        ("p.toml", f'[[level]]\nname = "a"\nepsilon = 1\nitems = ["x"]\nweight = 1{"0" * 400}'),  # OverflowError
+        ("p.toml", f"padding = 1{'0' * 5000}"),  # ValueError of int()
+        ("p.json", f'{{"padding": 1{"0" * 5000}}}'),  # ValueError of int()
+        ("p.toml", "x = " + "[" * 50_000),  # RecursionError
+        ("p.json", "[" * 200_000),  # RecursionError
+        ("p.csv", f"item,epsilon\n{'x' * 140_000},1\n"),  # csv.Error: field larger than the limit
+    ],
+    ids=["name-list", "huge-weight", "toml-digits", "json-digits", "toml-deep", "json-deep", "csv-field"],
+)
+def test_hostile_files_get_a_sentence(tmp_path, name, content):
+    with pytest.raises(d.DiscreetError):
+        Policy.load(write(tmp_path / name, content))
