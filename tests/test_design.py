@@ -54,7 +54,7 @@ def test_mixed_reaches_its_theory(eps, figure):
 def test_direct_on_the_toy_example(toy):
     mechanism = d.design(toy, "direct")
     assert mechanism.expected_mse() == pytest.approx(3.587, abs=5e-4)
-    assert mechanism.matrix.D == pytest.approx([0.4, 0.6], abs=1e-6)
+    assert pytest.approx([0.4, 0.6], abs=1e-6) == mechanism.matrix.D
     assert d.design(toy).model == "direct"
     assert d.design(three_levels()).model == "mixed"
     assert "starts" in mechanism.certificate.note and mechanism.certificate.lower_bound is None
@@ -170,9 +170,7 @@ def test_weights_shift_the_error(toy):
 
 @pytest.mark.parametrize("notion", ["min", "avg"])
 @pytest.mark.parametrize("model", [m for m in MODELS if m != "auto"])
-@pytest.mark.parametrize(
-    "budgets", [[0.01], [20], [0.01, 20], [1, 1], [1, 5], [3, 3.0000001], [0.01, 0.02, 20, 0.5]], ids=str
-)
+@pytest.mark.parametrize("budgets", [[0.01], [20], [0.01, 20], [1, 1], [1, 5], [3, 3.0000001], [0.01, 0.02, 20, 0.5]], ids=str)
 def test_edges(notion, model, budgets):
     """One item, one level, levels of one item, equal budgets, beyond twice the smallest, 0.01 to 20; warnings are errors."""
     for size in (1, 3):
@@ -221,8 +219,7 @@ def _graph(*pairs, sizes=(2, 3, 4)):
     return d.Policy.from_document(
         {
             "level": [
-                {"name": n, "epsilon": e, "items": [f"{n}{i}" for i in range(k)]}
-                for n, e, k in zip(names, eps, sizes, strict=True)
+                {"name": n, "epsilon": e, "items": [f"{n}{i}" for i in range(k)]} for n, e, k in zip(names, eps, sizes, strict=True)
             ],
             "pair": list(pairs),
         }

@@ -82,7 +82,7 @@ def test_the_check_is_exact_on_both_sides(encoding, policy, data):
     with pytest.raises(GuaranteeError):
         Mechanism(policy, "opt0", encoding, (bad,))
     # Levels of one item also promise their bit against itself (needed for sets), which no pair of single inputs shows.
-    if min(policy.sizes) > 1 and 0 < bad.B[k] and bad.A[k] < D:
+    if min(policy.sizes) > 1 and bad.B[k] > 0 and bad.A[k] < D:
         broken = Mechanism.__new__(Mechanism)
         broken.__dict__.update(policy=policy, model="opt0", encoding=encoding, parts_=(bad,), matrix=None, padding=None)
         assert violations(broken) != []

@@ -251,7 +251,6 @@ def test_the_range_of_sets_holds_all_data(model, padding):
         _worst_of_sets(Policy.from_levels([("a", eps, ["x"]), ("b", 2.5 * eps, ["y", "z"])], input="set"), model, padding)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: the worst case of sets looks at sum pi = 1 and at 0 only, not between")
 @pytest.mark.parametrize("padding", [2, 3])
 def test_the_range_of_sets_holds_all_data_of_one_item(padding):
     """One item, padding 2, everyone has it: pi = 1/2 and the sampling adds pi (1 - pi) = 1/4 per person."""

@@ -31,11 +31,18 @@ def audit(path: str, policy: Policy | None = None) -> Findings:
     try:
         mechanism = Mechanism.from_body(body)
     except GuaranteeError as error:
-        where = f" (part {error.part})" if error.part else ""
+        where = f" (part {error.part})" if error.part is not None else ""
         names = f" [levels {', '.join(error.levels)}]" if len(error.levels) == 1 else ""
         findings.problems.append(f"the guarantee does not hold: {error}{names}{where}")
         return findings
+    try:
+        mechanism.check_written_as(body)
+    except MechanismError as error:
+        findings.problems.append(str(error))
     findings.promises = mechanism.guarantee().sentences() if len(mechanism.policy.levels) <= 1000 else []
     if policy is not None:
-        findings.problems += [f"not the policy given: {text}" for text in policy.differences(mechanism.policy)]
+        differences = policy.differences(mechanism.policy)
+        if policy.padding is not None and policy.padding != mechanism.padding:
+            differences.append(f"padding is {mechanism.padding}, not {policy.padding}")
+        findings.problems += [f"not the policy given: {text}" for text in differences]
     return findings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,8 +16,6 @@ from discreet import __version__
 from discreet.errors import DataError, DesignError, DiscreetError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from discreet.mechanism import Mechanism
     from discreet.policy import Policy
 
@@ -28,20 +27,24 @@ class _Group(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return super().main(*args, **{**kwargs, "standalone_mode": True})
+            code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except DiscreetError as error:
-            click.echo(f"error: {error}", err=True)
-            sys.exit(2)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
+            sentence = str(error)
+        except click.ClickException as error:
+            hint = f"; see {error.ctx.command_path} -h" if isinstance(error, click.UsageError) and error.ctx else ""
+            sentence = error.format_message().rstrip(".") + hint
+        except MemoryError:
+            sentence = "there is not enough memory for this"
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: say nothing more
+            sys.exit(0)
+        except (KeyboardInterrupt, click.Abort):
             click.echo("stopped; nothing was left half-written", err=True)
             sys.exit(130)
-        except MemoryError:
-            click.echo("error: not enough memory for this; use fewer items or smaller blocks", err=True)
-            sys.exit(2)
+        else:
+            sys.exit(code if isinstance(code, int) else 0)
+        click.echo(f"error: {' '.join(sentence.split())}", err=True)
+        sys.exit(2)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -76,7 +79,7 @@ def design(
     policy: str, output: str | None, model: str, prior: str, encoding: str | None, padding: int | None, as_json: bool
 ) -> None:
     """Design a mechanism for POLICY: probabilities, guarantee, expected error."""
-    from discreet import summary
+    from discreet import show, summary
 
     loaded, shares = _policy(policy), _prior(prior)
     mechanism = _designed(loaded, model, shares, encoding, padding)
@@ -86,102 +89,15 @@ def design(
     if as_json:
         _print_json(facts)
         return
-    console = _console()
-    _show_mechanism(console, mechanism, facts)
+    show.mechanism(mechanism, facts)
     if output:
-        console.print(f"Wrote {output}, fingerprint {mechanism.fingerprint[:16]}…; anyone can verify it: discreet check {output}")
+        click.echo(f"Wrote {output}, fingerprint {mechanism.fingerprint[:16]}…; anyone can verify it: discreet check {output}")
 
 
 def _designed(policy: Policy, model: str, prior: Any, encoding: str | None, padding: int | None) -> Mechanism:
     from discreet.designs import design
 
     return design(policy, model, prior=prior, encoding=encoding, padding=padding)
-
-
-def _show_mechanism(console: Console, mechanism: Mechanism, facts: dict[str, Any]) -> None:
-    answers = "single answers" if facts["input"] == "single" else f"sets of answers, padding {facts['padding']}"
-    console.print(
-        f"[bold]{facts['name']}[/bold]: {facts['items']:,} items in {facts['level_count']:,} levels, "
-        f"{answers}, notion {facts['notion']}"
-    )
-    size = facts["report_bytes"]
-    console.print(
-        f"model [bold]{facts['model']}[/bold] at the {facts['prior']} prior; "
-        f"a report has {size:,} byte{'s' if size != 1 else ''} ({facts['encoding']})"
-    )
-    if facts["certificate"]:
-        console.print(f"{facts['certificate']['note']}{_gap(facts['certificate'])}")
-    _show_probabilities(console, mechanism)
-    best = facts["best_plain"]
-    table = _table("level", "items", "epsilon", "promised factor", "variance / person", f"with {best}", "against plain LDP")
-    for row in facts["levels"]:
-        ratio = row["against_best_plain"]
-        verdict = (
-            f"{1 / ratio:.2f} x better"
-            if ratio < 0.995
-            else "the same"
-            if ratio < 1.005
-            else f"[yellow]{ratio:.2f} x worse[/yellow]"
-        )
-        table.add_row(
-            row["level"], f"{row['items']:,}", row["epsilon"], f"{row['factor']:.4g}", f"{row['variance']:.4g}",
-            f"{row['plain_variance'][best]:.4g}", verdict,
-        )  # fmt: skip
-    console.print(table)
-    worse = [row["level"] for row in facts["levels"] if row["against_best_plain"] >= 1.005]
-    if worse:
-        console.print(
-            f"[yellow]The gain of the other levels is paid by {', '.join(worse)}[/yellow]; a weight in the policy changes that."
-        )
-    table = _table("total MSE / n", "expected", "worst case")
-    for name, total in facts["total_mse"].items():
-        label = f"[bold]{name}[/bold]" if name == facts["model"] else f"{name} (plain LDP)"
-        table.add_row(label, f"{total['expected']:.4g}", f"{total['worst_case']:.4g}")
-    console.print(table)
-    _show_guarantee(console, facts)
-
-
-def _show_probabilities(console: Console, mechanism: Mechanism) -> None:
-    policy = mechanism.policy
-    if len(policy.levels) > 20:
-        return
-    if mechanism.matrix is not None:
-        matrix, names = mechanism.matrix, [level.name for level in policy.levels]
-        table = _table(
-            "answer of level", "sent as itself", *(f"as a given other of {matrix_name}" for matrix_name in _group_names(mechanism))
-        )
-        for k, name in enumerate(names):
-            c = matrix.groups[k]
-            table.add_row(name, f"{matrix.D[c]:.5f}", *(f"{x:.5f}" if x else "–" for x in matrix.O[c]))
-    else:
-        table = _table("part", "share of people", *(f"{level.name} a / b" for level in policy.levels))
-        for k, part in enumerate(mechanism.parts):
-            table.add_row(str(k), f"{part.share:.4f}", *(f"{a:.5f} / {b:.5f}" for a, b in zip(part.a, part.b, strict=True)))
-    console.print(table)
-
-
-def _group_names(mechanism: Mechanism) -> list[str]:
-    assert mechanism.matrix is not None
-    groups = mechanism.matrix.groups
-    names = [level.name for level in mechanism.policy.levels]
-    return [", ".join(n for n, g in zip(names, groups, strict=True) if g == c) for c in range(max(groups) + 1)]
-
-
-def _show_guarantee(console: Console, facts: dict[str, Any]) -> None:
-    bound = facts["ldp_bound"]
-    limit = "there is no bound" if bound is None else f"at most {bound:.4g} by the policy"
-    console.print(f"Guarantee, checked exactly: plain LDP with epsilon {facts['ldp_epsilon']:.4g} ({limit}), and for each level:")
-    for sentence in facts["promises"] or ["(too many levels to list; see --json or mechanism.guarantee().pairs)"]:
-        console.print(f"  • {sentence}", highlight=False, soft_wrap=True)
-
-
-def _gap(certificate: dict[str, Any]) -> str:
-    if certificate["lower_bound"] is None:
-        return ""
-    return (
-        f" ({certificate['objective']} {certificate['value']:.6g}, "
-        f"proven lower bound {certificate['lower_bound']:.6g}, gap {certificate['gap']:.1e})"
-    )
 
 
 # ---- check --------------------------------------------------------------------------------------------
@@ -238,7 +154,7 @@ def plan(
     as_json: bool,
 ) -> None:
     """Expected error per level and model, before anything is collected."""
-    from discreet import summary
+    from discreet import show, summary
 
     loaded, shares = _policy(policy), _prior(prior)
     chosen = _designed(loaded, model, shares, encoding, padding)
@@ -246,22 +162,7 @@ def plan(
     if as_json:
         _print_json(facts)
         return
-    console = _console()
-    console.print(f"[bold]{facts['name']}[/bold]: what {users:,} people would tell, at the {facts['prior']} prior")
-    heads = ["model", "level", "std. error (people)", "std. error (share)", "smallest share told from 0"]
-    table = _table(*heads, *(["users for the target"] if target_error else []))
-    last = None
-    for row in facts["rows"]:
-        name = row["model"] if row["model"] != last else ""
-        last = row["model"]
-        cells = [name, row["level"], f"{row['stderr_count']:,.1f}", f"{row['stderr_share']:.3%}", f"{row['smallest_share']:.3%}"]
-        table.add_row(*cells, *([f"{row['users_for_target']:,}"] if target_error else []), end_section=False)
-    console.print(table)
-    gain = facts["gain"]
-    compare = f"{gain:.1%} below" if gain >= 0 else f"{-gain:.1%} above"
-    console.print(
-        f"Best: [bold]{facts['best']}[/bold]; its total MSE is {compare} that of the best plain-LDP model, {facts['best_plain']}."
-    )
+    show.plan(facts)
 
 
 # ---- perturb, tally, estimate ---------------------------------------------------------------------------
@@ -333,6 +234,7 @@ def tally(mechanism: str, reports: tuple[str, ...], output: str, as_json: bool) 
 @_as_json
 def estimate(mechanism: str, tally: str, output: str | None, plot: str | None, top: int, level: float, as_json: bool) -> None:
     """Turn TALLY into unbiased counts of people with standard errors and intervals."""
+    from discreet import show
     from discreet.tally import Tally
 
     loaded = _mechanism(mechanism)
@@ -345,23 +247,9 @@ def estimate(mechanism: str, tally: str, output: str | None, plot: str | None, t
     if as_json:
         _print_json({"n": found.n, "interval": level, "items": rows, "note": found.truncation_note})
         return
-    console = _console()
-    _show_estimate(console, found.n, rows, level)
+    show.estimate(found.n, rows, level)
     if found.truncation_note:
-        console.print(found.truncation_note)
-
-
-def _show_estimate(console: Console, n: int, rows: list[dict[str, Any]], level: float, truth: dict[str, int] | None = None) -> None:
-    table = _table("item", "level", "people", "std. error", f"{level:.0%} interval", "share", *(["truth"] if truth else []))
-    for row in rows:
-        interval = f"{row['lower']:,.0f} to {row['upper']:,.0f}"
-        cells = [row["item"], row["level"], f"{row['count']:,.0f}", f"{row['stderr']:,.0f}", interval, f"{row['share']:.2%}"]
-        if truth:
-            inside = row["lower"] <= truth[row["item"]] <= row["upper"]
-            cells.append(f"{truth[row['item']]:,}" + ("" if inside else " [yellow](outside)[/yellow]"))
-        table.add_row(*cells)
-    console.print(f"{n:,} reports")
-    console.print(table)
+        click.echo(found.truncation_note)
 
 
 # ---- demo ---------------------------------------------------------------------------------------------
@@ -372,25 +260,16 @@ def demo() -> None:
     """The whole flow on a health survey, then the paper's own five answers."""
     from discreet.demo import run
 
-    run(_console(), _show_mechanism, _show_estimate)
+    run()
 
 
 # ---- helpers ------------------------------------------------------------------------------------------
 
 
 def _policy(path: str) -> Policy:
-    from discreet.errors import PolicyError
     from discreet.policy import Policy
 
-    if path != "-":
-        return Policy.load(path)
-    import tomllib
-    from decimal import Decimal
-
-    try:
-        return Policy.from_document(tomllib.loads(sys.stdin.read(), parse_float=Decimal))
-    except tomllib.TOMLDecodeError as error:
-        raise PolicyError(f"standard input is not TOML: {error}") from None
+    return Policy.load(path)
 
 
 def _mechanism(path: str) -> Mechanism:
@@ -443,23 +322,6 @@ def _prior(text: str) -> Any:
         raise DesignError(f"prior {text} cannot be read: {error.strerror}") from None
     except ValueError:
         raise DesignError(f'prior = "{text}" must be uniform, worst, level=share,… or a CSV/JSON file of shares') from None
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=140)
-
-
-def _table(*heads: str) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    for k, head in enumerate(heads):
-        table.add_column(head, justify="left" if k == 0 else "right")
-    return table
 
 
 def _print_json(facts: Any) -> None:

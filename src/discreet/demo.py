@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet import summary
+from discreet import show, summary
 from discreet.designs import design
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
@@ -25,8 +24,9 @@ def example(name: str) -> Policy:
     return Policy.load(Path(str(files("discreet") / "data" / f"{name}.toml")))
 
 
-def run(console: Console, show: Callable[..., Any], show_estimate: Callable[..., Any]) -> None:
+def run() -> None:
     """Print the demonstration."""
+    console = show.console()
     survey = example("health-survey")
     console.rule("[bold]1. A health survey: 41 conditions, three levels of protection")
     console.print(
@@ -34,21 +34,21 @@ def run(console: Console, show: Callable[..., Any], show_estimate: Callable[...,
         "(epsilon 1), a cold least (epsilon 2). Every phone perturbs its answer before it leaves; the probabilities:"
     )
     mechanism = design(survey)
-    show(console, mechanism, summary.describe(mechanism))
+    show.mechanism(mechanism, summary.describe(mechanism))
     forecast = summary.plan(survey, USERS, "uniform", None, None, mechanism)
     console.print(f"\nForecast for {USERS:,} people, one standard error:")
     for row in forecast["rows"]:
         if row["model"] == mechanism.model:
             console.print(f"  {row['level']:>9}: ± {row['stderr_count']:,.0f} people ({row['stderr_share']:.2%})")
     console.print(f"  total squared error {forecast['gain']:.0%} below the best plain-LDP mechanism ({forecast['best_plain']})\n")
-    _collect(console, mechanism, show_estimate)
+    _collect(console, mechanism)
     console.rule("[bold]3. The paper's own survey: five answers")
     console.print("With so few answers it is better to send one (perturbed) answer than five (perturbed) bits:")
     mechanism = design(example("toy"))
-    show(console, mechanism, summary.describe(mechanism))
+    show.mechanism(mechanism, summary.describe(mechanism))
 
 
-def _collect(console: Console, mechanism: Mechanism, show_estimate: Callable[..., Any]) -> None:
+def _collect(console: Console, mechanism: Mechanism) -> None:
     """100,000 simulated participants, each answer really perturbed, and the estimate beside the truth."""
     console.rule(f"[bold]2. {USERS:,} simulated participants answer")
     rng = np.random.default_rng(2020)  # of the made-up answers; their perturbation has no seed
@@ -59,7 +59,7 @@ def _collect(console: Console, mechanism: Mechanism, show_estimate: Callable[...
     estimate = mechanism.tally(reports).estimate()
     counts = np.bincount(answers, minlength=mechanism.m).tolist()
     truth = dict(zip(mechanism.policy.items, counts, strict=True))
-    show_estimate(console, USERS, estimate.top(15), 0.95, truth)
+    show.estimate(USERS, estimate.top(15), 0.95, truth)
     low, high = estimate.interval()
     inside = int(((low <= counts) & (counts <= high)).sum())
     console.print(f"{inside} of {mechanism.m} intervals hold the truth (95 % are expected to).\n")

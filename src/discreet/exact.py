@@ -165,7 +165,7 @@ def check_direct(policy: Policy, groups: Sequence[int], diagonal: Sequence[int],
     for c in range(count):
         for d in range(count):
             exists = c != d or sizes[c] > 1
-            if type(off[c][d]) is not int or (off[c][d] <= 0) == exists:
+            if type(off[c][d]) is not int or (off[c][d] <= 0 if exists else off[c][d] != 0):
                 return Violation(f"entry ({c}, {d}) of the matrix must be {'positive' if exists else '0'}", ())
         row = sum(sizes[d] * off[c][d] for d in range(count)) - off[c][c] + diagonal[c]
         if type(diagonal[c]) is not int or diagonal[c] <= 0 or row != D:

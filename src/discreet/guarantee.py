@@ -63,7 +63,7 @@ class Pairs(Sequence[PairPromise]):
 
     def _row(self, i: int) -> list[PairPromise]:
         g = self._guarantee
-        allowed, realised = np.exp(g.allowed(i)), np.exp(g.realised(i))
+        allowed, realised = _exp(g.allowed(i)), _exp(g.realised(i))
         return [PairPromise(g.names[i], g.names[j], float(allowed[j]), float(realised[j])) for j in range(i, self._t)]
 
 
@@ -168,7 +168,7 @@ class Guarantee:
     def leakage(self, prior: Any = None) -> Leakage:
         """Bounds of prior / posterior: for every prior (per level), or exact for a given one (per item)."""
         if prior is None:
-            return Leakage(np.exp(-self.level_epsilons), np.exp(self.level_epsilons))
+            return Leakage(_exp(-self.level_epsilons), _exp(self.level_epsilons))
         mechanism = self._only("the leakage for a given prior")
         shares = theory.item_shares(mechanism.policy, prior)
         return _direct_leakage(mechanism, shares) if mechanism.direct else _unary_leakage(mechanism, shares)
@@ -181,9 +181,10 @@ class Guarantee:
         eps = np.array([float(mechanism.policy.levels[k].budget) for k in mechanism.level_of[chosen]])
         assert mechanism.padding is not None
         eta = len(chosen) / max(len(chosen), mechanism.padding)
-        dummy = math.exp(min(float(level.budget) for level in mechanism.policy.levels))
-        mean = float(np.exp(eps).mean()) if len(chosen) else 0.0
-        return math.log(eta * mean + (1 - eta) * dummy)
+        dummy = min(float(level.budget) for level in mechanism.policy.levels)
+        with np.errstate(divide="ignore"):
+            terms = np.append(eps + np.log(eta / max(len(chosen), 1)), dummy + np.log(1 - eta))
+        return float(np.logaddexp.reduce(terms))
 
     def set_bound(self, first: Iterable[Any], second: Iterable[Any]) -> float:
         """An upper bound of ln Pr(y | first) / Pr(y | second) over all y (paper, Lemma 2; a dummy's bits say nothing)."""
@@ -232,7 +233,7 @@ class Guarantee:
             if len(member.setdefault(k, [])) < 3:
                 member[k].append(f'"{item}"')
         sets = policy.input == "set"
-        factors = np.exp(self.item_epsilons if sets else self.level_epsilons)
+        factors = _exp(self.item_epsilons if sets else self.level_epsilons)
         for k, name in enumerate(self.names):
             more = int(self.sizes[k]) - len(member[k])
             who = ", ".join(member[k]) + (f" and {more} more" if more else "")
@@ -246,7 +247,9 @@ class Guarantee:
             found.append(f"{name} ({who}): {promise}.")
         for first, second, bound in self.unprotected:
             what = f'answers of "{first}" and answers of "{second}"' if first != second else f'two answers of "{first}"'
-            still = f"only through others, by a factor of at most {_number(math.exp(bound))}" if bound < math.inf else "not at all"
+            still = (
+                f"only through others, by a factor of at most {_number(float(_exp(bound)))}" if bound < math.inf else "not at all"
+            )
             found.append(f"The organiser chose not to protect which of {what} is yours: they are kept apart {still}.")
         return found
 
@@ -307,10 +310,16 @@ def leakage_bounds(policy: Policy, notion: str, prior: Any = "uniform", distance
         return Leakage(np.exp(-scaled) @ shares, np.exp(scaled) @ shares)
     else:
         raise DesignError(f'notion = "{notion}" must be one of ldp, pldp, gi, minid')
-    return Leakage(np.exp(-eps), np.exp(eps))
+    return Leakage(_exp(-eps), _exp(eps))
 
 
 # ---- helpers ----------------------------------------------------------------------------------------
+
+
+def _exp(x: Any) -> Any:
+    """e^x, infinite where it is beyond every float."""
+    with np.errstate(over="ignore"):
+        return np.exp(x)
 
 
 def _pair_budgets(policy: Policy, i: int) -> Floats:
@@ -438,6 +447,7 @@ def _others(marginal: Floats, order: Any) -> Floats:
 
 def _number(x: float) -> str:
     """A factor as people read it: rounded up, so that the promise stays true."""
-    if x >= 1000:
-        return f"{math.ceil(x - 1e-6):,}"
-    return f"{math.ceil(x * 100 - 1e-6) / 100:g}"
+    if x == math.inf:
+        return "more than any number"
+    x *= 1 - 1e-12  # the floats' own error must not turn 4 into 4.01
+    return f"{math.ceil(x):,}" if x >= 1000 else f"{math.ceil(x * 100) / 100:g}"

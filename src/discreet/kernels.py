@@ -141,14 +141,14 @@ def count_bits(words: Any, counts: Any) -> None:
     Sixteen rows collapse into one plane of sixteens with 15 adders; counters up to 15 sixteens are then read off bit by bit.
     """
     n, width = words.shape
-    rows = n - n % 16
+    tail = np.zeros((16, width), np.uint64)  # the last rows, filled up to sixteen with zeros
+    tail[: n % 16] = words[n - n % 16 :]
     state = np.zeros((width, 8), np.uint64)  # ones, twos, fours, eights; then a 4-bit counter of sixteens
     blocks = 0
-    for i in range(0, rows, 16):
-        x0, x1, x2, x3 = words[i], words[i + 1], words[i + 2], words[i + 3]
-        x4, x5, x6, x7 = words[i + 4], words[i + 5], words[i + 6], words[i + 7]
-        x8, x9, xa, xb = words[i + 8], words[i + 9], words[i + 10], words[i + 11]
-        xc, xd, xe, xf = words[i + 12], words[i + 13], words[i + 14], words[i + 15]
+    for i in range(0, n, 16):
+        x = words[i : i + 16] if i + 16 <= n else tail
+        x0, x1, x2, x3, x4, x5, x6, x7 = x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]
+        x8, x9, xa, xb, xc, xd, xe, xf = x[8], x[9], x[10], x[11], x[12], x[13], x[14], x[15]
         for w in range(width):
             here = state[w]
             ones, twos, fours, eights = here[0], here[1], here[2], here[3]
@@ -178,10 +178,6 @@ def count_bits(words: Any, counts: Any) -> None:
             blocks = 0
     _flush(counts, state, 4, 16)
     _flush(counts, state, 0, 1)
-    for i in range(rows, n):
-        for w in range(width):
-            state[w, 0] = words[i, w]
-        _flush(counts, state, 0, 1)
 
 
 @_jit

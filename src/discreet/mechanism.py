@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,9 @@ Floats = NDArray[Any]  # of float64
 
 FORMAT = "discreet-mechanism/1"
 ENCODINGS = ("bits", "compact")
+UNARY_MODELS = ("mixed", "opt0", "opt1", "opt2", "rappor", "oue")
+DIRECT_MODELS = ("direct", "grr")
+PRIORS = ("uniform", "worst", "given")
 MAX_PARTS = 256
 MAX_ITEMS = P - 1
 
@@ -133,6 +137,10 @@ class Mechanism:
             raise DesignError("a mechanism has either parts (bits, compact) or a matrix (item)")
         if self.direct and self.padding:
             raise DesignError("a direct mechanism cannot take set input; use mixed or opt0")
+        if self.model not in (DIRECT_MODELS if self.direct else UNARY_MODELS):
+            raise DesignError(f"model = {self.model!r} does not go with this encoding")
+        if self.prior not in PRIORS:
+            raise DesignError(f"prior = {self.prior!r} must be one of {', '.join(PRIORS)}")
         violation = self.check()
         if violation:
             raise GuaranteeError(violation.sentence, tuple(self.policy.levels[k].name for k in violation.levels), violation.part)
@@ -294,9 +302,13 @@ class Mechanism:
         if document.get("fingerprint") != got:
             raise FingerprintError(str(document.get("fingerprint")), got)
         mechanism = cls.from_body(body)
-        if mechanism.to_canonical() != body:
-            raise MechanismError("the mechanism has keys or values that discreet would not write; it is refused")
+        mechanism.check_written_as(body)
         return mechanism
+
+    def check_written_as(self, body: Mapping[str, Any]) -> None:
+        """Raise unless these are the very bytes discreet would write: no other key, no 0.0 or false for a 0."""
+        if canonical_json(self.to_canonical()) != canonical_json(body):
+            raise MechanismError("the mechanism has keys or values that discreet would not write; it is refused")
 
     @classmethod
     def from_body(cls, body: Mapping[str, Any]) -> Mechanism:
@@ -315,7 +327,9 @@ class Mechanism:
             return cls(policy, body["model"], encoding, parts, matrix, padding, body["prior"], _certificate(body))
         except PolicyError as error:
             raise MechanismError(f"the mechanism's policy is wrong: {error}") from None
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except DesignError as error:
+            raise MechanismError(f"the mechanism's pieces do not fit: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise MechanismError(f"the mechanism is not complete: {error!r}") from None
 
 
@@ -345,12 +359,13 @@ def read_document(path: str | Path) -> dict[str, Any]:
     """The raw content of a mechanism file, unchecked."""
     path = Path(path)
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        document = json.loads(raw.decode("utf-8"))
     except FileNotFoundError:
         raise MechanismError(f"{path} does not exist") from None
     except OSError as error:
         raise MechanismError(f"{path} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise MechanismError(f"{path} is not a mechanism file: it is not JSON") from None
     if not isinstance(document, dict) or "policy" not in document:
         raise MechanismError(f'{path} is not a mechanism file; make one with "discreet design"')

@@ -171,13 +171,12 @@ def _rows(
         held = items[first:last] if offsets is None else sample(stream, items, offsets[first : last + 1], mechanism.padding or 1)
         make(stream, held, out[first:last])
 
-    run_blocks(work, n, mechanism.report_size, threads)
+    run_blocks(work, n, max(64, min(_BLOCK_BYTES // mechanism.report_size, 1 << 16)), threads)
     return out
 
 
-def run_blocks(work: Callable[[int, int], None], n: int, row_bytes: int, threads: int | None) -> None:
-    """Call work(first, last) over blocks of rows, in threads where there is more than a little to do."""
-    step = max(64, min(_BLOCK_BYTES // max(row_bytes, 1), 1 << 16))
+def run_blocks(work: Callable[[int, int], None], n: int, step: int, threads: int | None) -> None:
+    """Call work(first, last) over blocks of rows, in threads where there are a few of them."""
     blocks = [(first, min(first + step, n)) for first in range(0, n, step)]
     count = threads or os.cpu_count() or 1
     if count == 1 or len(blocks) < 4:

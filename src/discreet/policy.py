@@ -9,6 +9,7 @@ import csv
 import json
 import math
 import re
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ INPUTS = ("single", "set")
 MAX_LEVELS_WITH_PAIRS = 200
 
 _LN = re.compile(r"\s*ln\(\s*([0-9./]+)\s*\)\s*")
+_LONGEST = 100  # characters of a budget; its canonical text is held to the same limit, so it can be read back
 _KEYS = {"name", "question", "input", "notion", "padding", "level", "pair", "items_file"}
 _LEVEL_KEYS = {"name", "epsilon", "items", "weight"}
 _PAIR_KEYS = {"levels", "epsilon", "protected"}
@@ -52,10 +54,14 @@ class Budget:
             return raw
         if isinstance(raw, bool) or not isinstance(raw, int | float | Decimal | str):
             raise bad
-        text = str(raw)
+        long = PolicyError(f"epsilon{where} is too long to be kept exactly; write it with fewer digits")
+        try:
+            text = str(raw)
+        except ValueError:  # an integer of thousands of digits
+            raise long from None
+        if len(text) > _LONGEST:
+            raise long
         log = _LN.fullmatch(text)
-        if len(text) > 40:
-            raise PolicyError(f"epsilon = {_show(raw)}{where} has more than 40 characters; write it shorter")
         try:
             if log:
                 value = Fraction(log[1])
@@ -68,7 +74,10 @@ class Budget:
             raise bad from None
         if not ok:
             raise bad
-        return cls(value, bool(log))
+        budget = cls(value, bool(log))
+        if len(budget.text) > _LONGEST:
+            raise long
+        return budget
 
     @property
     def text(self) -> str:
@@ -130,7 +139,7 @@ class Policy:
     @classmethod
     def from_levels(cls, levels: Iterable[Sequence[Any]], **settings: Any) -> Policy:
         """From `(name, epsilon, items)` or `(name, epsilon, items, weight)` per level."""
-        rows = [dict(zip(("name", "epsilon", "items", "weight"), row, strict=False)) for row in levels]
+        rows = [dict(zip(("name", "epsilon", "items", "weight")[: len(row)], row, strict=True)) for row in levels]
         return _build(rows, None, settings)
 
     @classmethod
@@ -148,7 +157,7 @@ class Policy:
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
-        """From a TOML or JSON policy file, or a CSV with the columns `item` and `epsilon`."""
+        """From a TOML or JSON policy file, or a CSV with the columns `item` and `epsilon`; "-" is TOML on standard input."""
         path = Path(path)
         text = _read(path)
         suffix = path.suffix.lower()
@@ -161,13 +170,13 @@ class Policy:
                 document = json.loads(text, parse_float=Decimal)
             else:
                 document = tomllib.loads(text, parse_float=Decimal)
-        except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             kind = "JSON" if suffix == ".json" else "TOML"
-            raise PolicyError(f"{path} is not {kind}: {error}") from None
+            raise PolicyError(f"{_name(path)} is not {kind}: {error}") from None
         try:
-            return cls.from_document(document, folder=path.parent, default_name=path.stem)
+            return cls.from_document(document, path.parent, "survey" if str(path) == "-" else path.stem)
         except PolicyError as error:
-            raise PolicyError(f"{path}: {error}") from None
+            raise PolicyError(f"{_name(path)}: {error}") from None
 
     @classmethod
     def from_document(cls, document: object, folder: Path | None = None, default_name: str = "survey") -> Policy:
@@ -196,7 +205,7 @@ class Policy:
             if not isinstance(level.name, str) or not level.name.strip() or not level.name.isprintable():
                 raise PolicyError(f"name = {_show(level.name)} of a level must be a non-empty text")
             ok = isinstance(level.weight, int | float) and not isinstance(level.weight, bool)
-            if not (ok and 0 < level.weight < math.inf):
+            if not (ok and 0 < level.weight <= 1e12):
                 raise PolicyError(f'weight = {_show(level.weight)} in level "{level.name}" must be a positive number')
         for level, size in zip(self.levels, self.sizes, strict=True):
             if size == 0:
@@ -301,7 +310,7 @@ class Policy:
             level_of = tuple(raw["level_of"])
             items = tuple(raw["items"])
             texts = {key: raw[key] for key in ("name", "question", "input", "notion")}
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise PolicyError(f"the policy in the file is not complete: {error!r}") from None
         places = range(len(levels))
         if len(level_of) != len(items) or any(type(k) is not int or k not in places for k in level_of):
@@ -324,16 +333,16 @@ class Policy:
         found += [f"item {_show(item)} is not in the policy" for item in theirs]
         if not found and self.items != other.items:
             found.append("the items are in another order")
-        if self.overrides_by_item() != other.overrides_by_item():
+        if not found and (self.pairs or other.pairs) and self._pairs_differ(other):
             found.append("the explicit pair budgets differ")
         return found
 
-    def overrides_by_item(self) -> frozenset[tuple[frozenset[str], Budget | None]]:
-        """Explicit pair budgets without level names, so that policies with other names compare."""
-        first: dict[int, str] = {}
-        for item, k in zip(self.items, self.level_of, strict=True):
-            first.setdefault(k, item)
-        return frozenset((frozenset((first[i], first[j])), b) for (i, j), b in self.overrides.items())
+    def _pairs_differ(self, other: Policy) -> bool:
+        """Whether some pair of items has an explicit budget here and not there, whatever the levels are called."""
+        mine = dict(zip(self.items, self.level_of, strict=True))
+        both = {(mine[item], k) for item, k in zip(other.items, other.level_of, strict=True)}
+        silent = object()
+        return any(self.overrides.get((i, j), silent) != other.overrides.get((k, l), silent) for i, k in both for j, l in both)
 
 
 def check_padding(padding: object) -> int:
@@ -347,12 +356,15 @@ def _build(rows: list[dict[str, Any]], members: tuple[list[str], list[str]] | No
     levels = []
     for row in rows:
         name = row.get("name")
+        if name is not None and not isinstance(name, str):
+            raise PolicyError(f"name = {_show(name)} of a level must be a non-empty text")
         where = f"level {_show(name)}"
         for key in ("name", "epsilon"):
             if key not in row:
                 raise PolicyError(f"{key} is missing in {where if name else 'a level'}")
         weight = row.get("weight", 1)
-        weight = float(weight) if isinstance(weight, int | Decimal) and not isinstance(weight, bool) else weight
+        if isinstance(weight, int | Decimal) and not isinstance(weight, bool) and abs(weight) < 10**300:
+            weight = float(weight)
         levels.append(Level(name, Budget.parse(row["epsilon"], where), weight))  # type: ignore[arg-type]
     if members is None:
         items, level_of = _from_lists(rows)
@@ -419,29 +431,35 @@ def _rows(table: dict[str, Any], key: str) -> list[Any]:
 
 def _read(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = (sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()).decode("utf-8-sig")
     except FileNotFoundError:
         raise PolicyError(f"{path} does not exist") from None
     except UnicodeDecodeError:
-        raise PolicyError(f"{path} is not UTF-8 text") from None
+        raise PolicyError(f"{_name(path)} is not UTF-8 text") from None
     except OSError as error:
         raise PolicyError(f"{path} cannot be read: {error.strerror}") from None
     if not text.strip():
-        raise PolicyError(f"{path} is empty")
-    return text
+        raise PolicyError(f"{_name(path)} is empty")
+    return text.replace("\r\n", "\n")
+
+
+def _name(path: Path) -> str:
+    return "standard input" if str(path) == "-" else str(path)
 
 
 def _columns(path: Path, text: str, wanted: tuple[str, str]) -> tuple[list[str], list[str]]:
     """Two columns of a CSV file by name."""
     reader = csv.reader(text.splitlines())
-    header = [cell.strip() for cell in next(reader)]
+    try:
+        header, *rows = ([cell.strip() for cell in row] for row in reader if row)
+    except csv.Error as error:
+        raise PolicyError(f"{path} is not a table: line {reader.line_num}: {error}") from None
     for name in wanted:
         if name not in header:
             raise PolicyError(f'{path} has no column "{name}"; it has {", ".join(header)}')
     first, second = (header.index(name) for name in wanted)
-    rows = [row for row in reader if row]
     try:
-        return [row[first].strip() for row in rows], [row[second].strip() for row in rows]
+        return [row[first] for row in rows], [row[second] for row in rows]
     except IndexError:
         short = next(k for k, row in enumerate(rows) if len(row) <= max(first, second))
         raise PolicyError(f"{path}: row {short + 2} has {len(rows[short])} cells, not {len(header)}") from None
@@ -464,5 +482,9 @@ def _choice(key: str, value: object, allowed: Sequence[str]) -> None:
 
 def _show(value: object) -> str:
     """A value as the user wrote it, short."""
-    text = f'"{value}"' if isinstance(value, str) else str(value)
+    try:
+        text = f'"{value}"' if isinstance(value, str) else str(value)
+    except ValueError:
+        text = "a number of thousands of digits"
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:100])
     return text if len(text) <= 80 else text[:77] + "…"

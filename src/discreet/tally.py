@@ -52,9 +52,7 @@ class Tally:
             with lock:
                 total[0] = total[0] + part
 
-        run_blocks(
-            work, len(rows), 12 * (mechanism.m // 64 + 1) if mechanism.encoding == "compact" else mechanism.report_size, threads
-        )
+        run_blocks(work, len(rows), _step(mechanism, len(rows)), threads)
         if wrong:
             return total[0] + cls(mechanism, total[0].part_n * 0, total[0].counts * 0, {"length": wrong})
         return total[0]
@@ -128,6 +126,12 @@ class Tally:
         if mechanism.direct and int(counts.sum()) != int(part_n.sum()):
             raise DataError(f"{path} is damaged: its counts do not add up to the number of reports")
         return cls(mechanism, part_n, counts, refused)
+
+
+def _step(mechanism: Mechanism, n: int) -> int:
+    """Rows per block: some milliseconds of work, so that reading off the counters and adding tallies hardly show."""
+    most = (1 << 27) // mechanism.m if mechanism.encoding == "compact" else (1 << 25) // mechanism.report_size
+    return max(256, min(most, -(-n // 8)))
 
 
 def _count(mechanism: Mechanism, rows: report.Bytes) -> Tally:

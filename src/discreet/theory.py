@@ -127,7 +127,9 @@ def unary_total(noise_: Noise, sizes: Any, weights: Floats, shares: Shares, padd
     if padding is None:
         return base + _worst_holders(h, s, sizes)
     # At most: h pi + (1 + s)(pi - pi2) + s (pi2 - pi^2) <= h pi + (1 + s) pi (1 - pi), as pi2 >= pi^2.
-    return ell**2 * (base + max(0.0, _worst_holders(h, weights + s, sizes)))
+    # People may have fewer items, down to none: a slack level takes the rest of the shares for nothing.
+    slack = [np.append(x, y) for x, y in ((h, 0.0), (weights + s, 0.0), (sizes, 1.0))]
+    return ell**2 * (base + _worst_holders(*slack))
 
 
 def _worst_holders(h: Floats, s: Floats, sizes: Any) -> float:

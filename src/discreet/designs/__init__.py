@@ -73,6 +73,7 @@ class _Task:
             check_padding(padding)
         elif padding is not None:
             raise DesignError(f'padding = {padding} applies to input = "set" only; leave it out')
+        policy = replace(policy, padding=None)  # it is the mechanism's from here on
         self.policy, self.prior, self.encoding, self.padding = policy, prior, encoding, padding
         self.prior_name = prior if isinstance(prior, str) else "given"
         self.shares = theory.Shares.of(policy, prior, padding)

@@ -1,0 +1,1 @@
+"""Speed and memory, measured: `make bench`. Ratios are within one run; absolute rates are for the machine at hand."""

@@ -1,0 +1,41 @@
+"""`python -m benchmarks [name ...]`: run all benchmarks, or those named, and write docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from pathlib import Path
+
+from benchmarks import designs, memory, reports
+
+FOLDER = Path(__file__).parent.parent / "docs"
+ALL = {
+    "designs": designs.run,
+    "peers": reports.against_peers,
+    "rates": reports.rates,
+    "growth": lambda: reports.growth(FOLDER),
+    "memory": memory.run,
+}
+
+
+def main() -> None:
+    names = sys.argv[1:] or list(ALL)
+    unknown = [name for name in names if name not in ALL]
+    if unknown:
+        sys.exit(f"unknown benchmark {unknown[0]}; there are {', '.join(ALL)}")
+    texts = []
+    for name in names:
+        print(f"running {name} …", file=sys.stderr)
+        texts.append(ALL[name]())
+        print(texts[-1], flush=True)
+    if names == list(ALL):
+        intro = (
+            "# Benchmarks\n\nMade by `make bench`; best of several runs. Ratios are within one run; absolute rates are for the machine "
+            f"that made this page: {platform.machine()}, Python {platform.python_version()}, 2 cores.\n"
+        )
+        picture = "\n![time against n and m](growth.png)\n"
+        (FOLDER / "benchmarks.md").write_text(intro + "\n".join(texts) + "\n" + picture)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Tables for the terminal. What users wrote (names, labels) is escaped: it is text, never markup."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from discreet.mechanism import Mechanism
+
+
+def console() -> Console:
+    """The terminal; a fixed width where the output is a file or a pipe."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=140)
+
+
+def _table(*heads: str) -> Table:
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for k, head in enumerate(heads):
+        table.add_column(escape(head), justify="left" if k == 0 else "right")
+    return table
+
+
+def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
+    """A mechanism as `summary.describe` tells it."""
+    out = console()
+    answers = "single answers" if facts["input"] == "single" else f"sets of answers, padding {facts['padding']}"
+    out.print(
+        f"[bold]{escape(facts['name'])}[/bold]: {facts['items']:,} items in {facts['level_count']:,} levels, "
+        f"{answers}, notion {facts['notion']}"
+    )
+    size = facts["report_bytes"]
+    out.print(
+        f"model [bold]{facts['model']}[/bold] at the {facts['prior']} prior; "
+        f"a report has {size:,} byte{'s' if size != 1 else ''} ({facts['encoding']})"
+    )
+    if facts["certificate"]:
+        out.print(f"{facts['certificate']['note']}{_gap(facts['certificate'])}")
+    _probabilities(out, found)
+    best = facts["best_plain"]
+    table = _table("level", "items", "epsilon", "promised factor", "variance / person", f"with {best}", "against plain LDP")
+    for row in facts["levels"]:
+        ratio = row["against_best_plain"]
+        verdict = (
+            f"{1 / ratio:.2f} x better"
+            if ratio < 0.995
+            else "the same"
+            if ratio < 1.005
+            else f"[yellow]{ratio:.2f} x worse[/yellow]"
+        )
+        table.add_row(
+            escape(row["level"]), f"{row['items']:,}", row["epsilon"], f"{row['factor']:.4g}", f"{row['variance']:.4g}",
+            f"{row['plain_variance'][best]:.4g}", verdict,
+        )  # fmt: skip
+    out.print(table)
+    worse = [row["level"] for row in facts["levels"] if row["against_best_plain"] >= 1.005]
+    if worse:
+        payers = escape(", ".join(worse))
+        out.print(f"[yellow]The gain of the other levels is paid by {payers}[/yellow]; a weight in the policy changes that.")
+    table = _table("total MSE / n", "expected", "worst case")
+    for name, total in facts["total_mse"].items():
+        label = f"[bold]{name}[/bold]" if name == facts["model"] else f"{name} (plain LDP)"
+        table.add_row(label, f"{total['expected']:.4g}", f"{total['worst_case']:.4g}")
+    out.print(table)
+    _guarantee(out, facts)
+
+
+def _probabilities(out: Console, found: Mechanism) -> None:
+    policy = found.policy
+    if len(policy.levels) > 20:
+        return
+    if found.matrix is not None:
+        matrix, names = found.matrix, [level.name for level in policy.levels]
+        table = _table(
+            "answer of level", "sent as itself", *(f"as a given other of {matrix_name}" for matrix_name in _group_names(found))
+        )
+        for k, name in enumerate(names):
+            c = matrix.groups[k]
+            table.add_row(escape(name), f"{matrix.D[c]:.5f}", *(f"{x:.5f}" if x else "–" for x in matrix.O[c]))
+    else:
+        table = _table("part", "share of people", *(f"{level.name} a / b" for level in policy.levels))
+        for k, part in enumerate(found.parts):
+            table.add_row(str(k), f"{part.share:.4f}", *(f"{a:.5f} / {b:.5f}" for a, b in zip(part.a, part.b, strict=True)))
+    out.print(table)
+
+
+def _group_names(found: Mechanism) -> list[str]:
+    assert found.matrix is not None
+    groups = found.matrix.groups
+    names = [level.name for level in found.policy.levels]
+    return [", ".join(n for n, g in zip(names, groups, strict=True) if g == c) for c in range(max(groups) + 1)]
+
+
+def _guarantee(out: Console, facts: dict[str, Any]) -> None:
+    bound = facts["ldp_bound"]
+    limit = "there is no bound" if bound is None else f"at most {bound:.4g} by the policy"
+    out.print(f"Guarantee, checked exactly: plain LDP with epsilon {facts['ldp_epsilon']:.4g} ({limit}), and for each level:")
+    for sentence in facts["promises"] or ["(too many levels to list; see --json or mechanism.guarantee().pairs)"]:
+        out.print(f"  • {sentence}", markup=False, soft_wrap=True)
+
+
+def _gap(certificate: dict[str, Any]) -> str:
+    if certificate["lower_bound"] is None:
+        return ""
+    return (
+        f" ({certificate['objective']} {certificate['value']:.6g}, "
+        f"proven lower bound {certificate['lower_bound']:.6g}, gap {certificate['gap']:.1e})"
+    )
+
+
+def plan(facts: dict[str, Any]) -> None:
+    """A forecast as `summary.plan` tells it."""
+    out = console()
+    out.print(f"[bold]{escape(facts['name'])}[/bold]: what {facts['users']:,} people would tell, at the {facts['prior']} prior")
+    heads = ["model", "level", "std. error (people)", "std. error (share)", "smallest share told from 0"]
+    table = _table(*heads, *(["users for the target"] if facts["target_error"] else []))
+    last = None
+    for row in facts["rows"]:
+        name = row["model"] if row["model"] != last else ""
+        last = row["model"]
+        cells = [
+            name,
+            escape(row["level"]),
+            f"{row['stderr_count']:,.1f}",
+            f"{row['stderr_share']:.3%}",
+            f"{row['smallest_share']:.3%}",
+        ]
+        table.add_row(*cells, *([f"{row['users_for_target']:,}"] if facts["target_error"] else []), end_section=False)
+    out.print(table)
+    gain = facts["gain"]
+    compare = f"{gain:.1%} below" if gain >= 0 else f"{-gain:.1%} above"
+    out.print(
+        f"Best: [bold]{facts['best']}[/bold]; its total MSE is {compare} that of the best plain-LDP model, {facts['best_plain']}."
+    )
+
+
+def estimate(n: int, rows: list[dict[str, Any]], level: float, truth: dict[str, int] | None = None) -> None:
+    """Rows of an estimate, beside the truth where it is known."""
+    out = console()
+    table = _table("item", "level", "people", "std. error", f"{level:.0%} interval", "share", *(["truth"] if truth else []))
+    for row in rows:
+        interval = f"{row['lower']:,.0f} to {row['upper']:,.0f}"
+        cells = [
+            escape(row["item"]),
+            escape(row["level"]),
+            f"{row['count']:,.0f}",
+            f"{row['stderr']:,.0f}",
+            interval,
+            f"{row['share']:.2%}",
+        ]
+        if truth:
+            inside = row["lower"] <= truth[row["item"]] <= row["upper"]
+            cells.append(f"{truth[row['item']]:,}" + ("" if inside else " [yellow](outside)[/yellow]"))
+        table.add_row(*cells)
+    out.print(f"{n:,} reports")
+    out.print(table)
