@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from pathlib import Path
@@ -30,8 +31,8 @@ def main() -> None:
         print(texts[-1], flush=True)
     if names == list(ALL):
         intro = (
-            "# Benchmarks\n\nMade by `make bench`; best of several runs. Ratios are within one run; absolute rates are for the machine "
-            f"that made this page: {platform.machine()}, Python {platform.python_version()}, 2 cores.\n"
+            "# Benchmarks\n\nMade by `make bench`; best of several runs. Ratios are within one run; absolute rates are for the\n"
+            f"machine that made this page: {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}.\n"
         )
         picture = "\n![time against n and m](growth.png)\n"
         (FOLDER / "benchmarks.md").write_text(intro + "\n".join(texts) + "\n" + picture)

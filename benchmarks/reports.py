@@ -13,7 +13,7 @@ import discreet as d
 from benchmarks.timing import best, seconds, si, table
 
 ROOT = Path(__file__).parent.parent
-PEERS = ["pure-ldp==1.2.0", "multi-freq-ldpy==0.2.5", "opendp==0.16.0"]
+PEERS = ["pure-ldp==1.2.0", "scikit-learn", "statsmodels", "multi-freq-ldpy==0.2.5", "opendp==0.16.0"]
 SETTINGS = [(10_000, 1_000), (100_000, 100), (100_000, 16_470)]
 
 
@@ -29,7 +29,8 @@ def _peer_python() -> str | None:
     try:
         if not python.exists():
             subprocess.run([sys.executable, "-m", "venv", str(ROOT / ".bench-venv")], check=True)
-        have = subprocess.run([str(python), "-c", "import pure_ldp, multi_freq_ldpy, opendp"], capture_output=True)
+        probe = "import opendp, multi_freq_ldpy, pure_ldp.frequency_oracles"
+        have = subprocess.run([str(python), "-c", probe], capture_output=True)
         if have.returncode:
             subprocess.run([str(python), "-m", "pip", "install", "-q", *PEERS], check=True)
     except (OSError, subprocess.CalledProcessError):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet import show, summary
 from discreet.designs import design
@@ -48,16 +49,21 @@ def run() -> None:
     show.mechanism(mechanism, summary.describe(mechanism))
 
 
+def answers(m: int) -> NDArray[np.int64]:
+    """Made-up answers with a power law; they have a seed, their perturbation never has."""
+    rng = np.random.default_rng(2020)
+    popularity = 1 / np.arange(1, m + 1) ** 0.8
+    return rng.choice(rng.permutation(m), USERS, p=popularity / popularity.sum())
+
+
 def _collect(console: Console, mechanism: Mechanism) -> None:
     """100,000 simulated participants, each answer really perturbed, and the estimate beside the truth."""
     console.rule(f"[bold]2. {USERS:,} simulated participants answer")
-    rng = np.random.default_rng(2020)  # of the made-up answers; their perturbation has no seed
-    popularity = 1 / np.arange(1, mechanism.m + 1) ** 0.8
-    answers = rng.choice(rng.permutation(mechanism.m), USERS, p=popularity / popularity.sum())
-    reports = mechanism.perturb_many(answers)
-    console.print(f"One answered {mechanism.policy.items[answers[0]]!r}; what left the phone is {reports[0].tobytes().hex()}.")
+    given = answers(mechanism.m)
+    reports = mechanism.perturb_many(given)
+    console.print(f"One answered {mechanism.policy.items[given[0]]!r}; what left the phone is {reports[0].tobytes().hex()}.")
     estimate = mechanism.tally(reports).estimate()
-    counts = np.bincount(answers, minlength=mechanism.m).tolist()
+    counts = np.bincount(given, minlength=mechanism.m).tolist()
     truth = dict(zip(mechanism.policy.items, counts, strict=True))
     show.estimate(USERS, estimate.top(15), 0.95, truth)
     low, high = estimate.interval()

@@ -362,8 +362,8 @@ def _build(rows: list[dict[str, Any]], members: tuple[list[str], list[str]] | No
         for key in ("name", "epsilon"):
             if key not in row:
                 raise PolicyError(f"{key} is missing in {where if name else 'a level'}")
-        weight = row.get("weight", 1)
-        if isinstance(weight, int | Decimal) and not isinstance(weight, bool) and abs(weight) < 10**300:
+        weight: Any = row.get("weight", 1)
+        if not isinstance(weight, bool) and isinstance(weight, int | Decimal) and abs(weight) < 10**300:
             weight = float(weight)
         levels.append(Level(name, Budget.parse(row["epsilon"], where), weight))  # type: ignore[arg-type]
     if members is None:
