@@ -41,8 +41,7 @@ def single(mechanism: Mechanism) -> Callable[[int], Distribution]:
 
         def direct(x: int) -> Distribution:
             return {
-                y: Fraction(matrix.diagonal[groups[x]] if x == y else matrix.off[groups[x]][groups[y]], D)
-                for y in range(policy.m)
+                y: Fraction(matrix.diagonal[groups[x]] if x == y else matrix.off[groups[x]][groups[y]], D) for y in range(policy.m)
             }
 
         return direct
@@ -72,9 +71,7 @@ def sets(mechanism: Mechanism) -> Callable[[frozenset[int]], Distribution]:
     def of(x: frozenset[int]) -> Distribution:
         each = Fraction(1, max(len(x), ell))
         rest = 1 - each * len(x)
-        return {
-            y: rest * nothing + sum((each * cache[i][y] for i in x), Fraction(0)) for y, nothing in cache[None].items()
-        }
+        return {y: rest * nothing + sum((each * cache[i][y] for i in x), Fraction(0)) for y, nothing in cache[None].items()}
 
     return of
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -38,6 +39,8 @@ class _Group(click.Group):
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: say nothing more
             sys.exit(0)
+        except OSError as error:
+            sentence = f"the output cannot be written: {error.strerror or error}"
         except (KeyboardInterrupt, click.Abort):
             click.echo("stopped; nothing was left half-written", err=True)
             sys.exit(130)
@@ -185,9 +188,7 @@ def perturb(mechanism: str, data: str, output: str, column: str, user: str, as_j
     loaded = _mechanism(mechanism)
     with _progress(f"Perturbing {data}", [data]) as advance:
         blocks = files.read_answers(data, loaded, column, user, advance)
-        count = files.write_reports(output, loaded, (loaded.perturb_many(block) for block in blocks))
-    if count == 0:
-        raise DataError(f"{data} has no answers; {output} holds no report")
+        count = files.write_reports(output, loaded, (loaded.perturb_many(block) for block in _some(blocks, data)))
     facts = {"reports": count, "bytes_per_report": loaded.report_size, "output": output}
     _print_json(facts) if as_json else click.echo(f"Wrote {count:,} reports of {loaded.report_size:,} bytes to {output}.")
 
@@ -231,19 +232,33 @@ def tally(mechanism: str, reports: tuple[str, ...], output: str, as_json: bool) 
 @click.option(
     "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True, help="Of the intervals."
 )
+@click.option("--shrunk", is_flag=True, help="Also posterior means (empirical Bayes) with credible intervals.")
+@click.option("--consistent", is_flag=True, help="Also the nearest counts that are not negative and sum to n.")
+@click.option(
+    "--ranking", type=click.Choice(["posterior", "raw"]), default="posterior", show_default=True, help="Of the top items."
+)
 @_as_json
-def estimate(mechanism: str, tally: str, output: str | None, plot: str | None, top: int, level: float, as_json: bool) -> None:
+def estimate(
+    mechanism: str, tally: str, output: str | None, plot: str | None, top: int, level: float, shrunk: bool, consistent: bool,
+    ranking: str, as_json: bool,
+) -> None:  # fmt: skip
     """Turn TALLY into unbiased counts of people with standard errors and intervals."""
     from discreet import show
     from discreet.tally import Tally
 
     loaded = _mechanism(mechanism)
+    for path, endings in ((output, (".csv", ".parquet", ".json")), (plot, (".png", ".svg"))):
+        if path and not path.lower().endswith(endings):
+            raise DataError(f"{path} must end in {', '.join(endings[:-1])} or {endings[-1]}")
     found = Tally.load(tally, loaded).estimate()
     if output:
-        found.save(output, level)
+        found.save(output, level, shrunk, consistent)
     if plot:
-        found.plot(plot, top)
-    rows = found.top(top, level)
+        found.plot(plot, top, shrunk)
+    rows = found.top(top, level, ranking)
+    for name, column in found.extra_columns(shrunk, consistent, level).items():
+        for row in rows:
+            row[name] = column[loaded.policy.index[row["item"]]]
     if as_json:
         _print_json({"n": found.n, "interval": level, "items": rows, "note": found.truncation_note})
         return
@@ -264,6 +279,16 @@ def demo() -> None:
 
 
 # ---- helpers ------------------------------------------------------------------------------------------
+
+
+def _some(blocks: Iterable[Any], data: str) -> Iterator[Any]:
+    """The same blocks; raises at the end, before the output gets its name, if there were none."""
+    empty = True
+    for block in blocks:
+        empty = False
+        yield block
+    if empty:
+        raise DataError(f"{data} has no answers, so there is nothing to perturb")
 
 
 def _policy(path: str) -> Policy:
@@ -325,8 +350,15 @@ def _prior(text: str) -> Any:
 
 
 def _print_json(facts: Any) -> None:
-    click.echo(json.dumps(facts, indent=2, ensure_ascii=False, default=_plain))
+    click.echo(json.dumps(_plain(facts), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    """For JSON: numpy numbers as Python's, null for what is not finite."""
+    if isinstance(value, dict):
+        return {key: _plain(x) for key, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(x) for x in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

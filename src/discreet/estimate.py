@@ -1,4 +1,4 @@
-"""Tally -> Estimate: unbiased counts of people, standard errors, intervals. Nothing here clips, shrinks or renormalises."""
+"""Tally -> Estimate: unbiased counts of people, standard errors, intervals; what clips or shrinks is a separately named step."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from discreet import theory
 from discreet.errors import DataError
 from discreet.mechanism import Floats, Mechanism
+from discreet.shrink import Shrunk, project, shrink
 from discreet.tally import Tally
 
 
@@ -78,13 +79,55 @@ class Estimate:
         inside = np.maximum(half**2 - lead * (e**2 - z2 * self.a0), 0)
         return (half + sign * np.sqrt(inside)) / lead
 
-    def top(self, k: int, level: float = 0.95) -> list[dict[str, Any]]:
-        """The k items with the largest counts, as rows of the table."""
+    # ---- named post-processing: est.counts stays unbiased ---------------------------------------------
+
+    def shrunk(self, prior: str = "one") -> Shrunk:
+        """Empirical Bayes: posterior means under a prior fitted to all items (`one`, per `level`, or `auto`)."""
+        return self._shrunk[prior] if prior in self._shrunk else self._shrunk.setdefault(prior, shrink(self, prior))
+
+    @cached_property
+    def _shrunk(self) -> dict[str, Shrunk]:
+        return {}
+
+    def consistent(self) -> Floats:
+        """The nearest counts, in units of their noise, that are not negative and (single input) sum to n."""
+        return project(self.counts, self.stderr**2, self.n if self.mechanism.padding is None else None)
+
+    def top(self, k: int, level: float = 0.95, ranking: str = "posterior") -> list[dict[str, Any]]:
+        """The k items that rank highest, as rows of the table: by posterior mean, which does not let a noisy item jump to the
+        top, with the probability `in_top` that each is among the true top k; or by `raw` count.
+        """
         if k < 1:
             raise DataError(f"k = {k} must be at least 1")
-        order = np.argsort(-np.nan_to_num(self.counts, nan=-np.inf), kind="stable")
+        if ranking not in ("posterior", "raw"):
+            raise DataError(f'ranking = "{ranking}" must be posterior or raw')
         rows = self.rows(level)
-        return [rows[i] for i in order[:k]]
+        if ranking == "raw" or not self.can_shrink:
+            order = np.argsort(-np.nan_to_num(self.counts, nan=-np.inf), kind="stable")[:k]
+            return [rows[i] for i in order]
+        shrunk = self.shrunk()
+        order = np.argsort(-shrunk.counts, kind="stable")[:k]
+        chance = shrunk.in_top(min(k, len(rows)))
+        return [{**rows[i], "shrunk": float(shrunk.counts[i]), "in_top": float(chance[i])} for i in order]
+
+    @property
+    def can_shrink(self) -> bool:
+        """Whether every item has an estimate and noise, so that a prior can be fitted."""
+        return bool((np.isfinite(self.a0) & (self.a0 > 0)).all())
+
+    def above(self, share: float, fdr: float = 0.05) -> list[dict[str, Any]]:
+        """Items whose share exceeds a threshold, with at most `fdr` false ones expected among them (Benjamini-Hochberg)."""
+        if not (0 <= share < 1 and 0 < fdr < 1):
+            raise DataError(f"share = {share} must be in [0, 1) and fdr = {fdr} in (0, 1)")
+        limit = share * self.n
+        sd = np.sqrt(self._variance(np.full(len(self.counts), limit)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            p = ndtr(-(self.counts - self.step / 2 - limit) / sd)
+        p = np.where(np.isfinite(self.a0), p, 1.0)
+        order = np.argsort(p, kind="stable")
+        passed = np.flatnonzero(p[order] <= fdr * np.arange(1, len(p) + 1) / len(p))
+        rows = self.rows()
+        return [rows[i] for i in order[: passed.max() + 1]] if len(passed) else []
 
     @property
     def truncation_note(self) -> str:
@@ -118,24 +161,37 @@ class Estimate:
             "share": self.shares.tolist(),
         }
 
-    def save(self, path: str | Path, level: float = 0.95) -> None:
+    def extra_columns(self, shrunk: bool, consistent: bool, level: float = 0.95) -> dict[str, list[Any]]:
+        """Post-processed columns, beside the unbiased ones."""
+        columns: dict[str, list[Any]] = {}
+        if shrunk:
+            found = self.shrunk()
+            low, high = found.interval(level)
+            values = (found.counts, found.stderr, low, high)
+            columns |= {f"shrunk{name}": x.tolist() for name, x in zip(("", "_sd", "_lower", "_upper"), values, strict=True)}
+        if consistent:
+            columns["consistent"] = self.consistent().tolist()
+        return columns
+
+    def save(self, path: str | Path, level: float = 0.95, shrunk: bool = False, consistent: bool = False) -> None:
         """Write the table as CSV, Parquet or JSON, by the ending of the path."""
         from discreet.files import write_table, write_text
 
+        columns = self.columns(level) | self.extra_columns(shrunk, consistent, level)
         if Path(path).suffix.lower() == ".json":
-            table = self.rows(level)
+            table = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
             for row in table:
                 row.update((key, None) for key, value in row.items() if isinstance(value, float) and not np.isfinite(value))
             text = {"n": self.n, "fingerprint": self.mechanism.fingerprint, "interval": level, "items": table}
             write_text(path, json.dumps({**text, "note": self.truncation_note}, ensure_ascii=False, indent=1) + "\n")
         else:
-            write_table(path, self.columns(level))
+            write_table(path, columns)
 
-    def plot(self, path: str | Path, k: int = 30) -> None:
-        """Draw the top items as bars with whiskers, coloured by level (PNG or SVG; extra `plot`)."""
+    def plot(self, path: str | Path, k: int = 30, shrunk: bool = False) -> None:
+        """Draw the top items as bars with whiskers, coloured by level, raw and shrunk side by side (PNG, SVG; extra `plot`)."""
         from discreet.plots import bars
 
-        bars(self, path, k)
+        bars(self, path, k, shrunk=shrunk)
 
 
 def _unary(tally: Tally) -> Estimate:
@@ -173,11 +229,14 @@ def _direct(tally: Tally) -> Estimate:
     groups = np.array(mechanism.matrix.groups)[mechanism.level_of]
     seen = tally.counts[0]
     sent = np.bincount(groups, weights=seen, minlength=len(D))
-    r, delta = theory.direct_weights(D, O, sizes), D - np.diag(O)
+    delta, zero = D - np.diag(O), np.zeros(mechanism.m)
+    if (delta == 0).any() or np.linalg.matrix_rank(theory.group_mass(D, O, sizes)) < len(D):
+        unknown = np.full(mechanism.m, np.inf)  # a matrix that tells nothing apart
+        return Estimate(mechanism, n, zero * np.nan, unknown, zero, zero, unknown)
+    r = theory.direct_weights(D, O, sizes)
     counts = (seen - (r @ sent)[groups]) / delta[groups]
     totals = np.maximum(np.bincount(groups, weights=counts, minlength=len(D)), 0)
     totals *= n / totals.sum()
     noise = theory.direct_noise(D, O, sizes)
     own = (noise.own - np.diag(noise.other))[groups]
-    zero = np.zeros(mechanism.m)
     return Estimate(mechanism, n, counts, (noise.other @ totals)[groups], own, zero, 1 / delta[groups])

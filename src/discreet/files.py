@@ -12,8 +12,10 @@ import lzma
 import os
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -37,6 +39,8 @@ def written_aside(path: str | Path) -> Iterator[Path]:
     """A path beside `path` to write to; renamed to `path` when the block succeeds, removed when it does not."""
     path = Path(path)
     try:
+        if path.exists() and not path.is_file():
+            raise DataError(f"{path} cannot be written: it is a folder or a device; name a file")
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror}") from None
@@ -203,7 +207,7 @@ def _opened(path: str, packed: str, advance: Advance) -> Iterator[BinaryIO]:
             opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(packed, lambda file, _: file)
             with opener(counted, "rb") as plain:
                 yield plain
-        except (lzma.LZMAError, gzip.BadGzipFile, EOFError, OSError) as error:
+        except (lzma.LZMAError, zlib.error, EOFError, OSError) as error:
             raise DataError(f"{path} cannot be read to its end: {error}") from None
 
 
@@ -252,13 +256,37 @@ def _csv_answers(path: str, packed: str, mechanism: Mechanism, column: str, user
 
     with _opened(path, packed, advance) as stream:
         try:
-            convert = pc.ConvertOptions(column_types={column: pa.string(), user: pa.string()}, strings_can_be_null=True)
-            reader = pc.open_csv(stream, read_options=pc.ReadOptions(block_size=1 << 22), convert_options=convert)
-            yield from _table_answers(path, reader.schema, reader, mechanism, column, user)
+            convert = pc.ConvertOptions(
+                column_types={column: pa.string(), user: pa.string()}, strings_can_be_null=True, null_values=[""]
+            )
+            if os.path.isfile(path):
+                reader = pc.open_csv(stream, read_options=pc.ReadOptions(block_size=1 << 22), convert_options=convert)
+                yield from _table_answers(path, reader.schema, reader, mechanism, column, user)
+            else:  # a pipe: wait for it here, where Ctrl-C is heard, and give Arrow whole lines
+                tables = (pc.read_csv(io.BytesIO(block), convert_options=convert) for block in _whole_lines(stream))
+                first = next(tables, None)
+                if first is None:
+                    raise DataError(f"{path} is empty")
+                batches = (batch for table in chain((first,), tables) for batch in table.to_batches())
+                yield from _table_answers(path, first.schema, batches, mechanism, column, user)
         except pa.ArrowInvalid as error:
             message = str(error).splitlines()[0]
             empty = "Empty CSV" in message
             raise DataError(f"{path} is empty" if empty else f"{path} is not a table: {message[:160]}") from None
+
+
+def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Blocks of whole CSV records, each with the header in front; a line break within quotes does not end a record."""
+    header, rest, at_end = stream.readline(), b"", False
+    while header and not at_end:
+        block = stream.read(1 << 22)
+        at_end, rest = not block, rest + block
+        cut = len(rest) if at_end else rest.rfind(b"\n") + 1
+        while cut and rest.count(b'"', 0, cut) % 2 and not at_end:
+            cut = rest.rfind(b"\n", 0, cut - 1) + 1
+        if cut or at_end:
+            yield header + rest[:cut]
+            rest = rest[cut:]
 
 
 def _parquet_answers(path: str, mechanism: Mechanism, column: str, user: str, advance: Advance) -> Iterator[Block]:
@@ -275,9 +303,12 @@ def _parquet_answers(path: str, mechanism: Mechanism, column: str, user: str, ad
         size, rows = os.path.getsize(path), max(1, file.metadata.num_rows)
 
         def batches() -> Iterator[Any]:
-            for batch in file.iter_batches(BLOCK):
-                yield batch
-                advance(size * len(batch) // rows)
+            try:
+                for batch in file.iter_batches(BLOCK):
+                    yield batch
+                    advance(size * len(batch) // rows)
+            except (pa.ArrowInvalid, OSError) as error:
+                raise DataError(f"{path} is damaged: {str(error).splitlines()[0][:120]}") from None
 
         yield from _table_answers(path, file.schema_arrow, batches(), mechanism, column, user)
 
@@ -291,6 +322,8 @@ def _table_answers(path: str, schema: Any, batches: Iterable[Any], mechanism: Me
     names = [name.lstrip("\ufeff") for name in schema.names]
     if column not in names:
         raise DataError(f'{path} has no column "{column}"; it has {", ".join(names)}; name another with --column')
+    if names.count(column) > 1:
+        raise DataError(f'{path} has {names.count(column)} columns "{column}"; keep one')
     kind = schema.field(names.index(column)).type
     lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
     single = mechanism.padding is None

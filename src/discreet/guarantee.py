@@ -16,7 +16,7 @@ import numpy as np
 from discreet import theory
 from discreet.errors import DataError, DesignError
 from discreet.mechanism import Floats, Mechanism
-from discreet.policy import Policy
+from discreet.policy import Policy, show
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ def item_index(policy: Policy, item: Any) -> int:
             import difflib
 
             near = difflib.get_close_matches(item, policy.items[:100_000], n=1)
-            raise DataError(f'"{item}" is not an item' + (f'; did you mean "{near[0]}"?' if near else ""))
+            raise DataError(f"{show(item)} is not an item" + (f"; did you mean {show(near[0])}?" if near else ""))
         return place
     if isinstance(item, bool) or not isinstance(item, int | np.integer):
         raise DataError(f"an item is a label (text) or an index (whole number), got {item!r}")

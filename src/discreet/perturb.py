@@ -28,7 +28,7 @@ def one(mechanism: Mechanism, answer: Any) -> bytes:
             raise DataError(f"this mechanism takes a single item, got {type(answer).__name__}; the policy's input is single")
         items = np.array([item_index(mechanism.policy, answer)])
         return _rows(mechanism, items).tobytes()
-    if isinstance(answer, str) or not isinstance(answer, Iterable):
+    if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
         raise DataError(f'this mechanism takes a set of items, got {answer!r}; write {{"…"}}')
     chosen = sorted({item_index(mechanism.policy, item) for item in answer})
     return _rows(mechanism, np.array(chosen, dtype=np.int64), np.array([0, len(chosen)])).tobytes()
@@ -51,23 +51,27 @@ def many(mechanism: Mechanism, answers: Any, threads: int | None = None) -> Byte
 
 def indices(mechanism: Mechanism, answers: Any) -> NDArray[np.int64]:
     """Single answers as item indices, validated."""
-    if type(answers).__module__.startswith("pyarrow"):
-        answers = answers.to_numpy(zero_copy_only=False)
+    if _is_arrow(answers):
+        return lookup(mechanism, answers)
     if isinstance(answers, np.ndarray) and answers.dtype.kind in "iu" and answers.ndim == 1:
         _check_range(mechanism, answers)
         return answers.astype(np.int64)
-    if isinstance(answers, str) or not isinstance(answers, Sequence | np.ndarray):
+    if isinstance(answers, str) or not isinstance(answers, Sequence | np.ndarray) or np.ndim(answers) == 0:
         raise DataError("answers are a sequence of items, one per person")
     index = mechanism.policy.index
-    return (
-        np.array([index.get(a, -1) if type(a) is str else -1 for a in answers], dtype=np.int64)
-        if _all_known(index, answers)
-        else np.array([item_index(mechanism.policy, _no_set(a)) for a in answers], dtype=np.int64)
-    )
+    if all(type(a) is str and a in index for a in answers):
+        return np.array([index[a] for a in answers], dtype=np.int64)
+    return np.array([item_index(mechanism.policy, _no_set(a)) for a in answers], dtype=np.int64)
 
 
-def _all_known(index: Any, answers: Any) -> bool:
-    return all(type(a) is str and a in index for a in answers)
+def _is_arrow(answers: Any) -> bool:
+    if not type(answers).__module__.startswith("pyarrow"):
+        return False
+    import pyarrow as pa
+
+    if not isinstance(answers, pa.Array | pa.ChunkedArray):
+        raise DataError(f"answers are a sequence of items, one per person, got {type(answers).__name__}; pass one column")
+    return True
 
 
 def _no_set(answer: Any) -> Any:
@@ -78,16 +82,17 @@ def _no_set(answer: Any) -> Any:
 
 def ragged(mechanism: Mechanism, answers: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Sets as (items, offsets), every set without duplicates, validated."""
-    if type(answers).__module__.startswith("pyarrow"):
+    if _is_arrow(answers):
         return _from_arrow(mechanism, answers)
     if isinstance(answers, tuple) and len(answers) == 2 and all(isinstance(x, np.ndarray) for x in answers):
         items, offsets = (np.asarray(x) for x in answers)
-        if items.dtype.kind not in "iu" or offsets.dtype.kind not in "iu":
-            raise DataError("items and offsets of a ragged array are whole numbers")
+        if items.ndim != 1 or offsets.ndim != 1 or items.dtype.kind not in "iu" or offsets.dtype.kind not in "iu":
+            raise DataError("items and offsets of a ragged array are two lists of whole numbers")
+        offsets = offsets.astype(np.int64)
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
             raise DataError("offsets of a ragged array start at 0, never fall and end at the number of items")
         _check_range(mechanism, items)
-        return distinct(items.astype(np.int64), offsets.astype(np.int64))
+        return distinct(items.astype(np.int64), offsets)
     if isinstance(answers, str | np.ndarray) or not isinstance(answers, Iterable):
         raise DataError("answers are a sequence of sets of items, one set per person")
     lists = []
@@ -119,14 +124,19 @@ def lookup(mechanism: Mechanism, values: Any) -> NDArray[np.int64]:
     import pyarrow.compute as pc
 
     if values.null_count:
-        raise DataError("an item is missing (null or empty)")
+        raise DataError("an item is missing (null or empty); items are labels or whole numbers")
+    if pa.types.is_boolean(values.type):
+        raise DataError("items are labels or whole numbers, got true and false")
     if pa.types.is_integer(values.type):
         numbers = values.to_numpy(zero_copy_only=False)
         _check_range(mechanism, numbers)
         return numbers.astype(np.int64)
     if pa.types.is_floating(values.type):
         raise DataError("items are labels or whole numbers, got decimal numbers")
-    found = pc.index_in(values.cast(pa.string()), value_set=_labels(mechanism.policy))
+    try:
+        found = pc.index_in(values.cast(pa.string()), value_set=_labels(mechanism.policy))
+    except pa.ArrowException:
+        raise DataError(f"items are labels or whole numbers, got {values.type}") from None
     if found.null_count:
         stranger = values.filter(pc.is_null(found))[0].as_py()
         item_index(mechanism.policy, str(stranger))  # raises, with the nearest label

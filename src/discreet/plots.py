@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 COLOURS = ("#c0392b", "#e67e22", "#2471a3", "#1e8449", "#7d3c98", "#5d6d7e", "#b7950b", "#148f77")
 
 
-def bars(estimate: Estimate, path: str | Path, k: int = 30, truth: Any = None) -> None:
-    """The top items as bars with 95 % whiskers, coloured by level; dots mark the truth where it is known."""
+def bars(estimate: Estimate, path: str | Path, k: int = 30, truth: Any = None, shrunk: bool = False) -> None:
+    """The top items as bars with 95 % whiskers, coloured by level; dots mark the truth where it is known, diamonds with
+    credible intervals the shrunk counts.
+    """
     suffix = Path(path).suffix.lower()
     if suffix not in (".png", ".svg"):
         raise DataError(f"{path}: a plot is written as .png or .svg")
@@ -26,7 +28,8 @@ def bars(estimate: Estimate, path: str | Path, k: int = 30, truth: Any = None) -
     except ImportError:
         raise MissingExtra("a plot", "plot") from None
     policy = estimate.mechanism.policy
-    order = np.argsort(-np.nan_to_num(estimate.counts, nan=-np.inf), kind="stable")[:k]
+    ranked = estimate.shrunk().counts if shrunk else np.nan_to_num(estimate.counts, nan=-np.inf)
+    order = np.argsort(-ranked, kind="stable")[:k]
     low, high = estimate.interval()
     counts = estimate.counts[order]
     whiskers = np.abs(np.stack((counts - low[order], high[order] - counts)))
@@ -37,6 +40,12 @@ def bars(estimate: Estimate, path: str | Path, k: int = 30, truth: Any = None) -
         range(len(order)), counts, xerr=whiskers, color=[COLOURS[j % len(COLOURS)] for j in levels],
         error_kw={"ecolor": "#333333", "lw": 1, "capsize": 2},
     )  # fmt: skip
+    if shrunk:
+        inner_low, inner_high = (end[order] for end in estimate.shrunk().interval())
+        means = ranked[order]
+        whiskers = np.abs(np.stack((means - inner_low, inner_high - means)))
+        below = np.arange(len(order)) + 0.25
+        axes.errorbar(means, below, xerr=whiskers, fmt="D", color="#111111", mfc="white", ms=4, lw=1, capsize=2, label="shrunk")
     if truth is not None:
         axes.plot(np.asarray(truth)[order], range(len(order)), "o", color="black", ms=4, label="truth")
     axes.set_yticks(range(len(order)), [policy.items[i][:40] for i in order])

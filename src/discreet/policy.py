@@ -49,7 +49,7 @@ class Budget:
     def parse(cls, raw: object, where: str = "") -> Budget:
         """Read a number or "ln(k)"; `where` completes the sentence if it is neither."""
         where = f" in {where}" if where else ""
-        bad = PolicyError(f'epsilon = {_show(raw)}{where} must be a positive number or "ln(k)" with k > 1')
+        bad = PolicyError(f'epsilon = {show(raw)}{where} must be a positive number or "ln(k)" with k > 1')
         if isinstance(raw, Budget):
             return raw
         if isinstance(raw, bool) or not isinstance(raw, int | float | Decimal | str):
@@ -188,7 +188,7 @@ class Policy:
         members = None
         if "items_file" in table:
             if not isinstance(table["items_file"], str):
-                raise PolicyError(f"items_file = {_show(table['items_file'])} must be the path of a CSV file")
+                raise PolicyError(f"items_file = {show(table['items_file'])} must be the path of a CSV file")
             path = (folder or Path()) / table["items_file"]
             members = _columns(path, _read(path), ("item", "level"))
         return _build([_table(row, _LEVEL_KEYS, "a level") for row in _rows(table, "level")], members, settings)
@@ -198,15 +198,15 @@ class Policy:
             raise PolicyError("the policy has no items; add a [[level]] with items")
         for label in self.items:
             if not isinstance(label, str) or not label.strip() or not label.isprintable():
-                raise PolicyError(f"item {_show(label)} must be a non-empty text without control characters")
+                raise PolicyError(f"item {show(label)} must be a non-empty text without control characters")
         _refuse_duplicates(self.items, "item")
         _refuse_duplicates([level.name for level in self.levels], "level")
         for level in self.levels:
             if not isinstance(level.name, str) or not level.name.strip() or not level.name.isprintable():
-                raise PolicyError(f"name = {_show(level.name)} of a level must be a non-empty text")
+                raise PolicyError(f"name = {show(level.name)} of a level must be a non-empty text")
             ok = isinstance(level.weight, int | float) and not isinstance(level.weight, bool)
             if not (ok and 0 < level.weight <= 1e12):
-                raise PolicyError(f'weight = {_show(level.weight)} in level "{level.name}" must be a positive number')
+                raise PolicyError(f'weight = {show(level.weight)} in level "{level.name}" must be a positive number')
         for level, size in zip(self.levels, self.sizes, strict=True):
             if size == 0:
                 raise PolicyError(f'level "{level.name}" has no items; give it some or leave it out')
@@ -214,9 +214,9 @@ class Policy:
         _choice("input", self.input, INPUTS)
         for key, value in (("name", self.name), ("question", self.question)):
             if not isinstance(value, str) or not (value.isprintable() or key == "question"):
-                raise PolicyError(f"{key} = {_show(value)} must be a text")
+                raise PolicyError(f"{key} = {show(value)} must be a text")
         if not self.name.strip():
-            raise PolicyError(f"name = {_show(self.name)} must not be empty")
+            raise PolicyError(f"name = {show(self.name)} must not be empty")
         self._check_padding()
         self._check_pairs()
 
@@ -224,7 +224,7 @@ class Policy:
         if self.padding is None:
             return
         if self.input == "single":
-            raise PolicyError(f'padding = {_show(self.padding)} applies to input = "set" only; leave it out')
+            raise PolicyError(f'padding = {show(self.padding)} applies to input = "set" only; leave it out')
         check_padding(self.padding)
 
     def _check_pairs(self) -> None:
@@ -233,7 +233,7 @@ class Policy:
         for pair in self.pairs:
             for name in (pair.first, pair.second):
                 if name not in names:
-                    raise PolicyError(f"pair names the level {_show(name)}, which does not exist")
+                    raise PolicyError(f"pair names the level {show(name)}, which does not exist")
             other = seen.setdefault(frozenset((pair.first, pair.second)), pair)
             if other.budget != pair.budget:
                 raise PolicyError(f'the pair ("{pair.first}", "{pair.second}") is given twice with different budgets')
@@ -322,15 +322,15 @@ class Policy:
         found = []
         for key in ("notion", "input", "question"):
             if getattr(self, key) != getattr(other, key):
-                found.append(f"{key} is {_show(getattr(other, key))}, not {_show(getattr(self, key))}")
+                found.append(f"{key} is {show(getattr(other, key))}, not {show(getattr(self, key))}")
         theirs = {item: other.levels[k].budget for item, k in zip(other.items, other.level_of, strict=True)}
         for item, k in zip(self.items, self.level_of, strict=True):
             budget = theirs.pop(item, None)
             if budget is None:
-                found.append(f"item {_show(item)} is missing")
+                found.append(f"item {show(item)} is missing")
             elif budget != self.levels[k].budget:
-                found.append(f"item {_show(item)} has epsilon {budget.text}, not {self.levels[k].budget.text}")
-        found += [f"item {_show(item)} is not in the policy" for item in theirs]
+                found.append(f"item {show(item)} has epsilon {budget.text}, not {self.levels[k].budget.text}")
+        found += [f"item {show(item)} is not in the policy" for item in theirs]
         if not found and self.items != other.items:
             found.append("the items are in another order")
         if not found and (self.pairs or other.pairs) and self._pairs_differ(other):
@@ -348,7 +348,7 @@ class Policy:
 def check_padding(padding: object) -> int:
     """The padding length, or a PolicyError."""
     if isinstance(padding, bool) or not isinstance(padding, int) or not 1 <= padding <= 65_536:
-        raise PolicyError(f"padding = {_show(padding)} must be a whole number from 1 to 65536")
+        raise PolicyError(f"padding = {show(padding)} must be a whole number from 1 to 65536")
     return padding
 
 
@@ -357,13 +357,14 @@ def _build(rows: list[dict[str, Any]], members: tuple[list[str], list[str]] | No
     for row in rows:
         name = row.get("name")
         if name is not None and not isinstance(name, str):
-            raise PolicyError(f"name = {_show(name)} of a level must be a non-empty text")
-        where = f"level {_show(name)}"
+            raise PolicyError(f"name = {show(name)} of a level must be a non-empty text")
+        where = f"level {show(name)}"
         for key in ("name", "epsilon"):
             if key not in row:
                 raise PolicyError(f"{key} is missing in {where if name else 'a level'}")
         weight: Any = row.get("weight", 1)
-        if not isinstance(weight, bool) and isinstance(weight, int | Decimal) and abs(weight) < 10**300:
+        whole = isinstance(weight, int | Decimal) and not isinstance(weight, bool)
+        if whole and abs(weight) < 10**300:
             weight = float(weight)
         levels.append(Level(name, Budget.parse(row["epsilon"], where), weight))  # type: ignore[arg-type]
     if members is None:
@@ -380,7 +381,7 @@ def _from_lists(rows: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
     for k, row in enumerate(rows):
         listed = row.get("items")
         if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
-            raise PolicyError(f'items = {_show(listed)} in level "{row["name"]}" must be a non-empty list of labels')
+            raise PolicyError(f'items = {show(listed)} in level "{row["name"]}" must be a non-empty list of labels')
         for item in listed:
             if isinstance(item, str) and home.setdefault(item, k) != k:
                 raise PolicyError(f'item "{item}" is in two levels: "{rows[home[item]]["name"]}" and "{row["name"]}"')
@@ -396,7 +397,7 @@ def _from_members(rows: list[dict[str, Any]], items: list[str], names: list[str]
     place = {row["name"]: k for k, row in enumerate(rows)}
     unknown = next((name for name in names if name not in place), None)
     if unknown is not None:
-        raise PolicyError(f"items_file names the level {_show(unknown)}; the policy has {', '.join(map(str, place))}")
+        raise PolicyError(f"items_file names the level {show(unknown)}; the policy has {', '.join(map(str, place))}")
     return items, [place[name] for name in names]
 
 
@@ -404,21 +405,21 @@ def _pair(row: object) -> Pair:
     table = _table(row, _PAIR_KEYS, "a pair")
     names = table.get("levels")
     if not (isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)):
-        raise PolicyError(f"levels = {_show(names)} in a pair must be a list of two level names")
+        raise PolicyError(f"levels = {show(names)} in a pair must be a list of two level names")
     protected = table.get("protected", True)
     if not isinstance(protected, bool):
-        raise PolicyError(f"protected = {_show(protected)} in a pair must be true or false")
+        raise PolicyError(f"protected = {show(protected)} in a pair must be true or false")
     if protected == ("epsilon" not in table):
-        raise PolicyError(f"the pair {_show(names)} needs either an epsilon or protected = false, and not both")
+        raise PolicyError(f"the pair {show(names)} needs either an epsilon or protected = false, and not both")
     return Pair(names[0], names[1], Budget.parse(table["epsilon"], f"the pair {names}") if protected else None)
 
 
 def _table(raw: object, allowed: set[str], what: str) -> dict[str, Any]:
     if not isinstance(raw, dict):
-        raise PolicyError(f"{what} must be a table of keys and values, got {_show(raw)}")
+        raise PolicyError(f"{what} must be a table of keys and values, got {show(raw)}")
     for key in raw:
         if key not in allowed:
-            raise PolicyError(f"unknown key {_show(key)} in {what}; known are {', '.join(sorted(allowed))}")
+            raise PolicyError(f"unknown key {show(key)} in {what}; known are {', '.join(sorted(allowed))}")
     return raw
 
 
@@ -471,16 +472,16 @@ def _refuse_duplicates(labels: Sequence[Any], what: str) -> None:
     seen: set[Any] = set()
     for label in labels:
         if label in seen:
-            raise PolicyError(f"{what} {_show(label)} is named twice")
+            raise PolicyError(f"{what} {show(label)} is named twice")
         seen.add(label)
 
 
 def _choice(key: str, value: object, allowed: Sequence[str]) -> None:
     if value not in allowed:
-        raise PolicyError(f"{key} = {_show(value)} must be one of {', '.join(allowed)}")
+        raise PolicyError(f"{key} = {show(value)} must be one of {', '.join(allowed)}")
 
 
-def _show(value: object) -> str:
+def show(value: object) -> str:
     """A value as the user wrote it, short."""
     try:
         text = f'"{value}"' if isinstance(value, str) else str(value)

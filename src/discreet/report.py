@@ -37,11 +37,17 @@ def as_rows(mechanism: Mechanism, reports: Any) -> tuple[Bytes, int]:
         if reports.shape[1] != size:
             return np.empty((0, size), np.uint8), len(reports)
         return reports, 0
-    if isinstance(reports, Iterable):
-        listed = [bytes(report) for report in reports]
+    if isinstance(reports, Iterable) and not isinstance(reports, str):
+        listed = [_bytes(report) for report in reports]
         good = [report for report in listed if len(report) == size]
         return np.frombuffer(b"".join(good), np.uint8).reshape(-1, size), len(listed) - len(good)
     raise DataError(f"reports are a list of bytes or an array with one row per report, got {type(reports).__name__}")
+
+
+def _bytes(report: Any) -> bytes:
+    if isinstance(report, bytes | bytearray | memoryview) or (isinstance(report, np.ndarray) and report.dtype == np.uint8):
+        return bytes(report)
+    raise DataError(f"a report is bytes, got {type(report).__name__}")
 
 
 def split(mechanism: Mechanism, rows: Bytes) -> tuple[NDArray[np.uint8], Bytes]:

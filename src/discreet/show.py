@@ -141,7 +141,9 @@ def plan(facts: dict[str, Any]) -> None:
 def estimate(n: int, rows: list[dict[str, Any]], level: float, truth: dict[str, int] | None = None) -> None:
     """Rows of an estimate, beside the truth where it is known."""
     out = console()
-    table = _table("item", "level", "people", "std. error", f"{level:.0%} interval", "share", *(["truth"] if truth else []))
+    more = [name for name in ("shrunk", "consistent", "in_top") if rows and name in rows[0]]
+    heads = [*({"in_top": "in the top"}.get(name, name) for name in more), *(["truth"] if truth else [])]
+    table = _table("item", "level", "people", "std. error", f"{level:.0%} interval", "share", *heads)
     for row in rows:
         interval = f"{row['lower']:,.0f} to {row['upper']:,.0f}"
         cells = [
@@ -152,6 +154,7 @@ def estimate(n: int, rows: list[dict[str, Any]], level: float, truth: dict[str, 
             interval,
             f"{row['share']:.2%}",
         ]
+        cells += [f"{row[name]:.0%}" if name == "in_top" else f"{row[name]:,.0f}" for name in more]
         if truth:
             inside = row["lower"] <= truth[row["item"]] <= row["upper"]
             cells.append(f"{truth[row['item']]:,}" + ("" if inside else " [yellow](outside)[/yellow]"))

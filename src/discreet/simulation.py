@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,11 +39,13 @@ def simulate(data: Any, mechanism: Mechanism, n: int | None = None, repeats: int
     >>> d.simulate([500, 300, 200], d.design(policy), repeats=3, seed=1).counts.shape
     (3, 3)
     """
+    if repeats < 1:
+        raise DataError(f"repeats = {repeats} must be at least 1")
+    if seed is not None and seed < 0:
+        raise DataError(f"seed = {seed} must not be negative")
     rng = np.random.default_rng(seed)
     if mechanism.padding is None:
         truth = _counts(data, mechanism.m)
-        if n is not None and n != int(truth.sum()):
-            raise DataError(f"n = {n}, but the counts of single answers sum to {int(truth.sum())}")
         total = int(truth.sum())
         tallies = (draw_tally(mechanism, truth, total, rng) for _ in range(repeats))
     else:
@@ -53,6 +55,8 @@ def simulate(data: Any, mechanism: Mechanism, n: int | None = None, repeats: int
         total = len(offsets) - 1
         truth = np.bincount(items, minlength=mechanism.m)
         tallies = (_draw_sets(mechanism, items, offsets, rng) for _ in range(repeats))
+    if n is not None and n != total:
+        raise DataError(f"n = {n}, but the data are of {total} people")
     estimates = tuple(tally.estimate() for tally in tallies)
     return Simulation(mechanism, truth.astype(float), total, np.stack([e.counts for e in estimates]), estimates)
 
@@ -116,9 +120,73 @@ def _draw_sets(mechanism: Mechanism, items: Any, offsets: Any, rng: np.random.Ge
 
 
 def _counts(data: Any, m: int) -> Any:
-    if isinstance(data, Iterable) and not isinstance(data, np.ndarray):
-        data = list(data)
-    truth = np.asarray(data)
-    if truth.shape != (m,) or truth.dtype.kind not in "iuf" or (truth < 0).any() or (truth != np.floor(truth)).any():
-        raise DataError(f"true counts are {m} whole numbers that are not negative, one per item")
+    bad = DataError(f"true counts are {m} whole numbers that are not negative, one per item")
+    try:
+        truth = np.asarray(list(data) if isinstance(data, Iterable) else data)
+    except ValueError:
+        raise bad from None
+    if truth.shape != (m,) or truth.dtype.kind not in "iuf" or not np.isfinite(truth).all():
+        raise bad
+    if (truth < 0).any() or (truth != np.floor(truth)).any() or sum(map(int, truth)) >= 2**62:
+        raise bad
     return truth.astype(np.int64)
+
+
+# ---- comparison of models on the user's own data ---------------------------------------------------------------
+
+VIEWS = ("raw", "consistent", "shrunk")
+
+
+@dataclass(frozen=True)
+class Score:
+    """How well one view of one model's estimates does, with standard errors over repeats."""
+
+    model: str
+    view: str
+    mse: float  # total squared error / n
+    mse_error: float
+    relative_error: float  # mean of |estimate - truth| / truth over the true top k
+    precision: float  # share of the true top k among the k ranked highest
+    precision_error: float
+    coverage: float  # of 95 % intervals; NaN where the view has none
+
+
+def views(estimate: Estimate) -> dict[str, tuple[Floats, tuple[Floats, Floats] | None]]:
+    """Counts and 95 % intervals of every view that the estimate has."""
+    found: dict[str, tuple[Floats, tuple[Floats, Floats] | None]] = {
+        "raw": (estimate.counts, estimate.interval()),
+        "consistent": (estimate.consistent(), None),
+    }
+    if estimate.can_shrink:
+        shrunk = estimate.shrunk()
+        found["shrunk"] = (shrunk.counts, shrunk.interval())
+    return found
+
+
+def measure(estimate: Estimate, truth: Floats, k: int) -> dict[str, tuple[float, float, float, float]]:
+    """(MSE / n, relative error, precision, coverage) of every view."""
+    best = np.argsort(-truth, kind="stable")[:k]
+    floor = truth[best[-1]]  # items as frequent as the k-th are as good
+    found = {}
+    for view, (counts, interval) in views(estimate).items():
+        ranked = np.argsort(-counts, kind="stable")[:k]
+        found[view] = (
+            float(((counts - truth) ** 2).sum() / estimate.n),
+            float(np.mean(np.abs(counts[best] - truth[best]) / np.maximum(truth[best], 1))),
+            float(np.mean(truth[ranked] >= max(floor, 1))),
+            float(np.mean((interval[0] <= truth) & (truth <= interval[1]))) if interval else float("nan"),
+        )
+    return found
+
+
+def compare(data: Any, mechanisms: Mapping[str, Mechanism], k: int = 20, repeats: int = 10, seed: int | None = None) -> list[Score]:
+    """Every mechanism on the same data, every view of its estimates."""
+    scores = []
+    for name, mechanism in mechanisms.items():
+        result = simulate(data, mechanism, repeats=repeats, seed=seed)
+        rows = [measure(estimate, result.truth, min(k, mechanism.m)) for estimate in result.estimates]
+        for view in rows[0]:
+            values = np.array([row[view] for row in rows])
+            mean, error = values.mean(axis=0), values.std(axis=0, ddof=min(1, repeats - 1)) / np.sqrt(repeats)
+            scores.append(Score(name, view, mean[0], error[0], mean[1], mean[2], error[2], mean[3]))
+    return scores

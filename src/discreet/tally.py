@@ -108,24 +108,27 @@ class Tally:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror}") from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise DataError(f"{path} is not a tally file: it is not JSON") from None
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise DataError(f'{path} is not a tally file; make one with "discreet tally"')
         if document.get("fingerprint") != mechanism.fingerprint:
             raise DataError(f"{path} is a tally of another mechanism; its fingerprint differs")
-        empty = cls.empty(mechanism)
         try:
-            part_n, counts = (np.array(document[key], dtype=np.int64) for key in ("part_n", "counts"))
-            refused = {str(k): int(v) for k, v in document["refused"].items()}
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
-            raise DataError(f"{path} is damaged: its counts are not whole numbers") from None
-        ok = part_n.shape == empty.part_n.shape and counts.shape == empty.counts.shape and part_n.min() >= 0
-        if not ok or counts.min() < 0 or (counts > part_n[:, None]).any() or document.get("n") != int(part_n.sum()):
+            part_n, counts, refused = document["part_n"], document["counts"], dict(document["refused"])
+            numbers = [document["n"], *part_n, *refused.values(), *(x for row in counts for x in row)]
+        except (KeyError, TypeError, ValueError):
+            raise DataError(f"{path} is damaged: a part of it is missing") from None
+        if any(type(x) is not int or not 0 <= x < 2**62 for x in numbers):
+            raise DataError(f"{path} is damaged: its counts are not whole numbers from 0")
+        shape = cls.empty(mechanism).counts.shape
+        ok = len(part_n) == len(counts) == shape[0] and all(len(row) == shape[1] for row in counts)
+        ok = ok and sum(part_n) == document["n"] and all(max(row) <= n for row, n in zip(counts, part_n, strict=True))
+        if not ok:
             raise DataError(f"{path} is damaged: its counts do not belong together")
-        if mechanism.direct and int(counts.sum()) != int(part_n.sum()):
+        if mechanism.direct and sum(counts[0]) != document["n"]:
             raise DataError(f"{path} is damaged: its counts do not add up to the number of reports")
-        return cls(mechanism, part_n, counts, refused)
+        return cls(mechanism, np.array(part_n, np.int64), np.array(counts, np.int64), refused)
 
 
 def _step(mechanism: Mechanism, n: int) -> int:

@@ -1,0 +1,290 @@
+"""Better numbers from the same reports: named post-processing, which costs no privacy.
+
+`shrink` is empirical Bayes: the noise of every estimate is known (it differs by level), the prior of the true counts is fitted
+to all estimates by maximum likelihood, and the posterior mean is reported. `project` is the nearest point, in units of the noise,
+among counts that are not negative (and sum to n for single input).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import nnls
+from scipy.special import ndtr
+
+from discreet.errors import DataError
+from discreet.mechanism import Floats
+
+if TYPE_CHECKING:
+    from discreet.estimate import Estimate
+
+_CLEAR = 12.0  # estimates this many standard errors above zero stand for themselves
+_GAP = 0.05  # of the log-likelihood, in all, at which the fit of the prior stops
+_CHUNK = 4096  # items whose posteriors are computed at once
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """A fitted prior of true counts: weights on a grid. `gap` bounds how far its log-likelihood is from the maximum."""
+
+    grid: Floats
+    weights: Floats
+    log_likelihood: float
+    gap: float
+
+
+# ---- the fit ------------------------------------------------------------------------------------------------
+
+
+def fit(y: Floats, a0: Floats, a1: Floats, a2: Floats, n: int) -> Prior:
+    """The nonparametric maximum-likelihood prior of true counts, given estimates with known variance a0 + a1 c + a2 c^2.
+
+    Constrained Newton steps on the support and the peaks of the gradient (Wang 2007): a mixture's log-likelihood is concave in
+    the weights, and N log(largest gradient) bounds its distance from the maximum.
+    """
+    grid = _grid(np.sqrt(a0), y, n)
+    rows = _bins(y, a0, a1, a2)
+    L = _likelihood(rows, grid)
+    w = rows.weight
+    total = float(w.sum())
+    weights = np.full(len(grid), 1 / len(grid))
+    for _ in range(30):  # EM first: a good start costs little
+        weights *= (w / (L @ weights)) @ L / total
+    value = float(w @ np.log(L @ weights))
+    gap = np.inf
+    for _ in range(200):
+        S = L / (L @ weights)[:, None]
+        gradient = (w @ S) / total
+        gap = total * float(np.log(gradient.max()))
+        if gap < _GAP:
+            break
+        peaks = np.r_[True, gradient[1:] >= gradient[:-1]] & np.r_[gradient[:-1] > gradient[1:], True]
+        support = np.flatnonzero((weights > 1e-12) & (gradient > 0.9) | peaks)
+        aim = np.zeros(len(grid))
+        aim[support] = _newton(S[:, support], w)
+        weights, value = _line_search(L, w, weights, aim, value)
+    return Prior(grid, weights, value, max(gap, 0.0))
+
+
+def _newton(S: Floats, w: Floats) -> Floats:
+    """Weights >= 0 with sum 1 that minimise the quadratic model sum_i w_i (S_i x - 2)^2."""
+    root = np.sqrt(w)
+    _, R = np.linalg.qr(np.column_stack((S * root[:, None], 2 * root)))
+    penalty = 1e3 * np.sqrt(w.sum())
+    k = S.shape[1]
+    x, _ = nnls(np.vstack((R[:, :k], np.full(k, penalty))), np.append(R[:, k], penalty))
+    return x / x.sum()
+
+
+def _line_search(L: Floats, w: Floats, old: Floats, aim: Floats, value: float) -> tuple[Floats, float]:
+    step = 1.0
+    while step > 1e-6:
+        new = old + step * (aim - old)
+        with np.errstate(divide="ignore"):
+            reached = float(w @ np.log(L @ new))
+        if reached > value:
+            return new, reached
+        step /= 2
+    new = old * ((w / (L @ old)) @ L) / w.sum()  # an EM step never falls
+    return new, float(w @ np.log(L @ new))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Estimates that are alike, joined: their mean, variance parabola and number."""
+
+    y: Floats
+    a0: Floats
+    a1: Floats
+    a2: Floats
+    weight: Floats
+
+
+def _bins(y: Floats, a0: Floats, a1: Floats, a2: Floats) -> _Rows:
+    """Join estimates within 1/20 of a standard error whose noise is the same within 2 %."""
+    sd = np.sqrt(a0)
+    clear = y > _CLEAR * sd
+    kind = np.round(np.log(a0) / 0.02).astype(np.int64)
+    place = np.where(clear, np.round(np.log(np.where(clear, y, 1.0)) / 0.002) + 10**6, np.round(y / sd * 20)).astype(np.int64)
+    _, inverse, count = np.unique(np.stack((kind, place)), axis=1, return_inverse=True, return_counts=True)
+    y, a0, a1, a2 = (np.bincount(inverse.ravel(), weights=x) / count for x in (y, a0, a1, a2))
+    return _Rows(y, a0, a1, a2, count.astype(float))
+
+
+def _grid(sd: Floats, y: Floats, n: int) -> Floats:
+    """Candidate counts: steps of 1/5 of the smallest noise, then growing by 1.6 % as far as any estimate reaches."""
+    step, top = float(sd.min()) / 5, min(float(n), max(float((y + 2 * sd).max()), float(sd.max())))
+    linear = np.arange(0, min(_CLEAR * 5 + 2, top / step + 2)) * step
+    more = int(np.ceil(np.log(max(top / linear[-1], 1)) / np.log(1.016)))
+    grid = np.concatenate((linear, linear[-1] * 1.016 ** np.arange(1, more + 1)))
+    return np.unique(np.minimum(grid, n))
+
+
+def _likelihood(rows: _Rows, grid: Floats, scaled: bool = True) -> Floats:
+    """Density of every row at every grid point (scaled: up to a factor per row, so that none vanishes); a clear estimate
+    points at its nearest grid point.
+    """
+    var = np.maximum(rows.a0[:, None] + rows.a1[:, None] * grid + rows.a2[:, None] * grid**2, 1e-9 * rows.a0[:, None])
+    exponent = -((rows.y[:, None] - grid) ** 2) / (2 * var) - np.log(var) / 2
+    L = np.exp(exponent - exponent.max(axis=1, keepdims=True) if scaled else exponent)
+    clear = np.flatnonzero(rows.y > _CLEAR * np.sqrt(rows.a0))
+    L[clear] = 0
+    L[clear, np.abs(rows.y[clear, None] - grid).argmin(axis=1)] = 1
+    return L + 1e-300
+
+
+# ---- the posterior --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Shrunk:
+    """Posterior means and standard deviations of the counts, under fitted priors.
+
+    `priors[prior_of[i]]` is the prior of item i. Intervals are credible, with whole-numbered ends within [0, n].
+    """
+
+    estimate: Estimate
+    priors: tuple[Prior, ...]
+    prior_of: Any
+    counts: Floats
+    stderr: Floats
+
+    @property
+    def shares(self) -> Floats:
+        """Counts divided by the number of reports."""
+        return self.counts / self.estimate.n
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Lower and upper ends of credible intervals, from the smoothed prior: its atoms alone would make them too short."""
+        tail, clear = (1 - level) / 2, self._clear
+        low, high = self._quantiles(tail), self._quantiles(1 - tail)
+        raw_low, raw_high = self.estimate.interval(level)
+        low, high = np.where(clear, raw_low, low), np.where(clear, raw_high, high)
+        return np.floor(np.clip(low, 0, self.estimate.n)), np.ceil(np.clip(high, 0, self.estimate.n))
+
+    def exceeds(self, threshold: float) -> Floats:
+        """Posterior probability that the true count is above a threshold, per item."""
+        below = self._each(lambda cdf, grid: np.array([np.interp(threshold, grid, row, left=0.0) for row in cdf]))
+        return np.where(self._clear, ndtr((self.counts - threshold) / self.estimate.stderr), 1 - below)
+
+    def in_top(self, k: int) -> Floats:
+        """Posterior probability that an item is among the true top k: above the threshold that k items are expected to pass."""
+        low, high = 0.0, float(self.estimate.n)
+        for _ in range(25):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.exceeds(middle).sum() > k else (low, middle)
+        return self.exceeds(high)
+
+    @property
+    def _clear(self) -> Any:
+        return self.estimate.counts > _CLEAR * np.sqrt(self.estimate.a0)
+
+    @cached_property
+    def _smooth(self) -> list[Prior]:
+        return [smooth(prior, self.estimate) for prior in self.priors]
+
+    def _quantiles(self, q: float) -> Floats:
+        return self._each(lambda cdf, grid: np.array([np.interp(q, row, grid) for row in cdf]))
+
+    def _each(self, of: Any) -> Floats:
+        """Apply `of(posterior distribution functions, grid)` to all items, chunk by chunk."""
+        e, out = self.estimate, np.empty(self.estimate.mechanism.m)
+        for k, prior in enumerate(self._smooth):
+            for chunk in _chunks(np.flatnonzero(self.prior_of == k)):
+                post = posterior(prior, e.counts[chunk], e.a0[chunk], e.a1[chunk], e.a2[chunk])
+                out[chunk] = of(np.cumsum(post, axis=1), prior.grid)
+        return out
+
+
+def shrink(estimate: Estimate, prior: str = "one") -> Shrunk:
+    """Posterior means under one fitted prior for all items, one per level, or (`auto`) what predicts held-out items better."""
+    if prior not in ("one", "level", "auto"):
+        raise DataError(f'prior = "{prior}" must be one, level or auto')
+    if not (np.isfinite(estimate.a0) & (estimate.a0 > 0)).all():
+        raise DataError("some items have no estimate or no noise, so their prior cannot be fitted; use the raw counts")
+    if prior == "auto":
+        prior = max(("one", "level"), key=lambda kind: _held_out(estimate, _prior_of(estimate, kind)))
+    prior_of = _prior_of(estimate, prior)
+    m = estimate.mechanism.m
+    counts, sd, priors = np.empty(m), np.empty(m), []
+    for k in range(prior_of.max() + 1):
+        mine = np.flatnonzero(prior_of == k)
+        fitted = fit(*_columns(estimate, mine), estimate.n)
+        priors.append(fitted)
+        for chunk in _chunks(mine):
+            y, a0, a1, a2 = _columns(estimate, chunk)
+            post = posterior(fitted, y, a0, a1, a2)
+            mean = post @ fitted.grid
+            spread = np.sqrt(np.maximum(post @ fitted.grid**2 - mean**2, 0))
+            clear = y > _CLEAR * np.sqrt(a0)
+            counts[chunk], sd[chunk] = np.where(clear, y, mean), np.where(clear, estimate.stderr[chunk], spread)
+    return Shrunk(estimate, tuple(priors), prior_of, counts, sd)
+
+
+def _prior_of(estimate: Estimate, kind: str) -> Any:
+    level_of = estimate.mechanism.level_of.astype(np.int64)
+    return level_of if kind == "level" else level_of * 0
+
+
+def _columns(estimate: Estimate, which: Any) -> tuple[Floats, Floats, Floats, Floats]:
+    return estimate.counts[which], estimate.a0[which], estimate.a1[which], estimate.a2[which]
+
+
+def _held_out(estimate: Estimate, prior_of: Any) -> float:
+    """Log-likelihood of every second item under a prior fitted to the others, both ways."""
+    total = 0.0
+    for k in range(prior_of.max() + 1):
+        mine = np.flatnonzero(prior_of == k)
+        for fold in range(2):
+            train, test = mine[np.arange(len(mine)) % 2 != fold], mine[np.arange(len(mine)) % 2 == fold]
+            if not len(train):
+                return -np.inf  # a level too small to be learnt from
+            fitted = fit(*_columns(estimate, train), estimate.n)
+            rows = _bins(*_columns(estimate, test))
+            total += float(rows.weight @ np.log(_likelihood(rows, fitted.grid, scaled=False) @ fitted.weights + 1e-300))
+    return total
+
+
+def posterior(prior: Prior, y: Floats, a0: Floats, a1: Floats, a2: Floats) -> Floats:
+    """Posterior weights on the prior's grid, a row per estimate."""
+    var = np.maximum(a0[:, None] + a1[:, None] * prior.grid + a2[:, None] * prior.grid**2, 1e-9 * a0[:, None])
+    with np.errstate(divide="ignore"):
+        exponent = np.log(prior.weights) - (y[:, None] - prior.grid) ** 2 / (2 * var) - np.log(var) / 2
+    post = np.exp(exponent - exponent.max(axis=1, keepdims=True))
+    return post / post.sum(axis=1, keepdims=True)
+
+
+def smooth(prior: Prior, estimate: Estimate, width: float = 0.5) -> Prior:
+    """Spread every atom over what the data cannot tell apart: a kernel of `width` times the typical noise, on counts >= 0."""
+    sd = float(np.sqrt(np.median(estimate.a0[np.isfinite(estimate.a0)])))
+    tau = width * sd
+    grid = prior.grid
+    cell = np.gradient(grid)
+    kernel = np.exp(-((grid[:, None] - grid[None, :]) ** 2) / (2 * tau**2)) * cell[:, None]
+    weights = (kernel / kernel.sum(axis=0)) @ prior.weights
+    return Prior(grid, weights, prior.log_likelihood, prior.gap)
+
+
+def _chunks(places: Any) -> Any:
+    return (places[first : first + _CHUNK] for first in range(0, len(places), _CHUNK))
+
+
+# ---- the projection ----------------------------------------------------------------------------------------------
+
+
+def project(counts: Floats, variance: Floats, n: float | None) -> Floats:
+    """argmin sum (c - counts)^2 / variance over c >= 0 (and sum c = n): c = max(0, counts - mu variance), mu found by sorting."""
+    if n is None:
+        return np.maximum(counts, 0)
+    known = np.isfinite(variance)
+    y, v = counts[known], np.maximum(variance[known], 1e-300)
+    order = np.argsort(-(y / v), kind="stable")
+    sums, spread = np.cumsum(y[order]), np.cumsum(v[order])
+    mu = (sums - n) / spread
+    last = int(np.flatnonzero(y[order] / v[order] > mu).max())
+    out = np.zeros(len(counts))
+    out[known] = np.maximum(y - mu[last] * v, 0)
+    return out

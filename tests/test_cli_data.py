@@ -1,0 +1,613 @@
+"""perturb, tally and estimate from end to end, in this process and in one of their own, with good data and with bad."""
+
+import csv as csv_module
+import gzip
+import json
+import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import discreet as d
+from discreet import files
+from discreet.cli import main
+from discreet.exact import D
+
+LABELS = [
+    "HIV-Xq7Zk9Wv",
+    "anemia-Xq7Zk9Wv",
+    "headache-Xq7Zk9Wv",
+    "stomach, ache-Xq7Zk9Wv",
+    "größe-Xq7Zk9Wv",
+]  # the mark must never leave; random bytes do not hit on 8
+LEVELS = [("serious", "ln(4)", LABELS[:1]), ("common", "ln(6)", LABELS[1:])]
+SINGLE, SETS = d.Policy.from_levels(LEVELS), d.Policy.from_levels(LEVELS, input="set")
+TRUTH = [100, 900, 400, 500, 100]
+ANSWERS = np.repeat(np.arange(5), TRUTH)
+PEOPLE = [[i] if k % 2 else [i, (i + 1) % 5] for k, i in enumerate(ANSWERS)]
+SET_TRUTH = np.bincount([i for x in PEOPLE for i in x], minlength=5).tolist()
+
+
+def in_parts(policy, encoding, padding=None):
+    first, second = (d.design(policy, model, encoding=encoding, padding=padding) for model in ("opt0", "opt1"))
+    parts = (replace(first.parts[0], numerator=D // 4), replace(second.parts[0], numerator=D - D // 4))
+    return replace(first, model="mixed", parts_=parts, certificate=None)
+
+
+MECHANISMS = {
+    "bits": d.design(SINGLE, "opt0"),
+    "compact": d.design(SINGLE, "opt0", encoding="compact"),
+    "bits parts": in_parts(SINGLE, "bits"),
+    "compact parts": in_parts(SINGLE, "compact"),
+    "direct": d.design(SINGLE, "direct"),
+    "grr": d.design(SINGLE, "grr"),
+    "set bits": d.design(SETS, "opt0", padding=2),
+    "set compact": d.design(SETS, "opt0", padding=2, encoding="compact"),
+    "set bits parts": in_parts(SETS, "bits", 2),
+    "set compact parts": in_parts(SETS, "compact", 2),
+}
+
+
+def run(*arguments, code=0, stdin=None):
+    result = CliRunner().invoke(main, [str(a) for a in arguments], input=stdin, catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def refused(folder, *arguments, stdin=None):
+    """Exit code 2, nothing on standard output, one sentence on standard error, and no file more than before."""
+    before = tree(folder)
+    result = run(*arguments, code=2, stdin=stdin)
+    assert result.stdout == ""
+    sentence = one_error(result.stderr)
+    assert tree(folder) == before
+    return sentence
+
+
+def one_error(stderr):
+    (line,) = stderr.splitlines()
+    assert line.startswith("error: ") and "Traceback" not in line
+    return line
+
+
+def tree(folder):
+    """Every file with its content, hidden ones too; pipes by name only."""
+    return {str(p): p.read_bytes() if p.is_file() else None for p in sorted(folder.rglob("*"))}
+
+
+def command(*arguments):
+    return [str(Path(sys.executable).with_name("discreet")), *map(str, arguments)]
+
+
+def launched(first, *arguments):
+    """The command after a line of Python, in the same process."""
+    code = f"import os, resource, signal, sys; {first}; os.execv(sys.argv[1], sys.argv[1:])"
+    return [sys.executable, "-I", "-c", code, *command(*arguments)]
+
+
+def script(*arguments, **settings):
+    """The installed command, in a process of its own."""
+    return subprocess.run(command(*arguments), capture_output=True, timeout=60, check=False, **settings)
+
+
+def strictly(text):
+    """JSON as the standard has it: no NaN, no Infinity."""
+    return json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+
+
+def quoted(label):
+    return f'"{label}"' if "," in label else label
+
+
+def write_csv(path, answers=ANSWERS):
+    path.write_text("item\n" + "".join(f"{quoted(LABELS[i])}\n" for i in answers), encoding="utf-8")
+    return path
+
+
+def write_user_rows(path, people=PEOPLE):
+    rows = "".join(f"u{k},{quoted(LABELS[i])}\n" for k, x in enumerate(people) for i in x)
+    path.write_text("user,item\n" + rows, encoding="utf-8")
+    return path
+
+
+def write_parquet(path, answers=ANSWERS):
+    pq.write_table(pa.table({"item": [LABELS[i] for i in answers]}), path)
+    return path
+
+
+def write_indices(path):
+    pq.write_table(pa.table({"item": ANSWERS}), path)
+    return path
+
+
+def write_lists(path):
+    pq.write_table(pa.table({"item": [[LABELS[i] for i in x] for x in PEOPLE]}), path)
+    return path
+
+
+def packed(opener):
+    def write(path):
+        raw = path.with_name("raw.csv")
+        (write_user_rows if "set" in path.name else write_csv)(raw)
+        with opener(path, "wb") as out:
+            out.write(raw.read_bytes())
+        raw.unlink()
+        return path
+
+    return write
+
+
+FORMATS = {
+    "a.csv": write_csv, "a.parquet": write_parquet, "index.parquet": write_indices,
+    "a.csv.gz": packed(gzip.open), "a.csv.xz": packed(lzma.open),
+}  # fmt: skip
+SET_FORMATS = {
+    "set.csv": write_user_rows, "set.parquet": write_lists,
+    "set.csv.gz": packed(gzip.open), "set.csv.xz": packed(lzma.open),
+}  # fmt: skip
+CASES = [(m, f) for m in MECHANISMS for f in (SET_FORMATS if m.startswith("set") else FORMATS)]
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """The path of a saved mechanism, by its name here."""
+
+    def save(name):
+        path = tmp_path / f"{name.replace(' ', '-')}.mechanism.json"
+        MECHANISMS[name].save(path)
+        return path
+
+    return save
+
+
+@pytest.fixture
+def ready(tmp_path, saved):
+    """A mechanism, answers, reports and a tally of them."""
+    mechanism, data = saved("bits"), write_csv(tmp_path / "a.csv")
+    reports, tally = tmp_path / "r.parquet", tmp_path / "t.json"
+    run("perturb", mechanism, data, "-o", reports)
+    run("tally", mechanism, reports, "-o", tally)
+    return mechanism, data, reports, tally
+
+
+def assert_near(rows, truth):
+    """Every estimate within 7 standard errors: a false alarm in 10^11 items."""
+    for row in rows:
+        assert abs(row["count"] - truth[LABELS.index(row["item"])]) <= 7 * row["stderr"], row
+
+
+# ---- pipelines --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "data"), CASES)
+def test_the_whole_way(tmp_path, saved, name, data):
+    """Every encoding and every format: all are counted, near the truth, and no answer is to be found anywhere."""
+    sets = name.startswith("set")
+    mechanism, reports, tally = saved(name), tmp_path / "r.parquet", tmp_path / "t.json"
+    path = (SET_FORMATS if sets else FORMATS)[data](tmp_path / data)
+    first = run("perturb", mechanism, path, "-o", reports)
+    assert "Wrote 2,000 reports" in first.stdout and first.stderr == ""
+    second = run("tally", mechanism, reports, "-o", tally)
+    assert "Counted 2,000 reports" in second.stdout and second.stderr == ""
+    for output in (reports.read_bytes(), tally.read_bytes(), *(x.output.encode() for x in (first, second))):
+        assert b"Xq7Zk9Wv" not in output
+    found = strictly(run("estimate", mechanism, tally, "--json").stdout)
+    assert found["n"] == 2000 and len(found["items"]) == 5
+    assert_near(found["items"], SET_TRUTH if sets else TRUTH)
+    assert bool(found["note"]) == sets
+    assert pq.read_metadata(reports).num_rows == 2000
+    assert not [x for x in os.listdir(tmp_path) if x.endswith(".part")]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz"])
+@pytest.mark.parametrize("encoding", ["bits", "compact"])
+def test_fimi_the_whole_way(tmp_path, suffix, encoding):
+    policy = d.Policy.from_levels([("all", 2, ["11", "22", "33"])], input="set")
+    mechanism = tmp_path / "m.json"
+    d.design(policy, "opt0", padding=2, encoding=encoding).save(mechanism)
+    path = tmp_path / f"a.dat{suffix}"
+    with {"": open, ".gz": gzip.open, ".xz": lzma.open}[suffix](path, "wb") as out:
+        out.write(b"11 22\n33\n\n11\n" * 500)
+    assert strictly(run("perturb", mechanism, path, "-o", tmp_path / "r.parquet", "--json").stdout)["reports"] == 2000
+    run("tally", mechanism, tmp_path / "r.parquet", "-o", tmp_path / "t.json")
+    found = strictly(run("estimate", mechanism, tmp_path / "t.json", "--json").stdout)
+    for row in found["items"]:
+        assert abs(row["count"] - {"11": 1000, "22": 500, "33": 500}[row["item"]]) <= 7 * row["stderr"]
+
+
+@pytest.mark.parametrize("name", ["bits parts", "compact", "direct"])
+def test_the_whole_way_in_processes_of_their_own(tmp_path, saved, name):
+    mechanism, data = saved(name), write_csv(tmp_path / "a.csv")
+    reports, tally = tmp_path / "r.parquet", tmp_path / "t.json"
+    outputs = [
+        script("perturb", mechanism, "-", "-o", reports, input=data.read_bytes()),
+        script("tally", mechanism, reports, "-o", tally),
+        script("estimate", mechanism, tally, "--json"),
+    ]
+    assert [(x.returncode, x.stderr) for x in outputs] == [(0, b"")] * 3
+    assert_near(strictly(outputs[2].stdout)["items"], TRUTH)
+    for output in (reports.read_bytes(), tally.read_bytes(), outputs[0].stdout, outputs[1].stdout):
+        assert b"Xq7Zk9Wv" not in output
+
+
+def test_standard_input(tmp_path, saved):
+    text = write_csv(tmp_path / "a.csv").read_text(encoding="utf-8")
+    run("perturb", saved("bits"), "-", "-o", tmp_path / "r.parquet", stdin=text)
+    assert pq.read_metadata(tmp_path / "r.parquet").num_rows == 2000
+
+
+def test_other_columns(tmp_path, saved):
+    path = tmp_path / "a.csv"
+    path.write_text(f"who,what\n1,{LABELS[0]}\n1,{LABELS[1]}\n2,{LABELS[0]}\n")
+    for name, count in (("bits", 3), ("set bits", 2)):
+        output = run("perturb", saved(name), path, "-o", tmp_path / "r.parquet", "--column", "what", "--user", "who", "--json")
+        assert strictly(output.stdout) == {
+            "reports": count, "bytes_per_report": 1, "output": str(tmp_path / "r.parquet"),
+        }  # fmt: skip
+
+
+def test_perturbing_twice_gives_other_reports(ready, tmp_path):
+    mechanism, data, reports, _ = ready
+    run("perturb", mechanism, data, "-o", tmp_path / "again.parquet")
+    assert (tmp_path / "again.parquet").read_bytes() != reports.read_bytes()
+
+
+# ---- tally ------------------------------------------------------------------------------------------------
+
+
+def test_folders_files_and_tallies_add_up(ready, tmp_path):
+    mechanism, data, reports, tally = ready
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in ("b", "a"):
+        run("perturb", mechanism, data, "-o", folder / f"{name}.parquet")
+    (folder / "_SUCCESS").touch()
+    (folder / ".a.parquet.part").write_text("half")
+    total = tmp_path / "total.json"
+    output = run("tally", mechanism, folder, tally, reports, "-o", total, "--json")
+    assert strictly(output.stdout) == {"reports": 8000, "refused": {}, "output": str(total)}
+    loaded = d.Mechanism.load(mechanism)
+    parts = [d.Tally.load(tally, loaded)] * 2
+    parts += [loaded.tally(np.concatenate(list(files.read_reports(p, loaded)))) for p in folder.glob("[ab].parquet")]
+    assert d.Tally.load(total, loaded) == parts[0] + parts[1] + parts[2] + parts[3]
+    run("tally", mechanism, total, tally, "-o", total)  # onto one of its own inputs
+    assert d.Tally.load(total, loaded).n == 10_000
+
+
+def test_refused_reports_are_said(ready, tmp_path):
+    mechanism = ready[0]
+    path = tmp_path / "other.parquet"
+    pq.write_table(pa.table({"report": pa.array([b"\x01", b"\x02", b"\xff", b"", None, b"abc"])}), path)
+    output = run("tally", mechanism, path, "-o", tmp_path / "x.json")
+    assert "Counted 2 reports" in output.stdout
+    assert sorted(output.stderr.splitlines()) == [
+        "Refused 1 that are not reports of this mechanism (padding).",
+        "Refused 3 that are not reports of this mechanism (length).",
+    ]
+    facts = strictly(run("tally", mechanism, path, "-o", tmp_path / "x.json", "--json").stdout)
+    assert facts["reports"] == 2 and facts["refused"] == {"length": 3, "padding": 1}
+    run("tally", mechanism, tmp_path / "x.json", tmp_path / "x.json", "-o", tmp_path / "y.json")
+    assert json.loads((tmp_path / "y.json").read_text())["refused"] == {"length": 6, "padding": 2}
+
+
+# ---- estimate ---------------------------------------------------------------------------------------------
+
+COLUMNS = ["item", "level", "count", "stderr", "lower", "upper", "share"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "json"])
+def test_tables_are_written(ready, tmp_path, suffix):
+    mechanism, _, _, tally = ready
+    path = tmp_path / f"est.{suffix}"
+    shown = run("estimate", mechanism, tally, "-o", path).stdout
+    if suffix == "csv":
+        with open(path, encoding="utf-8", newline="") as source:
+            rows = [{k: v if k in ("item", "level") else float(v) for k, v in r.items()} for r in csv_module.DictReader(source)]
+    elif suffix == "parquet":
+        rows = pq.read_table(path).to_pylist()
+    else:
+        document = strictly(path.read_text(encoding="utf-8"))
+        assert document["n"] == 2000 and document["interval"] == 0.95
+        assert document["fingerprint"] == MECHANISMS["bits"].fingerprint
+        rows = document["items"]
+    assert [row["item"] for row in rows] == LABELS and all(list(row) == COLUMNS for row in rows)
+    assert_near(rows, TRUTH)
+    estimate = d.Tally.load(tally, MECHANISMS["bits"]).estimate()
+    assert [row["count"] for row in rows] == pytest.approx(estimate.counts.tolist(), rel=1e-12)
+    assert all(label in shown for label in LABELS) and "2,000 reports" in shown
+
+
+def test_top_and_level(ready):
+    mechanism, _, _, tally = ready
+    counts = d.Tally.load(tally, MECHANISMS["bits"]).estimate().counts
+    order = [LABELS[i] for i in np.argsort(-counts, kind="stable")]
+    first = strictly(run("estimate", mechanism, tally, "--json", "--top", 2).stdout)
+    assert [row["item"] for row in first["items"]] == order[:2]
+    wide = strictly(run("estimate", mechanism, tally, "--json", "--level", 0.999).stdout)
+    assert wide["interval"] == 0.999 and len(wide["items"]) == 5
+    for narrow, row in zip(first["items"], wide["items"], strict=False):
+        assert row["lower"] < narrow["lower"] < narrow["count"] < narrow["upper"] < row["upper"]
+    shown = run("estimate", mechanism, tally, "--top", 1, "--level", 0.9).stdout
+    assert [label in shown for label in order] == [True, False, False, False, False] and "90% interval" in shown
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG\r\n\x1a\n"), ("svg", b"<?xml")])
+def test_plots_are_drawn(ready, tmp_path, suffix, start):
+    mechanism, _, _, tally = ready
+    path = tmp_path / f"est.{suffix}"
+    run("estimate", mechanism, tally, "--plot", path, "--top", 3)
+    assert path.read_bytes().startswith(start) and path.stat().st_size > 3000
+
+
+@pytest.fixture
+def blind(tmp_path):
+    """A mechanism and a tally with reports only of a part in which the first level learns nothing."""
+    whole = d.design(SINGLE, "opt0").parts[0]
+    half = replace(whole, numerator=D // 2)
+    mechanism = d.Mechanism(SINGLE, "mixed", "bits", (half, replace(half, A=(whole.B[0], whole.A[1]))))
+    mechanism.save(tmp_path / "m.json")
+    mechanism.tally([b"\x01\x03", b"\x01\x02"] * 20).save(tmp_path / "t.json")
+    return tmp_path / "m.json", tmp_path / "t.json"
+
+
+def test_items_nobody_informs_about_are_written_and_drawn(blind, tmp_path):
+    run("estimate", *blind, "-o", tmp_path / "e.json", "--plot", tmp_path / "e.png")
+    items = strictly((tmp_path / "e.json").read_text(encoding="utf-8"))["items"]
+    assert items[0]["count"] is None and items[0]["stderr"] is None and items[1]["count"] is not None
+    run("estimate", *blind, "-o", tmp_path / "e.csv")
+    assert (tmp_path / "e.png").stat().st_size > 3000 and (tmp_path / "e.csv").exists()
+
+
+def test_items_nobody_informs_about_are_printed_as_valid_json(blind):
+    items = strictly(run("estimate", *blind, "--json").stdout)["items"]
+    assert [row["count"] is None for row in items] == [row["item"] == LABELS[0] for row in items]
+
+
+# ---- bad input --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["perturb", "tally", "estimate"])
+def test_a_mechanism_that_cannot_be_used(ready, tmp_path, name):
+    mechanism, data, reports, tally = ready
+    rest = {"perturb": [data, "-o", tmp_path / "x"], "tally": [reports, "-o", tmp_path / "x"], "estimate": [tally]}[name]
+    assert "does not exist" in refused(tmp_path, name, tmp_path / "none.json", *rest)
+    document = json.loads(mechanism.read_text(encoding="utf-8"))
+    document["policy"]["items"][0] = "flu"
+    mechanism.write_text(json.dumps(document), encoding="utf-8")
+    assert "fingerprint" in refused(tmp_path, name, mechanism, *rest)
+    for content in ("", "{", "[]", "item\nHIV\n"):
+        mechanism.write_text(content)
+        assert "not a mechanism file" in refused(tmp_path, name, mechanism, *rest)
+
+
+BAD_DATA = {
+    "unknown.csv": "item\nHIV-Xq7Zk9Wv\nflu\n",
+    "empty.csv": "",
+    "other.csv": "thing\nHIV-Xq7Zk9Wv\n",
+    "cell.csv": "item,b\nHIV-Xq7Zk9Wv,1\n,2\n",
+    "ragged.csv": "item,b\nHIV-Xq7Zk9Wv\n",
+    "wrong.xlsx": "item\nHIV-Xq7Zk9Wv\n",
+    "line.dat": "HIV-Xq7Zk9Wv anemia-Xq7Zk9Wv\n",
+    "unknown.dat": "HIV-Xq7Zk9Wv\nflu\n",
+    "false.parquet": "item\nHIV-Xq7Zk9Wv\n",
+    "false.csv.gz": "item\nHIV-Xq7Zk9Wv\n",
+    "false.dat.xz": "HIV-Xq7Zk9Wv\n",
+    "late.csv": "item\n" + "HIV-Xq7Zk9Wv\n" * 700_000 + "flu\n",  # after blocks that were already written
+}
+
+
+@pytest.mark.parametrize("name", BAD_DATA)
+@pytest.mark.parametrize("old", [False, True], ids=["new", "old"])
+def test_answers_that_cannot_be_used(tmp_path, saved, name, old):
+    mechanism, path, output = saved("bits"), tmp_path / name, tmp_path / "r.parquet"
+    path.write_text(BAD_DATA[name])
+    if old:
+        output.write_text("what was here before")
+    assert str(path) in refused(tmp_path, "perturb", mechanism, path, "-o", output)
+
+
+def test_a_row_of_a_label_with_a_line_break_is_one_line(tmp_path, saved):
+    path = tmp_path / "a.csv"
+    path.write_text('item\n"HIV\n-Xq7Zk9Wv"\n')
+    refused(tmp_path, "perturb", saved("bits"), path, "-o", tmp_path / "r.parquet")
+
+
+@pytest.mark.parametrize("content", ["item\n", "item\n\n"], ids=["header only", "blank line"])
+def test_no_answers_no_reports(tmp_path, saved, content):
+    path = tmp_path / "a.csv"
+    path.write_text(content)
+    refused(tmp_path, "perturb", saved("bits"), path, "-o", tmp_path / "r.parquet")
+
+
+def test_answers_that_are_not_there(tmp_path, saved):
+    mechanism, output = saved("bits"), tmp_path / "r.parquet"
+    for name in ("none.csv", "none.parquet", "none.dat"):
+        assert "none" in refused(tmp_path, "perturb", mechanism, tmp_path / name, "-o", output)
+    (tmp_path / "folder.csv").mkdir()
+    refused(tmp_path, "perturb", mechanism, tmp_path / "folder.csv", "-o", output)
+
+
+def test_outputs_that_cannot_be_written(ready, tmp_path):
+    mechanism, data, reports, tally = ready
+    for output in (tmp_path / "none" / "x", tmp_path):
+        assert "cannot be written" in refused(tmp_path, "perturb", mechanism, data, "-o", output)
+        assert "cannot be written" in refused(tmp_path, "tally", mechanism, reports, "-o", output)
+    for name in ("x.csv", "x.json", "x.parquet"):
+        assert "cannot be written" in refused(tmp_path, "estimate", mechanism, tally, "-o", tmp_path / "none" / name)
+    assert "cannot be written" in refused(tmp_path, "estimate", mechanism, tally, "--plot", tmp_path / "none" / "x.png")
+
+
+def test_reports_that_cannot_be_used(ready, tmp_path):
+    mechanism, _, reports, _ = ready
+    output = ["-o", tmp_path / "x.json"]
+    assert "does not exist" in refused(tmp_path, "tally", mechanism, tmp_path / "none.parquet", *output)
+    (tmp_path / "empty").mkdir()
+    assert "holds no .parquet" in refused(tmp_path, "tally", mechanism, tmp_path / "empty", *output)
+    other = tmp_path / "other.json"
+    MECHANISMS["grr"].save(other)
+    assert "another mechanism" in refused(tmp_path, "tally", other, reports, *output)
+    assert "not a tally" in refused(tmp_path, "tally", mechanism, other, *output)
+    reports.write_bytes(reports.read_bytes()[:-10])
+    assert "not a whole Parquet file" in refused(tmp_path, "tally", mechanism, reports, *output)
+
+
+def test_tallies_that_cannot_be_used(ready, tmp_path):
+    mechanism, _, _, tally = ready
+    other, empty = tmp_path / "other.json", tmp_path / "empty.json"
+    MECHANISMS["grr"].save(other)
+    d.Tally.empty(MECHANISMS["bits"]).save(empty)
+    assert "another mechanism" in refused(tmp_path, "estimate", other, tally)
+    assert "no reports" in refused(tmp_path, "estimate", mechanism, empty, "-o", tmp_path / "x.csv")
+    assert "not a tally" in refused(tmp_path, "estimate", mechanism, mechanism)
+    assert "cannot be read" in refused(tmp_path, "estimate", mechanism, tmp_path / "none.json")
+    document = json.loads(tally.read_text())
+    document["n"] += 1
+    tally.write_text(json.dumps(document))
+    assert "damaged" in refused(tmp_path, "estimate", mechanism, tally, "-o", tmp_path / "x.csv")
+
+
+def test_outputs_of_an_unknown_kind(ready, tmp_path):
+    mechanism, _, _, tally = ready
+    assert ".csv, .parquet or .json" in refused(tmp_path, "estimate", mechanism, tally, "-o", tmp_path / "x.xlsx")
+    assert ".png or .svg" in refused(tmp_path, "estimate", mechanism, tally, "--plot", tmp_path / "x.pdf")
+
+
+def test_a_table_is_not_left_when_the_plot_is_refused(ready, tmp_path):
+    mechanism, _, _, tally = ready
+    refused(tmp_path, "estimate", mechanism, tally, "-o", tmp_path / "x.csv", "--plot", tmp_path / "x.pdf")
+
+
+@pytest.mark.parametrize("extra", [("--top", 0), ("--top", "x"), ("--level", 0), ("--level", 1), ("--level", "nan"), ("--bogus",)])
+def test_options_out_of_range(ready, tmp_path, extra):
+    mechanism, _, _, tally = ready
+    refused(tmp_path, "estimate", mechanism, tally, *extra)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("perturb",), ("tally",), ("estimate",), ("perturb", "m.json", "a.csv"), ("tally", "m.json")]
+)
+def test_arguments_that_are_missing(tmp_path, arguments):
+    refused(tmp_path, *arguments)
+
+
+def test_bad_input_in_a_process_of_its_own(ready, tmp_path):
+    mechanism, data, reports, tally = ready
+    data.write_text("item\nHIV-Xq7Zk9Wv\nflu\n")
+    reports.write_bytes(reports.read_bytes()[:100])
+    tally.write_text("{")
+    before = tree(tmp_path)
+    for arguments in (
+        ("perturb", mechanism, data, "-o", tmp_path / "x.parquet"),
+        ("tally", mechanism, reports, "-o", tmp_path / "x.json"),
+        ("estimate", mechanism, tally, "-o", tmp_path / "x.csv"),
+    ):
+        found = script(*arguments)
+        assert found.returncode == 2 and found.stdout == b""
+        one_error(found.stderr.decode())
+    assert tree(tmp_path) == before
+
+
+# ---- a full disk ------------------------------------------------------------------------------------------
+
+
+# no file may grow beyond 100 bytes, as on a disk that is full
+SMALL_FILES = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
+
+
+@pytest.mark.parametrize("name", ["perturb", "tally", "est.csv", "est.parquet", "est.json", "est.png", "est.svg"])
+def test_a_full_disk(ready, tmp_path, name):
+    """What was there before stays, nothing half-written is left, and the sentence names the file."""
+    mechanism, data, reports, tally = ready
+    target = tmp_path / "target" / (name if "." in name else {"perturb": "r.parquet", "tally": "t.json"}[name])
+    target.parent.mkdir()
+    target.write_text("old")
+    arguments = {
+        "perturb": ("perturb", mechanism, data, "-o", target),
+        "tally": ("tally", mechanism, reports, "-o", target),
+    }.get(name, ("estimate", mechanism, tally, "--plot" if name.endswith(("png", "svg")) else "-o", target))
+    before = tree(tmp_path)
+    found = subprocess.run(launched(SMALL_FILES, *arguments), capture_output=True, timeout=60, check=False)
+    assert found.returncode == 2, found.stderr
+    sentence = one_error(found.stderr.decode())
+    assert str(target) in sentence and "cannot be written" in sentence
+    assert found.stdout == b"" and tree(tmp_path) == before
+
+
+def test_the_same_without_the_limit_succeeds(ready, tmp_path):
+    """The twin: it is the limit that the tests above see."""
+    mechanism, data, _, _ = ready
+    assert script("perturb", mechanism, data, "-o", tmp_path / "x.parquet").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["perturb", "tally", "estimate"])
+def test_standard_output_that_is_full(ready, tmp_path, name):
+    mechanism, data, reports, tally = ready
+    rest = {"perturb": (data, "-o", tmp_path / "x.parquet"), "tally": (reports, "-o", tmp_path / "x.json"), "estimate": (tally,)}
+    with open("/dev/full", "wb") as full:
+        found = subprocess.run(command(name, mechanism, *rest[name]), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert found.returncode == 2, found.stderr
+    one_error(found.stderr.decode())
+
+
+# ---- Ctrl-C -----------------------------------------------------------------------------------------------
+
+
+def opened(pipe, process, deadline):
+    """The pipe for writing, once the command has opened it for reading."""
+    while True:
+        try:
+            handle = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+        else:
+            os.set_blocking(handle, True)
+            return open(handle, "wb", buffering=0)
+
+
+def interrupted(arguments, pipe, start):
+    """Start the command, feed the pipe a little, wait until it writes aside, press Ctrl-C, wait for the end."""
+    folder = pipe.parent / "out"
+    folder.mkdir()
+    deadline = time.monotonic() + 40
+    listening = launched("signal.signal(signal.SIGINT, signal.SIG_DFL)", *arguments)
+    process = subprocess.Popen(listening, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        with opened(pipe, process, deadline) as feed:
+            feed.write(start)
+            while not list(folder.glob(".*.part")):
+                assert process.poll() is None and time.monotonic() < deadline
+                time.sleep(0.02)
+            time.sleep(0.3)  # it is now waiting for more
+            process.send_signal(signal.SIGINT)
+            try:
+                out, err = process.communicate(timeout=6)
+            except subprocess.TimeoutExpired:
+                pytest.fail("Ctrl-C had no effect within 6 seconds")
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    return process.returncode, out, err, sorted(os.listdir(folder))
+
+
+@pytest.mark.parametrize(("name", "rows"), [("slow.dat", 1), ("slow.dat", 200_000), ("slow.csv", 1)])
+def test_ctrl_c_leaves_nothing(tmp_path, saved, name, rows):
+    pipe = tmp_path / name
+    os.mkfifo(pipe)
+    start = (b"item\n" if name.endswith("csv") else b"") + b"HIV-Xq7Zk9Wv\n" * rows
+    code, out, err, left = interrupted(("perturb", saved("bits"), pipe, "-o", tmp_path / "out" / "r.parquet"), pipe, start)
+    assert code == 130, err
+    assert left == [] and out == b""
+    assert err.decode().strip() == "stopped; nothing was left half-written"  # click ends the line of ^C first

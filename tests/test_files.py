@@ -1,0 +1,699 @@
+"""Data files in and out: every format says the same, in any blocks; what is wrong is one sentence that says where."""
+
+import gzip
+import io
+import lzma
+import os
+import stat
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import discreet as d
+from discreet import files
+from discreet.errors import DataError
+
+LABELS = ["HIV", "anemia", "headache", 'say "ah", twice', "größe"]
+SINGLE = d.design(d.Policy.from_levels([("serious", "ln(4)", LABELS[:1]), ("common", "ln(6)", LABELS[1:])]), "opt0")
+SETS = d.design(
+    d.Policy.from_levels([("serious", "ln(4)", LABELS[:1]), ("common", "ln(6)", LABELS[1:])], input="set"), "opt0", padding=2
+)
+NUMBERED = d.design(d.Policy.from_levels([("all", 1, ["10", "20", "30", "40"])]), "opt0")
+NUMBERED_SETS = d.design(d.Policy.from_levels([("all", 1, ["10", "20", "30", "40"])], input="set"), "opt0", padding=3)
+ANSWERS = [0, 3, 1, 1, 4, 2, 0, 3]
+PEOPLE = [[0], [1, 3], [], [4, 2, 0], [1]]
+
+
+def single(path, mechanism=SINGLE, **settings):
+    """All answers of a file as a list of indices, and the number of blocks."""
+    blocks = list(files.read_answers(str(path), mechanism, **settings))
+    assert all(block.dtype == np.int64 and block.ndim == 1 for block in blocks)
+    return [int(i) for block in blocks for i in block]
+
+
+def sets(path, mechanism=SETS, **settings):
+    """All answers of a file as sorted lists."""
+    found = []
+    for items, offsets in files.read_answers(str(path), mechanism, **settings):
+        assert offsets[0] == 0 and offsets[-1] == len(items)
+        found += [sorted(map(int, items[a:b])) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    return found
+
+
+def refused(path, mechanism=SINGLE, **settings):
+    with pytest.raises(DataError) as caught:
+        for _ in files.read_answers(str(path), mechanism, **settings):
+            pass
+    sentence = str(caught.value)
+    assert sentence.startswith(str(path)) and "\n" not in sentence
+    return sentence
+
+
+def quoted(label):
+    return '"' + label.replace('"', '""') + '"' if '"' in label or "," in label else label
+
+
+def csv(path, labels, header="item", end="\n", start=""):
+    path.write_bytes((start + end.join([header, *map(quoted, labels)]) + end).encode())
+    return path
+
+
+def parquet(path, **columns):
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+# ---- CSV --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["unix", "windows"])
+@pytest.mark.parametrize("start", ["", "\ufeff"], ids=["plain", "BOM"])
+def test_csv(tmp_path, start, end):
+    path = csv(tmp_path / "a.csv", [LABELS[i] for i in ANSWERS], end=end, start=start)
+    assert single(path) == ANSWERS
+    unfinished = tmp_path / "b.csv"
+    unfinished.write_bytes(path.read_bytes().rstrip())
+    assert single(unfinished) == ANSWERS
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.CSV", "a.txt", "a", "a.b.csv"])
+def test_csv_by_other_names(tmp_path, name):
+    assert single(csv(tmp_path / name, ["HIV", "anemia"])) == [0, 1]
+
+
+@pytest.mark.parametrize(("suffix", "opener"), [(".gz", gzip.open), (".xz", lzma.open)])
+def test_packed_csv(tmp_path, suffix, opener):
+    path = tmp_path / f"a.csv{suffix}"
+    with opener(path, "wt", encoding="utf-8") as out:
+        out.write("item\nHIV\ngröße\n")
+    assert single(path) == [0, 4]
+
+
+def test_other_columns(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('age,illness,note\n7,HIV,\n,anemia,"a, b"\n9,größe,x\n', encoding="utf-8")
+    assert single(path, column="illness") == [0, 1, 4]
+    assert "age, illness, note" in refused(path) and "--column" in refused(path)
+
+
+def test_the_first_column_behind_a_byte_order_mark_can_be_named(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("\ufeffillness,item\nHIV,nonsense\n", encoding="utf-8")
+    assert single(path, column="illness") == [0]
+
+
+def test_labels_that_look_like_numbers_are_labels(tmp_path):
+    """Tokens in data files are labels (DESIGN 4): "10" is the item called 10, not the eleventh."""
+    path = csv(tmp_path / "a.csv", ["40", "10", "30"])
+    assert single(path, NUMBERED) == [3, 0, 2]
+    assert '"0" is not an item' in refused(csv(path, ["0"]), NUMBERED)
+
+
+def test_labels_that_look_like_null_or_truth_are_labels(tmp_path):
+    labels = ["NA", "null", "nan", "true", "1.0", "2020-01-01", "N/A", "None"]
+    mechanism = d.design(d.Policy.from_levels([("all", 1, labels)]), "opt0")
+    path = csv(tmp_path / "a.csv", labels)
+    assert single(path, mechanism) == list(range(8))
+
+
+def test_quoted_labels_with_line_breaks_are_refused_in_one_line(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('item\n"HIV\nanemia"\n')
+    refused(path)
+
+
+@pytest.mark.parametrize("cell", ["", '""'], ids=["empty", "quoted"])
+def test_empty_cells_are_refused(tmp_path, cell):
+    path = tmp_path / "a.csv"
+    path.write_text(f"item,other\nHIV,1\n{cell},2\n")
+    assert "rows 1 to 2" in refused(path)
+
+
+def test_spaces_around_a_label_are_not_removed_silently(tmp_path):
+    assert 'did you mean "anemia"' in refused(csv(tmp_path / "a.csv", ["HIV", "anemia "]))
+
+
+def test_an_unknown_item_is_named_with_its_rows_and_the_nearest_label(tmp_path):
+    sentence = refused(csv(tmp_path / "a.csv", ["HIV", "anemia", "headake"]))
+    assert sentence.endswith(': "headake" is not an item; did you mean "headache"?') and "rows 1 to 3" in sentence
+    assert "did you mean" not in refused(csv(tmp_path / "a.csv", ["zzz"]))
+
+
+@pytest.mark.parametrize("content", ["item,b\nHIV\n", "item\nHIV,anemia\n", "item,b\nHIV,1\nanemia,2,3\n"])
+def test_malformed_rows(tmp_path, content):
+    path = tmp_path / "a.csv"
+    path.write_text(content)
+    assert "is not a table" in refused(path)
+
+
+def test_empty_and_headless_files(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("")
+    assert refused(path) == f"{path} is empty"
+    path.write_text("HIV\nanemia\n")
+    assert 'no column "item"; it has HIV' in refused(path)
+    path.write_text("item\n")
+    assert single(path) == []
+
+
+def test_text_that_is_not_utf_8(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("item\ngröße\n".encode("latin-1"))
+    refused(path)
+
+
+@pytest.mark.parametrize("columns", ["item,item", "item,user,item"])
+def test_a_column_named_twice_is_refused(tmp_path, columns):
+    path = tmp_path / "a.csv"
+    path.write_text(columns + "\n" + ",".join(["HIV"] * (columns.count(",") + 1)) + "\n")
+    refused(path)
+
+
+def test_files_that_cannot_be_opened(tmp_path):
+    for name in ("none.csv", "none.dat", "none.parquet"):
+        refused(tmp_path / name)
+    for name in ("folder.csv", "folder.dat", "folder.parquet"):
+        (tmp_path / name).mkdir()
+        refused(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.json", "a.zip", "a.parq", "a.dat.zip", "a.xlsx.gz"])
+def test_other_kinds_of_files_are_refused(tmp_path, name):
+    path = csv(tmp_path / name, ["HIV"])
+    assert ".csv, .parquet or FIMI .dat" in refused(path)
+
+
+# ---- Parquet ----------------------------------------------------------------------------------------------
+
+TEXT = {
+    "string": pa.array([LABELS[i] for i in ANSWERS]),
+    "large_string": pa.array([LABELS[i] for i in ANSWERS], pa.large_string()),
+    "dictionary": pa.array([LABELS[i] for i in ANSWERS]).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("column", TEXT.values(), ids=TEXT.keys())
+def test_parquet_labels(tmp_path, column):
+    path = parquet(tmp_path / "a.parquet", other=pa.array(range(8)), item=column)
+    assert single(path) == ANSWERS
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.int32(), pa.int64(), pa.uint64()], ids=str)
+def test_parquet_integers_are_indices(tmp_path, kind):
+    path = parquet(tmp_path / "a.parquet", item=pa.array(ANSWERS, kind))
+    assert single(path) == ANSWERS
+    wrong = parquet(tmp_path / "b.parquet", item=pa.array([0, 5], kind))
+    assert "item index 5 is out of range; it must be from 0 to 4" in refused(wrong)
+
+
+def test_parquet_indices_far_out(tmp_path):
+    for kind, value in ((pa.uint64(), 2**64 - 1), (pa.int64(), -1), (pa.int64(), -(2**63))):
+        path = parquet(tmp_path / "a.parquet", item=pa.array([0, value], kind))
+        assert f"item index {value} is out of range" in refused(path)
+
+
+LISTS = {
+    "labels": pa.array([[LABELS[i] for i in x] for x in PEOPLE], pa.list_(pa.string())),
+    "large": pa.array([[LABELS[i] for i in x] for x in PEOPLE], pa.large_list(pa.large_string())),
+    "indices": pa.array(PEOPLE, pa.list_(pa.int32())),
+}
+
+
+@pytest.mark.parametrize("column", LISTS.values(), ids=LISTS.keys())
+def test_parquet_lists(tmp_path, column):
+    path = parquet(tmp_path / "a.parquet", item=column)
+    assert sets(path) == [sorted(x) for x in PEOPLE]
+    assert "input is single" in refused(path, SINGLE)
+
+
+def test_repeated_items_of_a_list_count_once(tmp_path):
+    path = parquet(tmp_path / "a.parquet", item=pa.array([[1, 1, 0], [], [2, 2]], pa.list_(pa.int64())))
+    assert sets(path) == [[0, 1], [], [2]]
+
+
+NULLS = {
+    "a null item": (SINGLE, pa.array(["HIV", None])),
+    "a null index": (SINGLE, pa.array([0, None], pa.int64())),
+    "a null in a dictionary": (SINGLE, pa.array(["HIV", None]).dictionary_encode()),
+    "only nulls": (SINGLE, pa.nulls(3)),
+    "a null list": (SETS, pa.array([["HIV"], None])),
+    "a null in a list": (SETS, pa.array([["HIV", None]])),
+}
+
+
+@pytest.mark.parametrize(("mechanism", "column"), NULLS.values(), ids=NULLS.keys())
+def test_nulls_are_refused(tmp_path, mechanism, column):
+    refused(parquet(tmp_path / "a.parquet", item=column), mechanism)
+
+
+ODD = {
+    "decimals": (SINGLE, pa.array([0.0, 1.0])),
+    "booleans": (SINGLE, pa.array([True, False])),
+    "binary that is no text": (SINGLE, pa.array([b"\xff\xfe"])),
+    "structs": (SINGLE, pa.array([{"a": 1}])),
+    "dates": (SINGLE, pa.array([0], pa.date32())),
+    "lists of decimals": (SETS, pa.array([[0.0]])),
+    "lists of lists": (SETS, pa.array([[["HIV"]]])),
+    "maps": (SETS, pa.array([[("HIV", 1)]], pa.map_(pa.string(), pa.int64()))),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_columns_of_another_type_are_refused(tmp_path, kind):
+    mechanism, column = ODD[kind]
+    refused(parquet(tmp_path / "a.parquet", item=column), mechanism)
+
+
+def test_fixed_size_lists(tmp_path):
+    column = pa.array([[0, 1], [2, 3]], pa.list_(pa.int64(), 2))
+    path = parquet(tmp_path / "a.parquet", item=column)
+    try:
+        assert sets(path) == [[0, 1], [2, 3]]
+    except DataError as error:
+        assert "lists" in str(error)
+
+
+def test_parquet_without_the_column_or_the_end(tmp_path):
+    path = parquet(tmp_path / "a.parquet", thing=pa.array(["HIV"]))
+    assert 'no column "item"; it has thing' in refused(path)
+    assert single(path, column="thing") == [0]
+    whole = path.read_bytes()
+    for length in (0, 4, 11, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        assert "not a whole Parquet file" in refused(path)
+
+
+def test_a_parquet_file_with_damaged_pages(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"item": ["HIV"] * 5000}), path, compression="none", use_dictionary=False, write_page_checksum=False)
+    raw = bytearray(path.read_bytes())
+    raw[4:64] = b"\xff" * 60
+    path.write_bytes(raw)
+    refused(path)
+
+
+def test_an_unknown_item_of_parquet_is_named_with_its_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "BLOCK", 3)
+    path = parquet(tmp_path / "a.parquet", item=pa.array(["HIV"] * 7 + ["anaemia"] + ["HIV"]))
+    sentence = refused(path)
+    assert "rows 7 to 9" in sentence and 'did you mean "anemia"' in sentence
+
+
+# ---- user, item rows --------------------------------------------------------------------------------------
+
+ROWS = [("ann", "HIV"), ("ann", "anemia"), ("bob", "größe"), ("cy", "headache"), ("cy", "HIV"), ("cy", "HIV"), ("di", "anemia")]
+GROUPED = [[0, 1], [4], [0, 2], [1]]
+
+
+def user_rows(path, rows, header="user,item"):
+    path.write_text("\n".join([header, *(",".join(row) for row in rows)]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_user_rows(tmp_path):
+    assert sets(user_rows(tmp_path / "a.csv", ROWS)) == GROUPED
+    path = user_rows(tmp_path / "b.csv", ROWS, "who,what")
+    assert sets(path, column="what", user="who") == GROUPED
+    users, items = zip(*ROWS, strict=True)
+    assert sets(parquet(tmp_path / "a.parquet", user=pa.array(users), item=pa.array(items))) == GROUPED
+
+
+def test_users_may_be_numbers(tmp_path):
+    path = parquet(tmp_path / "a.parquet", user=pa.array([7, 7, 8]), item=pa.array(["HIV", "anemia", "HIV"]))
+    assert sets(path) == [[0, 1], [0]]
+    assert sets(user_rows(tmp_path / "a.csv", [("7", "HIV"), ("07", "HIV")])) == [[0], [0]]
+
+
+@pytest.mark.parametrize("block", range(1, 9))
+def test_runs_of_a_user_across_blocks(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(files, "BLOCK", block)
+    users, items = zip(*ROWS, strict=True)
+    assert sets(parquet(tmp_path / "a.parquet", user=pa.array(users), item=pa.array(items))) == GROUPED
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 100])
+def test_a_user_whose_rows_stand_apart_is_refused(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(files, "BLOCK", block)
+    users, items = zip(*ROWS, ("ann", "HIV"), strict=True)
+    sentence = refused(parquet(tmp_path / "a.parquet", user=pa.array(users), item=pa.array(items)), SETS)
+    assert "'ann'" in sentence and "sort the file" in sentence
+
+
+def test_user_rows_that_cannot_be_grouped(tmp_path):
+    assert "no user" in refused(user_rows(tmp_path / "a.csv", [("", "HIV")]), SETS)
+    assert 'no column "user"' in refused(csv(tmp_path / "b.csv", ["HIV"]), SETS)
+    assert "rows 1 to 2" in refused(user_rows(tmp_path / "c.csv", [("a", "HIV"), ("a", "")]), SETS)
+    assert "not an item" in refused(user_rows(tmp_path / "d.csv", [("a", "flu")]), SETS)
+
+
+def test_no_user_rows(tmp_path):
+    assert sets(user_rows(tmp_path / "a.csv", [])) == []
+
+
+# ---- FIMI -------------------------------------------------------------------------------------------------
+
+OPENERS = {"": open, ".gz": gzip.open, ".xz": lzma.open}
+
+
+@pytest.fixture(params=OPENERS)
+def fimi(request, tmp_path):
+    """Writes FIMI lines, plain or packed."""
+
+    def write(text):
+        path = tmp_path / f"a.dat{request.param}"
+        with OPENERS[request.param](path, "wb") as out:
+            out.write(text.encode())
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", " \n"], ids=repr)
+def test_fimi(fimi, end):
+    path = fimi(end.join(["10 30", "20", "", "40  10\t20", "30 30"]) + end)
+    assert sets(path, NUMBERED_SETS) == [[0, 2], [1], [], [0, 1, 3], [2]]
+    assert sets(fimi("10 30\n20"), NUMBERED_SETS) == [[0, 2], [1]]
+
+
+def test_fimi_of_single_answers(fimi):
+    assert single(fimi("10\n30\n"), NUMBERED) == [0, 2]
+    assert "line 2 has 2 items" in refused(fimi("10\n20 30\n"), NUMBERED)
+    assert "line 3 has 0 items" in refused(fimi("10\n20\n\n30\n"), NUMBERED)
+
+
+def test_fimi_strangers_are_named_with_their_line(fimi):
+    assert 'line 3: "400" is not an item; did you mean "40"?' in refused(fimi("10\n20 30\n10 400\n"), NUMBERED_SETS)
+    refused(fimi("10\n\x00\x01\n"), NUMBERED_SETS)
+
+
+def test_empty_fimi(fimi):
+    assert sets(fimi(""), NUMBERED_SETS) == []
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+@pytest.mark.parametrize("kind", ["dat", "csv"])
+def test_truncated_and_false_packed_files(tmp_path, suffix, kind):
+    path = tmp_path / f"a.{kind}{suffix}"
+    rng = np.random.default_rng(1)
+    lines = [str(x) for x in rng.choice([10, 20, 30, 40], 40_000)]
+    with OPENERS[suffix](path, "wb") as out:
+        out.write("\n".join((["item"] if kind == "csv" else []) + lines).encode())
+    whole = path.read_bytes()
+    assert len(single(path, NUMBERED)) == 40_000
+    for length in (len(whole) - 1, len(whole) - 9, len(whole) // 2, 12, 3):
+        path.write_bytes(whole[:length])
+        refused(path, NUMBERED)
+    path.write_bytes(b"10\n20\n")
+    refused(path, NUMBERED)
+
+
+def test_a_packed_file_with_a_flipped_byte(tmp_path):
+    for suffix in (".gz", ".xz"):
+        path = tmp_path / f"a.dat{suffix}"
+        with OPENERS[suffix](path, "wb") as out:
+            out.write(b"10\n20\n30\n" * 1000)
+        raw = bytearray(path.read_bytes())
+        raw[len(raw) // 2] ^= 0x55
+        path.write_bytes(raw)
+        refused(path, NUMBERED)
+
+
+# ---- standard input and blocks ----------------------------------------------------------------------------
+
+
+class _Stdin:
+    def __init__(self, raw):
+        self.buffer = io.BytesIO(raw)
+
+
+def test_standard_input_is_csv(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", _Stdin("item\nHIV\ngröße\n".encode()))
+    assert single("-") == [0, 4]
+    monkeypatch.setattr(sys, "stdin", _Stdin(b"user,item\na,HIV\na,anemia\nb,HIV\n"))
+    assert sets("-") == [[0, 1], [0]]
+    monkeypatch.setattr(sys, "stdin", _Stdin(b""))
+    assert refused("-").endswith("is empty")
+
+
+def test_files_larger_than_a_block_are_the_same_as_whole(tmp_path, monkeypatch):
+    rng = np.random.default_rng(2)
+    answers = rng.integers(0, 4, 1000)
+    people = [rng.choice(4, rng.integers(0, 4), replace=False).tolist() for _ in range(1000)]
+    labels = NUMBERED.policy.items
+    paths = {
+        "dat": tmp_path / "a.dat",
+        "parquet": parquet(tmp_path / "a.parquet", item=pa.array([labels[i] for i in answers])),
+        "csv": csv(tmp_path / "a.csv", [labels[i] for i in answers]),
+    }
+    paths["dat"].write_text("".join(f"{labels[i]}\n" for i in answers))
+    lists = {
+        "dat": tmp_path / "s.dat",
+        "parquet": parquet(tmp_path / "s.parquet", item=pa.array(people, pa.list_(pa.int64()))),
+    }
+    lists["dat"].write_text("".join(" ".join(labels[i] for i in x) + "\n" for x in people))
+    whole = [sorted(x) for x in people]
+    for block in (1, 7, 999, 1000, 1001, files.BLOCK):
+        monkeypatch.setattr(files, "BLOCK", block)
+        assert all(single(path, NUMBERED) == answers.tolist() for path in paths.values())
+        assert all(sets(path, NUMBERED_SETS) == whole for path in lists.values())
+        for path in (paths["dat"], paths["parquet"], lists["dat"], lists["parquet"]):
+            mechanism = NUMBERED if path in paths.values() else NUMBERED_SETS
+            assert len(list(files.read_answers(str(path), mechanism))) == -(-1000 // block)
+
+
+def test_csv_of_several_blocks(tmp_path):
+    answers = np.random.default_rng(3).integers(0, 4, 2_000_000)
+    path = tmp_path / "a.csv"
+    path.write_text("item\n" + "".join(np.array(["10\n", "20\n", "30\n", "40\n"], object)[answers]))
+    blocks = list(files.read_answers(str(path), NUMBERED))
+    assert len(blocks) > 1 and np.array_equal(np.concatenate(blocks), answers)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.dat", "a.parquet"])
+def test_progress_reaches_the_size_of_the_file(tmp_path, name):
+    path = tmp_path / name
+    if name == "a.parquet":
+        parquet(path, item=pa.array(["10"] * 1000))
+    else:
+        path.write_text("item\n" * (name == "a.csv") + "10\n" * 1000)
+    seen = []
+    for _ in files.read_answers(str(path), NUMBERED, advance=seen.append):
+        pass
+    assert abs(sum(seen) - path.stat().st_size) <= 1
+
+
+# ---- reports ----------------------------------------------------------------------------------------------
+
+
+def read(path, mechanism=SINGLE):
+    """The tally of a file of reports."""
+    blocks = [mechanism.tally(block) for block in files.read_reports(path, mechanism)]
+    return sum(blocks[1:], blocks[0]) if blocks else mechanism.tally()
+
+
+def reports_refused(path, mechanism=SINGLE):
+    with pytest.raises(DataError) as caught:
+        read(path, mechanism)
+    assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("model", ["opt0", "mixed", "compact", "direct"])
+def test_reports_round_trip(tmp_path, model):
+    settings = {"model": "opt0", "encoding": "compact"} if model == "compact" else {"model": model}
+    mechanism = d.design(SINGLE.policy, **settings)
+    rows = mechanism.perturb_many(np.arange(5000) % 5)
+    path = tmp_path / "r.parquet"
+    assert files.write_reports(path, mechanism, [rows[:1], rows[1:1700], rows[1700:1700], rows[1700:]]) == 5000
+    back = np.concatenate(list(files.read_reports(path, mechanism)))
+    assert np.array_equal(back, rows)
+    schema = pq.read_schema(path)
+    assert schema.metadata[files.FINGERPRINT].decode() == mechanism.fingerprint
+    assert schema.field("report").type == pa.binary(mechanism.report_size) and schema.names == ["report"]
+
+
+def test_no_reports(tmp_path):
+    path = tmp_path / "r.parquet"
+    assert files.write_reports(path, SINGLE, []) == 0
+    assert read(path).n == 0
+
+
+def test_reports_in_small_blocks(tmp_path, monkeypatch):
+    rows = SINGLE.perturb_many(np.arange(5000) % 5)
+    path = tmp_path / "r.parquet"
+    files.write_reports(path, SINGLE, [rows])
+    monkeypatch.setattr(files, "BLOCK", 100)
+    blocks = list(files.read_reports(path, SINGLE))
+    assert len(blocks) > 1 and np.array_equal(np.concatenate(blocks), rows)
+
+
+def test_rows_of_a_sliced_column():
+    rows = SINGLE.perturb_many(np.arange(20) % 5)
+    column = pa.array([bytes(row) for row in rows], pa.binary(SINGLE.report_size))
+    assert np.array_equal(files.rows_of(column.slice(3, 9), SINGLE.report_size), rows[3:12])
+
+
+def test_reports_of_another_mechanism_are_refused(tmp_path):
+    path = tmp_path / "r.parquet"
+    files.write_reports(path, SINGLE, [SINGLE.perturb_many([0])])
+    assert "another mechanism" in reports_refused(path, NUMBERED)
+
+
+def test_truncated_reports_are_refused(tmp_path):
+    path = tmp_path / "r.parquet"
+    files.write_reports(path, SINGLE, [SINGLE.perturb_many(np.zeros(1000, int))])
+    whole = path.read_bytes()
+    for length in (0, 3, 8, 100, len(whole) // 2, len(whole) - 4, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        assert "not a whole Parquet file" in reports_refused(path)
+    path.write_text("item\nHIV\n")
+    assert "not a whole Parquet file" in reports_refused(path)
+    assert "does not exist" in reports_refused(tmp_path / "none.parquet")
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()], ids=str)
+def test_plain_binary_of_other_tools(tmp_path, kind):
+    """No fingerprint and any length: what is wrong is refused report by report, and counted."""
+    good = [bytes(row) for row in SINGLE.perturb_many(np.arange(50) % 5)]
+    path = parquet(tmp_path / "r.parquet", report=pa.array([*good, b"", b"\x00\x00", None, b"\xe0", *good], kind))
+    tally = read(path)
+    assert tally.n == 100 and tally.refused == {"length": 3, "padding": 1}
+    assert np.array_equal(tally.counts, SINGLE.tally(good + good).counts)
+
+
+def test_null_reports_are_refused_and_counted(tmp_path):
+    good = [bytes(row) for row in SINGLE.perturb_many(np.arange(5))]
+    path = parquet(tmp_path / "r.parquet", report=pa.array([good[0], None, *good[1:], None], pa.binary(1)))
+    assert read(path).n == 5 and read(path).refused == {"length": 2}
+
+
+def test_fixed_size_binary_of_another_size(tmp_path):
+    path = parquet(tmp_path / "r.parquet", report=pa.array([b"ab", b"cd"], pa.binary(2)))
+    assert read(path).n == 0 and read(path).refused == {"length": 2}
+
+
+def test_files_without_reports(tmp_path):
+    assert 'no column "report"; it has item' in reports_refused(parquet(tmp_path / "a.parquet", item=pa.array(["HIV"])))
+    for column in (pa.array(["HIV"]), pa.array([1]), pa.array([[b"a"]])):
+        assert "must be binary" in reports_refused(parquet(tmp_path / "a.parquet", report=column))
+
+
+def test_damaged_pages_of_reports(tmp_path):
+    path = tmp_path / "r.parquet"
+    files.write_reports(path, SINGLE, [SINGLE.perturb_many(np.zeros(5000, int))])
+    raw = bytearray(path.read_bytes())
+    raw[4:24] = b"\xff" * 20  # the page's header
+    path.write_bytes(raw)
+    assert "is damaged" in reports_refused(path)
+
+
+def test_folders_of_reports(tmp_path):
+    for name in ("b.parquet", "a.parquet", ".hidden.parquet", "_temporary.parquet", "_SUCCESS", "notes.txt"):
+        (tmp_path / name).touch()
+    assert files.report_files([str(tmp_path)]) == [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    assert files.report_files([str(tmp_path / "x.parquet")]) == [tmp_path / "x.parquet"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"holds no \.parquet file"):
+        files.report_files([str(tmp_path / "empty")])
+
+
+# ---- written aside ----------------------------------------------------------------------------------------
+
+
+def test_a_file_appears_only_when_it_is_whole(tmp_path):
+    path = tmp_path / "out.txt"
+    with files.written_aside(path) as aside:
+        assert aside.parent == tmp_path and aside.name.startswith(".out.txt.") and aside.name.endswith(".part")
+        aside.write_text("new")
+        assert not path.exists()
+    assert path.read_text() == "new" and os.listdir(tmp_path) == ["out.txt"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, DataError, MemoryError])
+@pytest.mark.parametrize("old", [None, "old"])
+def test_an_exception_leaves_no_file_and_keeps_the_old_one(tmp_path, error, old):
+    path = tmp_path / "out.txt"
+    if old:
+        path.write_text(old)
+
+    def interrupted():
+        with files.written_aside(path) as aside:
+            aside.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        interrupted()
+    assert os.listdir(tmp_path) == (["out.txt"] if old else [])
+    assert not old or path.read_text() == old
+
+
+def test_reports_that_stop_in_the_middle_leave_nothing(tmp_path):
+    def blocks():
+        yield SINGLE.perturb_many([0, 1])
+        raise DataError("the answers end here")
+
+    path = tmp_path / "r.parquet"
+    path.write_text("old")
+    with pytest.raises(DataError, match="end here"):
+        files.write_reports(path, SINGLE, blocks())
+    assert os.listdir(tmp_path) == ["r.parquet"] and path.read_text() == "old"
+
+
+def test_a_failing_disk_is_one_sentence(tmp_path):
+    path = tmp_path / "out.txt"
+    with pytest.raises(DataError, match=r"out\.txt cannot be written: No space left"), files.written_aside(path):
+        raise OSError(28, "No space left on device")
+    assert os.listdir(tmp_path) == []
+
+
+def test_places_that_cannot_be_written(tmp_path):
+    for path in (tmp_path / "none" / "out.txt", tmp_path / ("x" * 300)):
+        with pytest.raises(DataError, match="cannot be written"):
+            files.write_text(path, "text")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(DataError, match="cannot be written"):
+        files.write_text(tmp_path / "folder", "text")
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_special_files_are_not_replaced(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(DataError, match="cannot be written"):
+        files.write_text(path, "text")
+    assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o002, 0o027])
+def test_permissions_follow_the_umask(tmp_path, umask):
+    old = os.umask(umask)
+    try:
+        files.write_text(tmp_path / "out.txt", "text")
+        files.write_reports(tmp_path / "r.parquet", SINGLE, [])
+        assert os.umask(umask) == umask
+    finally:
+        os.umask(old)
+    for path in tmp_path.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
+
+
+def test_text_is_utf_8_whatever_the_locale(tmp_path):
+    files.write_text(tmp_path / "a.txt", "größe 🙂\n")
+    assert (tmp_path / "a.txt").read_bytes() == "größe 🙂\n".encode()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.CSV"])
+def test_tables(tmp_path, name):
+    files.write_table(tmp_path / name, {"item": ['a,"b"', "ü"], "count": [1.5, -2.0]})
+    read_table = pq.read_table if name.endswith("parquet") else __import__("pyarrow.csv").csv.read_csv
+    assert read_table(tmp_path / name).to_pydict() == {"item": ['a,"b"', "ü"], "count": [1.5, -2.0]}
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.csv.gz"])
+def test_tables_of_another_kind_are_refused(tmp_path, name):
+    with pytest.raises(DataError, match=r"\.csv, \.parquet or \.json"):
+        files.write_table(tmp_path / name, {"item": ["a"]})
+    assert os.listdir(tmp_path) == []
