@@ -19,6 +19,7 @@ _HOMES = {
     "Tally": "tally",
     "Estimate": "estimate",
     "simulate": "simulation",
+    "choose_padding": "padding",
     "DiscreetError": "errors",
 }
 __all__ = list(_HOMES)
@@ -26,8 +27,14 @@ __all__ = list(_HOMES)
 if TYPE_CHECKING:
     from discreet.designs import design as design
     from discreet.errors import DiscreetError as DiscreetError
+    from discreet.estimate import Estimate as Estimate
+    from discreet.guarantee import Guarantee as Guarantee
+    from discreet.guarantee import compose as compose
     from discreet.mechanism import Mechanism as Mechanism
+    from discreet.padding import choose_padding as choose_padding
     from discreet.policy import Policy as Policy
+    from discreet.simulation import simulate as simulate
+    from discreet.tally import Tally as Tally
 
 
 def __getattr__(name: str) -> Any:

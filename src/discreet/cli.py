@@ -58,7 +58,6 @@ def main() -> None:
 
 def _design_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
-        click.option("--padding", type=int, help="Padding length, for set input."),
         click.option("--encoding", help="Of unary models: bits (default) or compact."),
         click.option("--prior", default="uniform", help="uniform, worst, level=share,…, or a CSV/JSON file of shares."),
         click.option("--model", default="auto", help=MODEL_HELP),
@@ -76,6 +75,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for 
 @main.command(epilog="Example:  discreet design survey.toml -o mechanism.json --model mixed")
 @click.argument("policy")
 @click.option("-o", "--output", help="Write the mechanism here.")
+@click.option("--padding", type=int, help="Padding length, for set input.")
 @_design_options
 @_as_json
 def design(
@@ -144,24 +144,23 @@ def check(mechanism: str, policy: str | None, as_json: bool) -> None:
 @click.option(
     "--target-error", type=click.FloatRange(min=0, min_open=True, max=1), help="A standard error, as a share of the users."
 )
+@click.option("--padding", help="Padding length, for set input; auto chooses it for --users people with --sizes.")
+@click.option("--sizes", help="For --padding auto: a CSV (size,share) or JSON file of the shares of people by set size.")
+@click.option("--popularity", default="zipf", help="For --padding auto: zipf, or the sum of squared item shares.")
 @_design_options
 @_as_json
 def plan(
-    policy: str,
-    users: int,
-    target_error: float | None,
-    model: str,
-    prior: str,
-    encoding: str | None,
-    padding: int | None,
-    as_json: bool,
-) -> None:
+    policy: str, users: int, target_error: float | None, padding: str | None, sizes: str | None, popularity: str, model: str,
+    prior: str, encoding: str | None, as_json: bool,
+) -> None:  # fmt: skip
     """Expected error per level and model, before anything is collected."""
     from discreet import show, summary
 
     loaded, shares = _policy(policy), _prior(prior)
-    chosen = _designed(loaded, model, shares, encoding, padding)
-    facts = summary.plan(loaded, users, shares, padding, target_error, chosen)
+    length, curve = _padding(loaded, users, padding, sizes, popularity)
+    chosen = _designed(loaded, model, shares, encoding, length)
+    facts = summary.plan(loaded, users, shares, length, target_error, chosen)
+    facts["padding_curve"] = curve
     if as_json:
         _print_json(facts)
         return
@@ -267,6 +266,51 @@ def estimate(
         click.echo(found.truncation_note)
 
 
+# ---- simulate -----------------------------------------------------------------------------------------
+
+
+@main.command(epilog="Example:  discreet simulate survey.toml answers.csv --repeats 20 --top 10 --plot models.png")
+@click.argument("policy")
+@click.argument("data")
+@click.option("--padding", type=int, help="Padding length, for set input.")
+@click.option("--prior", default="uniform", help="uniform, worst, level=share,…, or a CSV/JSON file of shares.")
+@click.option("--repeats", type=click.IntRange(min=1), default=10, show_default=True, help="Experiments per model.")
+@click.option("--top", "k", type=click.IntRange(min=1), default=20, show_default=True, help="k of the top-k figures.")
+@click.option("--seed", type=click.IntRange(min=0), help="For the same numbers again; simulation only.")
+@click.option("--column", default="item", show_default=True, help="Column of the items.")
+@click.option("--user", default="user", show_default=True, help="Column of the users, for sets as user,item rows.")
+@click.option("--plot", help="Draw the comparison here (.png or .svg).")
+@_as_json
+def simulate(
+    policy: str, data: str, padding: int | None, prior: str, repeats: int, k: int, seed: int | None, column: str, user: str,
+    plot: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Every model on your own DATA, before you collect: error, top-k figures and interval coverage, raw and post-processed."""
+    from dataclasses import asdict
+
+    from discreet import files, show
+    from discreet.designs import alternatives
+    from discreet.simulation import compare, joined
+
+    loaded = _policy(policy)
+    models = alternatives(loaded, _prior(prior), padding)
+    with _progress(f"Reading {data}", [data]) as advance:
+        answers = joined(files.read_answers(data, models["oue"], column, user, advance), loaded)
+    scores = []
+    with _steps("Simulating", len(models)) as advance:
+        for name, mechanism in models.items():
+            scores += compare(answers, {name: mechanism}, k, repeats, seed)
+            advance(1)
+    if plot:
+        from discreet.plots import models as draw
+
+        draw(scores, plot, f"{loaded.name}: {data}", k)
+    if as_json:
+        _print_json({"k": k, "repeats": repeats, "scores": [asdict(score) for score in scores]})
+    else:
+        show.scores(scores, k, repeats)
+
+
 # ---- demo ---------------------------------------------------------------------------------------------
 
 
@@ -279,6 +323,30 @@ def demo() -> None:
 
 
 # ---- helpers ------------------------------------------------------------------------------------------
+
+
+def _padding(
+    policy: Policy, users: int, padding: str | None, sizes: str | None, popularity: str
+) -> tuple[int | None, dict[int, float] | None]:
+    """The padding length, and the curve of expected errors where it was chosen."""
+    if padding is None:
+        return None, None
+    if padding != "auto":
+        if not padding.lstrip("-").isdigit():
+            raise DesignError(f'padding = "{padding}" must be a whole number or auto')
+        return int(padding), None
+    from discreet.padding import choose_padding
+
+    if sizes is None:
+        raise DesignError("--padding auto needs --sizes: how many items people have (size,share)")
+    known: Any = popularity
+    if popularity != "zipf":
+        try:
+            known = float(popularity)
+        except ValueError:
+            raise DesignError(f'popularity = "{popularity}" must be zipf or a number between 0 and 1') from None
+    choice = choose_padding(policy, _shares_file(sizes, "sizes"), users, popularity=known)
+    return choice.padding, dict(zip(choice.paddings.tolist(), choice.expected.tolist(), strict=True))
 
 
 def _some(blocks: Iterable[Any], data: str) -> Iterator[Any]:
@@ -303,20 +371,24 @@ def _mechanism(path: str) -> Mechanism:
     return Mechanism.load(path)
 
 
+def _progress(label: str, paths: Iterable[Any]) -> Any:
+    """A bar over the bytes of the inputs."""
+    return _steps(label, sum(Path(path).stat().st_size for path in paths if Path(path).is_file()))
+
+
 @contextmanager
-def _progress(label: str, paths: Iterable[Any]) -> Iterator[Callable[[int], None]]:
-    """A bar over the bytes of the inputs, on a terminal, once the work takes over two seconds."""
+def _steps(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, once the work takes over two seconds."""
     import time
 
-    sizes = [Path(path).stat().st_size for path in paths if Path(path).is_file()]
-    if not sys.stderr.isatty() or not sizes:
+    if not sys.stderr.isatty() or not total:
         yield lambda _: None
         return
     from rich.console import Console
     from rich.progress import Progress
 
     began, bar = time.monotonic(), Progress(console=Console(stderr=True), transient=True)
-    task, done = bar.add_task(label, total=sum(sizes)), 0
+    task, done = bar.add_task(label, total=total), 0
 
     def advance(count: int) -> None:
         nonlocal done
@@ -335,18 +407,26 @@ def _prior(text: str) -> Any:
     """uniform, worst, inline level=share pairs, or a file of shares."""
     if text in ("uniform", "worst"):
         return text
-    path = Path(text)
+    if text.endswith((".csv", ".json")):
+        return _shares_file(text, "prior")
     try:
-        if path.suffix == ".json":
-            return json.loads(path.read_text())
-        if path.suffix == ".csv":
-            rows = [line.rsplit(",", 1) for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-            return {name.strip(): float(share) for name, share in rows[1:]}
         return {name.strip(): float(share) for name, share in (pair.split("=") for pair in text.split(","))}
-    except OSError as error:
-        raise DesignError(f"prior {text} cannot be read: {error.strerror}") from None
     except ValueError:
         raise DesignError(f'prior = "{text}" must be uniform, worst, level=share,… or a CSV/JSON file of shares') from None
+
+
+def _shares_file(path: str, what: str) -> Any:
+    """A mapping from a JSON object, or from a CSV with a header and two columns."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+        if path.endswith(".json"):
+            return json.loads(text)
+        rows = [line.rsplit(",", 1) for line in text.splitlines() if line.strip()]
+        return {name.strip(): float(share) for name, share in rows[1:]}
+    except OSError as error:
+        raise DesignError(f"{what} {path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise DesignError(f"{what} {path} must be a CSV with a header and two columns, or a JSON object, of shares") from None
 
 
 def _print_json(facts: Any) -> None:

@@ -26,7 +26,6 @@ from discreet.tally import Tally
 LARGEST = 64  # paddings above this are not tried
 STEPS = (0, 1, 2, 3, 4, 5, 6, 8, 11, 16, 26, 41)  # set sizes are reported as one of these ranges
 _PILOT_PADDING = 4
-_TYPICAL = (0, 1, 2, 3, 4, 5, 6.5, 9, 13, 20, 32, 50)
 
 
 @dataclass(frozen=True)
@@ -90,11 +89,10 @@ def size_shares(sizes: Any) -> Floats:
     if isinstance(sizes, Estimate):
         if sizes.mechanism.m != len(STEPS):
             raise DataError("this is not the estimate of a collection of set sizes; make one with size_policy")
-        shares = np.zeros(int(_TYPICAL[-1]) + 1)
-        for size, count in zip(_TYPICAL, sizes.consistent(), strict=True):  # between two whole sizes: a part of each
-            low = int(size)
-            shares[low] += count * (low + 1 - size)
-            shares[min(low + 1, len(shares) - 1)] += count * (size - low)
+        # Noise on a large size would weigh heavily, so only what stands out of the noise counts.
+        clear = np.where(sizes.counts > 3.5 * sizes.stderr, sizes.counts, 0)
+        ends = (*STEPS[1:], LARGEST)
+        shares = np.concatenate([np.full(b - a, x / (b - a)) for a, b, x in zip(STEPS, ends, clear, strict=True)])
     elif isinstance(sizes, Mapping):
         try:
             pairs = {int(size): float(share) for size, share in sizes.items()}
@@ -181,16 +179,18 @@ def two_phases(policy: Policy, answers: Any, pilot: float = 0.2, model: str = "m
     counter = design(size_policy(policy))
     sizes = counter.tally(counter.perturb_many(size_answers(np.diff(size_offsets)))).estimate()
     tally = first.tally(first.perturb_many(sampled))
-    choice = choose_padding(policy, sizes, users, popularity=concentration(tally.estimate()), model=model)
+    shares = size_shares(sizes)
+    per_person = float(shares @ np.minimum(np.arange(len(shares)), _PILOT_PADDING))
+    choice = choose_padding(policy, sizes, users, popularity=concentration(tally.estimate(), per_person), model=model)
     mechanism = design(policy, model, padding=choice.padding, encoding=encoding)
     return TwoPhases(choice, mechanism, mechanism.tally(mechanism.perturb_many(rest)), n - users)
 
 
-def concentration(estimate: Estimate) -> float:
-    """An estimate of sum s_i^2, s_i the shares of the occurrences: the squared counts less their noise, weighed against what
-    Zipf's law would give (taken as known within itself) by the noise of the sum.
+def concentration(estimate: Estimate, per_person: float) -> float:
+    """An estimate of sum s_i^2, s_i the shares of the occurrences, of which there are `per_person` on average: the squared counts
+    less their noise, weighed against what Zipf's law would give (taken as known within itself) by the noise of the sum.
     """
-    m, n = estimate.mechanism.m, max(float(estimate.counts.sum()), float(estimate.n))  # occurrences
+    m, n = estimate.mechanism.m, estimate.n * max(per_person, 0.1)
     found = float((estimate.counts**2 - estimate.stderr**2).sum()) / n**2
     noise = float(np.sqrt(2 * (estimate.stderr**4).sum())) / n**2
     guess = float((_popularity("zipf", m) ** 2).sum())

@@ -20,20 +20,14 @@ def bars(estimate: Estimate, path: str | Path, k: int = 30, truth: Any = None, s
     """The top items as bars with 95 % whiskers, coloured by level; dots mark the truth where it is known, diamonds with
     credible intervals the shrunk counts.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".png", ".svg"):
-        raise DataError(f"{path}: a plot is written as .png or .svg")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("a plot", "plot") from None
+    figure_class = _figure(path)
     policy = estimate.mechanism.policy
     ranked = estimate.shrunk().counts if shrunk else np.nan_to_num(estimate.counts, nan=-np.inf)
     order = np.argsort(-ranked, kind="stable")[:k]
     low, high = estimate.interval()
     counts = estimate.counts[order]
     whiskers = np.abs(np.stack((counts - low[order], high[order] - counts)))
-    figure = Figure(figsize=(8, 1.2 + 0.28 * len(order)), layout="constrained")
+    figure = figure_class(figsize=(8, 1.2 + 0.28 * len(order)), layout="constrained")
     axes = figure.subplots()
     levels = [policy.level_of[i] for i in order]
     axes.barh(
@@ -57,5 +51,46 @@ def bars(estimate: Estimate, path: str | Path, k: int = 30, truth: Any = None, s
         axes.barh(0, 0, color=COLOURS[j % len(COLOURS)], label=f"{policy.levels[j].name} (ε = {policy.levels[j].budget.text})")
     axes.legend(loc="lower right", frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
+    _save(figure, path)
+
+
+def models(scores: Any, path: str | Path, title: str, k: int) -> None:
+    """Models compared: total MSE / n and precision of the top k, for every view."""
+    figure_class = _figure(path)
+    names = list(dict.fromkeys(score.model for score in scores))
+    kinds = list(dict.fromkeys(score.view for score in scores))
+    figure = figure_class(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    width = 0.8 / len(kinds)
+    for j, view in enumerate(kinds):
+        mine = {score.model: score for score in scores if score.view == view}
+        places = [i + (j - (len(kinds) - 1) / 2) * width for i, name in enumerate(names) if name in mine]
+        found = [mine[name] for name in names if name in mine]
+        for axes, key in ((left, "mse"), (right, "precision")):
+            values, errors = [getattr(s, key) for s in found], [getattr(s, f"{key}_error") for s in found]
+            axes.bar(places, values, width, yerr=errors, label=view, color=COLOURS[2 - j % 3], error_kw={"lw": 0.8})
+    left.set_yscale("log")
+    left.set_ylabel("total MSE / n")
+    right.set_ylabel(f"precision of the top {k}")
+    for axes in (left, right):
+        axes.set_xticks(range(len(names)), names)
+        axes.spines[["top", "right"]].set_visible(False)
+    left.legend(frameon=False)
+    figure.suptitle(title)
+    _save(figure, path)
+
+
+def _figure(path: str | Path) -> Any:
+    """matplotlib's Figure, once the ending of the path is known to be right."""
+    if Path(path).suffix.lower() not in (".png", ".svg"):
+        raise DataError(f"{path}: a plot is written as .png or .svg")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("a plot", "plot") from None
+    return Figure
+
+
+def _save(figure: Any, path: str | Path) -> None:
     with written_aside(path) as aside:
-        figure.savefig(aside, format=suffix[1:], dpi=150)
+        figure.savefig(aside, format=Path(path).suffix[1:].lower(), dpi=150)

@@ -131,6 +131,10 @@ def plan(facts: dict[str, Any]) -> None:
         ]
         table.add_row(*cells, *([f"{row['users_for_target']:,}"] if facts["target_error"] else []), end_section=False)
     out.print(table)
+    if facts.get("padding_curve"):
+        curve = facts["padding_curve"]
+        near = [f"{ell}: {value:,.4g}" for ell, value in curve.items() if abs(ell - facts["padding"]) <= 3]
+        out.print(f"Padding [bold]{facts['padding']}[/bold] has the smallest expected total MSE / n ({', '.join(near)}).")
     gain = facts["gain"]
     compare = f"{gain:.1%} below" if gain >= 0 else f"{-gain:.1%} above"
     out.print(
@@ -161,3 +165,21 @@ def estimate(n: int, rows: list[dict[str, Any]], level: float, truth: dict[str, 
         table.add_row(*cells)
     out.print(f"{n:,} reports")
     out.print(table)
+
+
+def scores(found: Any, k: int, repeats: int) -> None:
+    """Models compared on the user's data."""
+    out = console()
+    table = _table("model", "view", "total MSE / n", "±", f"rel. error, top {k}", f"precision, top {k}", "coverage of 95 %")
+    last = None
+    for score in found:
+        cover = "–" if score.coverage != score.coverage else f"{score.coverage:.1%}"
+        name = score.model if score.model != last else ""
+        last = score.model
+        table.add_row(
+            name, score.view, f"{score.mse:,.4g}", f"{score.mse_error:.2g}", f"{score.relative_error:.3f}",
+            f"{score.precision:.2f} ± {score.precision_error:.2f}", cover,
+        )  # fmt: skip
+    out.print(table)
+    best = min(found, key=lambda score: score.mse)
+    out.print(f"Smallest error: [bold]{best.model}[/bold], {best.view}. Means of {repeats} experiments; ± is one standard error.")

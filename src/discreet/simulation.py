@@ -12,6 +12,7 @@ from discreet.errors import DataError
 from discreet.estimate import Estimate
 from discreet.exact import D
 from discreet.mechanism import Floats, Mechanism
+from discreet.policy import Policy
 from discreet.tally import Tally
 
 
@@ -130,6 +131,17 @@ def _counts(data: Any, m: int) -> Any:
     if (truth < 0).any() or (truth != np.floor(truth)).any() or sum(map(int, truth)) >= 2**62:
         raise bad
     return truth.astype(np.int64)
+
+
+def joined(blocks: Iterable[Any], policy: Policy) -> Any:
+    """Blocks of answers as what `simulate` takes: counts per item, or one ragged array of sets."""
+    found = list(blocks)
+    if not found:
+        raise DataError("there are no answers in the data")
+    if policy.input == "single":
+        return np.bincount(np.concatenate(found), minlength=policy.m)
+    lengths = np.concatenate([np.diff(offsets) for _, offsets in found])
+    return np.concatenate([items for items, _ in found]), np.concatenate(([0], np.cumsum(lengths)))
 
 
 # ---- comparison of models on the user's own data ---------------------------------------------------------------

@@ -1,0 +1,176 @@
+"""Writes docs/truth.md: what post-processing and the choice of the padding bring, on real and on synthetic data.
+
+python docs/make_truth.py DATA [REPEATS]   where DATA holds retail, clothing_rated and kosarak_first100k (.dat.xz)
+"""
+
+from __future__ import annotations
+
+import lzma
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import discreet as d
+from discreet import theory
+from discreet.padding import choose_padding, two_phases
+from discreet.policy import Budget, Level, Policy
+from discreet.shrink import project
+
+MODELS = ("oue", "opt0", "mixed")
+EPSILONS = (1, 2, 3, 4)
+TOPS = (10, 20, 50, 100)
+
+
+def policy(m: int, eps: float, rng: np.random.Generator, kind: str = "single") -> Policy:
+    """Levels 5/5/90 % with budgets eps x {1, 1.2, 2}, assigned at random."""
+    level_of = rng.choice(3, m, p=[0.05, 0.05, 0.9])
+    level_of[:3] = range(3)  # no level is empty
+    levels = tuple(Level(f"L{k}", Budget.parse(round(eps * f, 6))) for k, f in enumerate((1, 1.2, 2)))
+    return Policy(tuple(map(str, range(m))), tuple(map(int, level_of)), levels, input=kind)
+
+
+def load(path: Path) -> list[list[int]]:
+    with lzma.open(path, "rt", encoding="ascii") as file:
+        rows = [list(dict.fromkeys(line.split())) for line in file]
+    index: dict[str, int] = {}
+    return [[index.setdefault(item, len(index)) for item in row] for row in rows]
+
+
+def single(task: tuple[str, Any, int, int]) -> list[Any]:
+    """One assignment: (MSE of raw, norm-sub, consistent, shrunk; coverage of all and of the 100 ranked highest) per model."""
+    _, truth, eps, seed = task
+    m, n = len(truth), int(truth.sum())
+    chosen = policy(m, eps, np.random.default_rng(seed))
+    found = []
+    for model in MODELS:
+        estimate = d.simulate(truth, d.design(chosen, model), repeats=1, seed=seed).estimates[0]
+        shrunk = estimate.shrunk()
+        low, high = shrunk.interval()
+        inside = (low <= truth) & (truth <= high)
+        top = np.argsort(-shrunk.counts, kind="stable")[:100]
+        views = (estimate.counts, project(estimate.counts, np.ones(m), n), estimate.consistent(), shrunk.counts)
+        found.append([((x - truth) ** 2).sum() / n for x in views] + [inside.mean(), inside[top].mean()])
+    return found
+
+
+def sets(task: tuple[Any, Any, Any, int, int, int]) -> list[Any]:
+    """One assignment: precision of the top k per model and k, ranked as top() does by default."""
+    items, offsets, truth, eps, ell, seed = task
+    chosen = policy(len(truth), eps, np.random.default_rng(seed), "set")
+    found = []
+    for model in MODELS:
+        estimate = d.simulate((items, offsets), d.design(chosen, model, padding=ell), repeats=1, seed=seed).estimates[0]
+        ranked = np.argsort(-estimate.shrunk().counts, kind="stable")
+        order = np.argsort(-truth, kind="stable")
+        found.append([np.mean(truth[ranked[:k]] >= truth[order[k - 1]]) for k in TOPS])
+    return found
+
+
+def paddings(task: tuple[Any, Any, int, int]) -> list[Any]:
+    """The best padding by trying all, and the error of the chosen ones relative to it."""
+    items, offsets, eps, seed = task
+    lengths = np.diff(offsets)
+    m, n = int(items.max()) + 1, len(lengths)
+    size_of = np.repeat(lengths, lengths)
+    counts = {int(k): np.bincount(items[size_of == k], minlength=m).astype(float) for k in np.unique(size_of)}
+    chosen = policy(m, eps, np.random.default_rng(seed), "set")
+    base = d.design(chosen, "mixed", padding=2)
+    error = [theory.set_error_by_size(replace(base, padding=ell), counts, n).mse / n for ell in range(1, 65)]
+    shares = np.bincount(items, minlength=m) / len(items)
+    picks = [choose_padding(chosen, lengths, n, popularity=p).padding for p in (shares, "zipf")]
+    picks.append(two_phases(chosen, (items, offsets)).choice.padding)
+    return [int(np.argmin(error)) + 1] + [x for pick in picks for x in (pick, error[pick - 1] / min(error))]
+
+
+def synthetic() -> dict[str, Any]:
+    rng, m, n = np.random.default_rng(7), 1000, 100_000
+    power = 1 / np.arange(1, m + 1)
+    spikes = np.full(m, 0.5 / (m - 2))
+    spikes[:2] = 0.25
+    one = np.zeros(m, int)
+    one[5] = n
+    return {
+        "uniform": rng.multinomial(n, np.full(m, 1 / m)),
+        "power law": rng.multinomial(n, power / power.sum()),
+        "two spikes": rng.multinomial(n, spikes),
+        "all but one empty": one,
+        "one item": np.array([n, 0, 0]),
+    }
+
+
+def grid(pool: ProcessPoolExecutor, work: Callable[[Any], Any], tasks: list[Any]) -> Any:
+    print(f"{len(tasks)} tasks of {work.__name__}", file=sys.stderr)
+    return np.array(list(pool.map(work, tasks)))
+
+
+def _row(cells: list[Any]) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |\n"
+
+
+def _mse_tables(pool: ProcessPoolExecutor, data: dict[str, Any], repeats: int, epsilons: tuple[int, ...]) -> tuple[str, str]:
+    text = _row(["data", "eps", *(f"{m} {v}" for m in MODELS for v in ("raw", "norm-sub", "consistent", "shrunk"))])
+    text += "|" + "---|" * 14 + "\n"
+    cover = (
+        _row(["data", "eps", *(f"{m}, {w}" for m in MODELS for w in ("all items", "100 ranked highest"))]) + "|" + "---|" * 8 + "\n"
+    )
+    for name, truth in data.items():
+        for eps in epsilons:
+            found = grid(pool, single, [(name, truth, eps, seed) for seed in range(repeats)])
+            mean, error = found.mean(axis=0), found.std(axis=0, ddof=1) / repeats**0.5
+            cells = [
+                f"**{mean[i, j]:,.4g}** ± {error[i, j]:.2g}" if j == 3 else f"{mean[i, j]:,.4g}" for i in range(3) for j in range(4)
+            ]
+            text += _row([name, eps, *cells])
+            cover += _row([name, eps, *(f"{mean[i, j]:.1%}" for i in range(3) for j in (4, 5))])
+    return text, cover
+
+
+def main() -> None:
+    folder, repeats = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 8
+    rows = {name: load(folder / f"{name}.dat.xz") for name in ("retail", "kosarak_first100k", "clothing_rated")}
+    ragged = {}
+    for name, sets_ in rows.items():
+        ragged[name] = np.array([i for x in sets_ for i in x]), np.cumsum([0] + [len(x) for x in sets_])
+    firsts = {
+        label: np.bincount([x[0] for x in rows[name]], minlength=int(ragged[name][0].max()) + 1)
+        for label, name in (("Retail", "retail"), ("Kosarak, first 100,000", "kosarak_first100k"))
+    }
+    with ProcessPoolExecutor(2) as pool:
+        mse, cover = _mse_tables(pool, firsts, repeats, EPSILONS)
+        toy, toy_cover = _mse_tables(pool, synthetic(), repeats, (1, 4))
+        items, offsets = ragged["clothing_rated"]
+        truth = np.bincount(items)
+        precision = _row(["padding", "eps", *(f"{m}, k = {k}" for m in MODELS for k in TOPS)]) + "|" + "---|" * 14 + "\n"
+        every = []
+        for ell in (1, 2):
+            for eps in EPSILONS:
+                found = grid(pool, sets, [(items, offsets, truth, eps, ell, seed) for seed in range(repeats)])
+                mean, error = found.mean(axis=0), found.std(axis=0, ddof=1) / repeats**0.5
+                every.append(mean)
+                precision += _row([ell, eps, *(f"{mean[i, j]:.2f} ± {error[i, j]:.2f}" for i in range(3) for j in range(4))])
+        average = np.mean(every, axis=(0, 2))
+        pads = _row(["data", "eps", "best", "known popularity", "error", "zipf", "error", "two phases, private", "error (mean)"])
+        pads += "|" + "---|" * 9 + "\n"
+        for name, label in (("retail", "Retail"), ("clothing_rated", "Clothing"), ("kosarak_first100k", "Kosarak, first 100,000")):
+            for eps in (1, 2, 4):
+                found = grid(pool, paddings, [(*ragged[name], eps, seed) for seed in range(4)])
+                mean = found.mean(axis=0)
+                private = ", ".join(str(int(x)) for x in found[:, 5])
+                known = [int(found[0, 0]), int(found[0, 1]), f"{mean[2]:.2f} ×", int(found[0, 3]), f"{mean[4]:.2f} ×"]
+                pads += _row([label, eps, *known, private, f"{mean[6]:.2f} ×"])
+    text = Path(__file__).with_name("truth.template.md").read_text(encoding="utf-8")
+    for key, value in {
+        "REPEATS": str(repeats), "MSE": mse, "COVER": cover, "SYNTHETIC": toy, "SYNCOVER": toy_cover, "PRECISION": precision,
+        "AVERAGE": ", ".join(f"{m} {x:.3f} ({x / average[0]:.2f} ×)" for m, x in zip(MODELS, average, strict=True)), "PADS": pads,
+    }.items():  # fmt: skip
+        text = text.replace(f"<{key}>", value.rstrip("\n"))
+    Path(__file__).with_name("truth.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

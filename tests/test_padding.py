@@ -1,0 +1,124 @@
+"""The padding that is chosen is the one with the smallest error, and the two phases spend nobody's budget twice."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import discreet as d
+from discreet import theory
+from discreet.errors import DataError, DesignError
+from discreet.padding import STEPS, choose_padding, concentration, size_answers, size_policy, size_shares, two_phases
+
+
+def people(rng, n, m, mean, skew=1.0):
+    """Sets of Poisson size, items by a power law, as (items, offsets)."""
+    chance = 1 / np.arange(1, m + 1) ** skew
+    sizes = np.minimum(rng.poisson(mean, n), m // 2)
+    sets = [rng.choice(m, k, replace=False, p=chance / chance.sum()) for k in sizes]
+    return np.concatenate([*sets, np.empty(0, int)]).astype(np.int64), np.cumsum([0, *sizes])
+
+
+def policy(m, eps):
+    few = m // 10
+    return d.Policy.from_levels(
+        [("high", eps, [f"h{i}" for i in range(few)]), ("low", 2 * eps, [f"l{i}" for i in range(m - few)])], input="set"
+    )
+
+
+@pytest.mark.parametrize(("mean", "eps", "skew"), [(1, 1, 1), (4, 3, 1), (8, 4, 0.5), (8, 4, 1.2), (3, 0.5, 1), (15, 6, 1)])
+def test_the_choice_is_within_ten_percent_of_the_best(mean, eps, skew):
+    items, offsets = people(np.random.default_rng(1), 4000, 60, mean, skew)
+    chosen, lengths = policy(60, eps), np.diff(offsets)
+    size_of = np.repeat(lengths, lengths)
+    counts = {int(k): np.bincount(items[size_of == k], minlength=60).astype(float) for k in np.unique(size_of)}
+    base = d.design(chosen, "mixed", padding=2)
+    error = [theory.set_error_by_size(replace(base, padding=ell), counts, len(lengths)).mse for ell in range(1, 40)]
+    shares = np.bincount(items, minlength=60) / len(items)
+    choice = choose_padding(chosen, lengths, len(lengths), popularity=shares)
+    assert error[choice.padding - 1] <= 1.1 * min(error)
+    assert choice.expected[choice.padding - 1] == choice.expected.min()
+    by_number = choose_padding(chosen, lengths, len(lengths), popularity=float((shares**2).sum()))
+    assert abs(by_number.padding - choice.padding) <= 1
+
+
+def test_more_people_or_budget_want_a_longer_padding():
+    sizes = {1: 0.3, 4: 0.4, 9: 0.3}
+    by_users = [choose_padding(policy(50, 2), sizes, users).padding for users in (100, 10_000, 10_000_000)]
+    by_budget = [choose_padding(policy(50, eps), sizes, 10_000).padding for eps in (0.5, 2, 5)]
+    assert by_users == sorted(by_users) and by_users[0] < by_users[-1] == 9
+    assert by_budget == sorted(by_budget) and by_budget[0] < by_budget[-1]
+    assert choose_padding(policy(50, 2), sizes, 10_000, objective="relative", k=5).objective == "relative"
+
+
+def test_sizes_in_every_form():
+    assert size_shares({1: 1, 3: 3}).tolist() == [0, 0.25, 0, 0.75]
+    assert size_shares({"2": 5}).tolist() == [0, 0, 1]
+    assert size_shares(np.array([0, 2, 2, 2])).tolist() == [0.25, 0, 0.75]
+
+
+@pytest.mark.parametrize("sizes", [{}, {-1: 1}, {1: -1}, {"many": 1}, {1: float("nan")}, [], [1.5], "2", {3: 0}, [[1]]])
+def test_bad_sizes_get_a_sentence(sizes):
+    with pytest.raises(DataError, match="sizes"):
+        choose_padding(policy(20, 1), sizes, 100)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"users": 0}, "users = 0"),
+        ({"objective": "best"}, "mse or relative"),
+        ({"popularity": "flat"}, "zipf, shares per item"),
+        ({"popularity": [1, 2]}, "one share per item"),
+    ],
+)
+def test_bad_arguments_get_a_sentence(arguments, match):
+    with pytest.raises(d.DiscreetError, match=match):
+        choose_padding(policy(20, 1), {1: 1}, **{"users": 100, **arguments})
+    with pytest.raises(DesignError, match='for input = "set"'):
+        choose_padding(d.Policy.from_levels([("a", 1, ["x"])]), {1: 1}, 100)
+
+
+def test_set_sizes_are_collected_under_the_smallest_budget():
+    sizes = size_policy(policy(20, 0.7))
+    assert sizes.levels[0].budget == d.policy.Budget.parse(0.7) and sizes.m == len(STEPS) and sizes.input == "single"
+    assert sizes.items[6] == "6 to 7" and sizes.items[-1] == "41 or more"
+    assert size_answers([0, 1, 5, 6, 7, 8, 40, 41, 999]).tolist() == [0, 1, 5, 6, 6, 7, 10, 11, 11]
+
+
+def test_two_phases_use_everyone_once_and_find_a_good_padding():
+    items, offsets = people(np.random.default_rng(2), 20_000, 30, 3)
+    chosen = policy(30, 4)
+    found = two_phases(chosen, (items, offsets), pilot=0.3)
+    assert found.pilot_users + found.tally.n == 20_000
+    assert abs(found.pilot_users - 6_000) < 5 * (20_000 * 0.3 * 0.7) ** 0.5
+    best = choose_padding(chosen, np.diff(offsets), found.tally.n, popularity=np.bincount(items, minlength=30) / len(items))
+    assert found.choice.padding in range(best.padding - 1, best.padding + 3)
+    assert found.mechanism.padding == found.choice.padding
+    estimate, truth = found.tally.estimate(), np.bincount(items, minlength=30) * found.tally.n / 20_000
+    assert np.corrcoef(estimate.counts, truth)[0, 1] > 0.9
+
+
+def test_the_concentration_is_estimated_and_falls_back_on_zipf():
+    policy_ = policy(200, 4)
+    rng = np.random.default_rng(3)
+    mechanism = d.design(policy_, "mixed", padding=1)
+    truth = rng.multinomial(50_000, 1 / np.arange(1, 201) ** 1.3 / (1 / np.arange(1, 201) ** 1.3).sum())
+    sets = np.repeat(np.arange(200), truth), np.arange(50_001)
+    clear = d.simulate(sets, mechanism, repeats=1, seed=1).estimates[0]
+    assert concentration(clear, 1.0) == pytest.approx(((truth / 50_000) ** 2).sum(), rel=0.1)
+    few = np.repeat(np.arange(200), 1), np.arange(201)
+    vague = d.simulate(few, d.design(policy(200, 0.1), "mixed", padding=1), repeats=1, seed=1).estimates[0]
+    zipf = ((1 / np.arange(1, 201)) ** 2).sum() / (1 / np.arange(1, 201)).sum() ** 2
+    assert concentration(vague, 1.0) == pytest.approx(zipf, rel=0.2)
+
+
+@pytest.mark.parametrize("pilot", [0, 1, -0.1])
+def test_bad_pilots_get_a_sentence(pilot):
+    with pytest.raises(DesignError, match="pilot"):
+        two_phases(policy(20, 1), [{0}, {1}], pilot=pilot)
+
+
+def test_too_few_people_for_two_phases():
+    with pytest.raises(DataError, match="too few"):
+        two_phases(policy(20, 1), [{0}], pilot=0.5)
