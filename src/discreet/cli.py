@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -170,24 +171,39 @@ def plan(
 # ---- perturb, tally, estimate ---------------------------------------------------------------------------
 
 
+def _engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option("--master", help="Spark master, such as local[4]; by default the one of your Spark configuration."),
+        click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True, help="Where it runs."),
+    ):
+        command = option(command)
+    return command
+
+
 @main.command(epilog="Example:  discreet perturb mechanism.json answers.csv -o reports.parquet")
 @click.argument("mechanism")
 @click.argument("data")
-@click.option("-o", "--output", required=True, help="Write the reports here (Parquet).")
+@click.option("-o", "--output", required=True, help="Write the reports here (Parquet; with Spark a folder).")
 @click.option("--column", default="item", show_default=True, help="Column of the items.")
 @click.option("--user", default="user", show_default=True, help="Column of the users, for sets as user,item rows.")
+@_engine_options
 @_as_json
-def perturb(mechanism: str, data: str, output: str, column: str, user: str, as_json: bool) -> None:
+def perturb(mechanism: str, data: str, output: str, column: str, user: str, engine: str, master: str | None, as_json: bool) -> None:
     """Perturb the answers in DATA (CSV, Parquet, FIMI .dat; - is standard input) with secure randomness.
 
-    For a pipeline on the participants' side: whoever runs it sees the answers.
+    For a pipeline on the participants' side: whoever runs it sees the answers. With --engine spark DATA is a folder of Parquet.
     """
     from discreet import files
 
     loaded = _mechanism(mechanism)
-    with _progress(f"Perturbing {data}", [data]) as advance:
-        blocks = files.read_answers(data, loaded, column, user, advance)
-        count = files.write_reports(output, loaded, (loaded.perturb_many(block) for block in _some(blocks, data)))
+    if engine == "spark":
+        from discreet.engines import spark
+
+        count = spark.perturb_files(data, loaded, output, column, master)
+    else:
+        with _progress(f"Perturbing {data}", [data]) as advance:
+            blocks = files.read_answers(data, loaded, column, user, advance)
+            count = files.write_reports(output, loaded, (loaded.perturb_many(block) for block in _some(blocks, data)))
     facts = {"reports": count, "bytes_per_report": loaded.report_size, "output": output}
     _print_json(facts) if as_json else click.echo(f"Wrote {count:,} reports of {loaded.report_size:,} bytes to {output}.")
 
@@ -195,31 +211,66 @@ def perturb(mechanism: str, data: str, output: str, column: str, user: str, as_j
 @main.command(epilog="Example:  discreet tally mechanism.json reports.parquet more/ -o tally.json")
 @click.argument("mechanism")
 @click.argument("reports", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, help="Write the tally here (JSON).")
+@click.option("-o", "--output", required=True, help="Write the tally here (JSON); with --by a folder, one file per group.")
+@click.option("--by", help="One tally per value of this column, as one job.")
+@_engine_options
 @_as_json
-def tally(mechanism: str, reports: tuple[str, ...], output: str, as_json: bool) -> None:
+def tally(
+    mechanism: str, reports: tuple[str, ...], output: str, by: str | None, engine: str, master: str | None, as_json: bool
+) -> None:
     """Count the bits of REPORTS: Parquet files or folders of them, or tallies (.json) to add up."""
-    from discreet import files
     from discreet.tally import Tally
 
     loaded = _mechanism(mechanism)
-    total = Tally.empty(loaded)
     saved = [path for path in reports if path.endswith(".json")]
+    if saved and by:
+        raise DataError("tallies cannot be split by a column; give files of reports")
+    rest = [path for path in reports if path not in saved]
+    found: dict[Any, Tally] = {} if by else {None: Tally.empty(loaded)}
     for path in saved:
-        total = total + Tally.load(path, loaded)
-    paths = files.report_files(path for path in reports if path not in saved)
-    with _progress("Counting reports", paths) as advance:
-        for file in paths:
-            for block in files.read_reports(file, loaded, advance):
-                total = total + loaded.tally(block)
-    total.save(output)
-    facts = {"reports": total.n, "refused": dict(total.refused), "output": output}
+        found[None] = found[None] + Tally.load(path, loaded)
+    if rest and engine == "spark":
+        from discreet.engines import spark
+
+        _join(found, spark.tally_files(rest, loaded, by, master))
+    elif rest:
+        from discreet import files
+
+        paths = files.report_files(rest)
+        with _progress("Counting reports", paths) as advance:
+            for file in paths:
+                for block in files.tally_file(file, loaded, by, advance):
+                    _join(found, block)
+    _save_tallies(found, output, by)
+    total = sum((t.n for t in found.values()), 0)
+    refused: dict[str, int] = {}
+    for one in found.values():
+        for reason, count in one.refused.items():
+            refused[reason] = refused.get(reason, 0) + count
     if as_json:
-        _print_json(facts)
+        groups = {"groups": {str(key): t.n for key, t in found.items()}} if by else {}
+        _print_json({"reports": total, "refused": refused, "output": output, **groups})
         return
-    click.echo(f"Counted {total.n:,} reports into {output}.")
-    for reason, count in total.refused.items():
+    click.echo(f"Counted {total:,} reports into {output}" + (f", {len(found)} groups by {by}." if by else "."))
+    for reason, count in refused.items():
         click.echo(f"Refused {count:,} that are not reports of this mechanism ({reason}).", err=True)
+
+
+def _join(found: dict[Any, Any], more: dict[Any, Any]) -> None:
+    for key, one in more.items():
+        found[key] = found[key] + one if key in found else one
+
+
+def _save_tallies(found: dict[Any, Any], output: str, by: str | None) -> None:
+    if by is None:
+        found[None].save(output)
+        return
+    names = {key: re.sub(r"[^\w.-]", "_", str(key)) for key in found}
+    if len(set(names.values())) < len(names):
+        raise DataError(f"two values of {by} would have the same file name; rename them")
+    Path(output).mkdir(parents=True, exist_ok=True)
+    for key, one in found.items():
+        one.save(Path(output) / f"{names[key]}.json")
 
 
 @main.command(epilog="Example:  discreet estimate mechanism.json tally.json -o est.csv --plot est.png --top 10")

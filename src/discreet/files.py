@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import DataError
 from discreet.mechanism import Mechanism
+from discreet.tally import Tally
 
 BLOCK = 1 << 16  # people per block
 FINGERPRINT = b"discreet.fingerprint"
@@ -111,8 +112,16 @@ def report_files(paths: Iterable[str]) -> list[Path]:
     return found
 
 
-def read_reports(path: Path, mechanism: Mechanism, advance: Advance = lambda _: None) -> Iterator[Any]:
-    """Blocks of reports of a Parquet file: arrays of rows, or lists of bytes where lengths may differ."""
+def tally_file(
+    path: Path, mechanism: Mechanism, by: str | None = None, advance: Advance = lambda _: None
+) -> Iterator[dict[Any, Tally]]:
+    """Tallies of a Parquet file of reports, block by block, per value of the column `by`."""
+    for batch in read_reports(path, mechanism, by, advance):
+        yield tally_batch(mechanism, batch, by=by)
+
+
+def read_reports(path: Path, mechanism: Mechanism, by: str | None = None, advance: Advance = lambda _: None) -> Iterator[Any]:
+    """Record batches of a Parquet file of reports."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -124,11 +133,14 @@ def read_reports(path: Path, mechanism: Mechanism, advance: Advance = lambda _: 
         raise DataError(f"{path} is not a whole Parquet file of reports: {str(error).splitlines()[0][:120]}") from None
     with file:
         _check_reports(path, file, mechanism)
+        names = [name for name in ("report", by, "fingerprint") if name in file.schema_arrow.names]
+        if by is not None and by not in names:
+            raise DataError(f'{path} has no column "{by}"; it has {", ".join(file.schema_arrow.names)}')
         size, rows = os.path.getsize(path), max(1, file.metadata.num_rows)
         per_batch = max(1024, min(BLOCK, (1 << 24) // mechanism.report_size))
         try:
-            for batch in file.iter_batches(per_batch, columns=["report"]):
-                yield rows_of(batch.column(0), mechanism.report_size)
+            for batch in file.iter_batches(per_batch, columns=names):
+                yield batch
                 advance(size * len(batch) // rows)
         except (pa.ArrowInvalid, OSError) as error:
             raise DataError(f"{path} is damaged: {str(error).splitlines()[0][:120]}") from None
@@ -143,6 +155,21 @@ def _check_reports(path: Path, file: Any, mechanism: Mechanism) -> None:
     kind = schema.field("report").type
     if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)):
         raise DataError(f'{path}: column "report" must be binary, got {kind}')
+    _check_mark(path, schema, mechanism)
+
+
+def check_metadata(path: Path, mechanism: Mechanism) -> None:
+    """Refuse a Parquet file whose metadata name another mechanism."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        _check_mark(path, pq.read_schema(path), mechanism)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{path} is not a whole Parquet file of reports: {str(error).splitlines()[0][:120]}") from None
+
+
+def _check_mark(path: Path, schema: Any, mechanism: Mechanism) -> None:
     mark = (schema.metadata or {}).get(FINGERPRINT)
     if mark is not None and mark.decode("ascii", "replace") != mechanism.fingerprint:
         raise DataError(f"{path} has reports of another mechanism; its fingerprint differs")
@@ -152,11 +179,44 @@ def rows_of(column: Any, size: int) -> Any:
     """An Arrow binary column as an n x size array where every value has this size, else as a list (null: empty)."""
     import pyarrow as pa
 
-    if pa.types.is_fixed_size_binary(column.type) and column.type.byte_width == size and not column.null_count:
-        buffer = np.frombuffer(column.buffers()[1], np.uint8)
-        first = column.offset * size
-        return buffer[first : first + len(column) * size].reshape(-1, size)
+    n, first = len(column), column.offset
+    if n and not column.null_count:
+        if pa.types.is_fixed_size_binary(column.type) and column.type.byte_width == size:
+            return np.frombuffer(column.buffers()[1], np.uint8)[first * size : (first + n) * size].reshape(-1, size)
+        if pa.types.is_binary(column.type):
+            offsets = np.frombuffer(column.buffers()[1], np.int32)[first : first + n + 1]
+            if (np.diff(offsets) == size).all():
+                return np.frombuffer(column.buffers()[2], np.uint8)[offsets[0] : offsets[-1]].reshape(-1, size)
     return [b"" if value is None else value for value in column.to_pylist()]
+
+
+def tally_batch(
+    mechanism: Mechanism, batch: Any, column: str = "report", by: str | None = None, threads: int | None = None
+) -> dict[Any, Tally]:
+    """The tallies of an Arrow record batch, per value of the column `by` (None: all together).
+
+    Where there is a column `fingerprint`, rows that name another mechanism are refused and counted.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found: dict[Any, Tally] = {}
+    keys = pc.unique(batch.column(by)).to_pylist() if by is not None else [None]
+    for key in keys:
+        part = batch
+        if by is not None:
+            chosen = batch.column(by)
+            part = batch.filter(pc.is_null(chosen) if key is None else pc.equal(chosen, pa.scalar(key, chosen.type)))
+        strangers = 0
+        if "fingerprint" in part.schema.names:
+            ours = pc.equal(part.column("fingerprint"), mechanism.fingerprint).fill_null(False)
+            strangers = len(part) - (pc.sum(ours).as_py() or 0)
+            part = part.filter(ours)
+        tally = mechanism.tally(rows_of(part.column(column), mechanism.report_size), threads=threads)
+        if strangers:
+            tally = tally + Tally(mechanism, tally.part_n * 0, tally.counts * 0, {"fingerprint": strangers})
+        found[key] = tally
+    return found
 
 
 # ---- answers --------------------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""The same tally on other engines; the mathematics is the local one."""

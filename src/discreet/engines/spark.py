@@ -1,0 +1,222 @@
+"""Tally and perturb on Apache Spark (extra `spark`; PySpark 4, Java 17 or newer).
+
+Arrow batches go through `mapInArrow` to the same functions as locally. Every partition sends one partial tally per group; they
+merge in a tree, so that the driver holds O(m) and a worker one batch and one tally.
+
+`perturb` is for a pipeline on the participants' side of the trust boundary: whoever runs it sees the answers. Its randomness is
+drawn anew in every task, so a task that is repeated makes *new* reports of the same answers. Spark keeps the output of one attempt
+only, but two actions on the same DataFrame perturb twice: write the reports once and read them from there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import DataError, DiscreetError, MissingExtra
+from discreet.files import check_metadata, report_files, tally_batch
+from discreet.mechanism import Mechanism
+from discreet.perturb import lookup, ragged
+from discreet.tally import Tally
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_FAN_IN = 16  # partial tallies merged by one task
+_JAVA = 17
+
+
+def session(master: str | None = None, name: str = "discreet") -> SparkSession:
+    """The active session, or a new one; workers run the Python of this environment. Everything else is the user's own setting."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingExtra("the Spark engine", "spark") from None
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if not (master or "").startswith("sc://"):
+        _check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name)
+    if master:
+        builder = builder.master(master)
+    if "SPARK_HOME" not in os.environ and not os.environ.get("SPARK_CONF_DIR"):
+        builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+    return builder.getOrCreate()
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if not java or not os.path.exists(java):
+        raise DiscreetError(f"the Spark engine needs Java {_JAVA} or newer, and none was found; install one or set JAVA_HOME")
+    text = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', text)
+    if not found or int(found[1]) < _JAVA:
+        raise DiscreetError(
+            f"the Spark engine needs Java {_JAVA} or newer, {java} says {text.splitlines()[0] if text else 'nothing'}"
+        )
+
+
+def tally(dataframe: DataFrame, mechanism: Mechanism, column: str = "report", by: str | None = None) -> Any:
+    """The tally of a column of reports; with `by` a dictionary of tallies, one per value of that column, in one job.
+
+    A column `fingerprint`, where there is one, must name this mechanism; rows that name another are refused and counted.
+    """
+    for name in (column, by):
+        if name is not None and name not in dataframe.columns:
+            raise DataError(f'the data have no column "{name}"; they have {", ".join(dataframe.columns)}')
+    names = [name for name in (column, by, "fingerprint") if name in dataframe.columns]
+    partial = dataframe.select(*dict.fromkeys(names)).mapInArrow(_counter(_text(mechanism), column, by), "key string, tally binary")
+    while (width := partial.rdd.getNumPartitions()) > _FAN_IN:
+        partial = partial.repartition(-(-width // _FAN_IN)).mapInArrow(_merger(_text(mechanism)), "key string, tally binary")
+    found: dict[Any, Tally] = {}
+    for row in partial.toLocalIterator():
+        _add(found, json.loads(row["key"]), _unpack(mechanism, bytes(row["tally"])))
+    return found if by is not None else found.get(None, Tally.empty(mechanism))
+
+
+def perturb(dataframe: DataFrame, mechanism: Mechanism, column: str = "item", keep: Iterable[str] = ()) -> DataFrame:
+    """A DataFrame of reports with their mechanism's fingerprint; of the other columns only those in `keep`, never the answers."""
+    kept = list(keep)
+    for name in (column, *kept):
+        if name not in dataframe.columns:
+            raise DataError(f'the data have no column "{name}"; they have {", ".join(dataframe.columns)}')
+    if column in kept:
+        raise DataError(f'keeping the column "{column}" would store the answers beside the reports')
+    fields = "".join(f"`{field.name}` {field.dataType.simpleString()}, " for field in dataframe.schema.fields if field.name in kept)
+    order = [field.name for field in dataframe.schema.fields if field.name in kept]
+    chosen = dataframe.select(column, *order)
+    return chosen.mapInArrow(_perturber(_text(mechanism), order), f"{fields}report binary, fingerprint string")
+
+
+# ---- files --------------------------------------------------------------------------------------------------
+
+
+def tally_files(paths: list[str], mechanism: Mechanism, by: str | None = None, master: str | None = None) -> dict[Any, Tally]:
+    """Tallies of files or folders of Parquet, or of URLs that Spark can read; the key is None without `by`."""
+    _refuse_strangers(paths, mechanism)
+    found = _run(lambda: tally(session(master).read.parquet(*paths), mechanism, by=by), ", ".join(paths))
+    return found if by is not None else {None: found}
+
+
+def perturb_files(path: str, mechanism: Mechanism, output: str, column: str = "item", master: str | None = None) -> int:
+    """Perturb a folder of Parquet into a new folder of Parquet, in one action; returns the number of reports."""
+
+    def write() -> int:
+        spark = session(master)
+        perturb(spark.read.parquet(path), mechanism, column).write.mode("errorifexists").parquet(output)
+        return spark.read.parquet(output).count()
+
+    return int(_run(write, path))
+
+
+def _refuse_strangers(paths: list[str], mechanism: Mechanism) -> None:
+    """Local files that carry another mechanism's fingerprint in their metadata are refused whole, as locally."""
+    local = [path for path in paths if os.path.exists(path)]
+    for path in report_files(local):
+        check_metadata(path, mechanism)
+
+
+def _run(work: Callable[[], Any], what: str) -> Any:
+    """Spark's errors as one sentence: what failed on a worker, or what Spark says first."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        return work()
+    except (PySparkException, Py4JJavaError) as error:
+        text = str(error)
+        own = re.search(r"discreet\.errors\.\w+: (.*)", text)
+        first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+        raise DataError(f"{what}: {own[1].strip() if own else first.strip()[:200]}") from None
+
+
+# ---- what runs on the workers -------------------------------------------------------------------------------
+
+
+def _counter(text: str, column: str, by: str | None) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        mechanism, found = _mechanism(text), {}  # type: tuple[Mechanism, dict[Any, Tally]]
+        for batch in batches:
+            for key, tally_ in tally_batch(mechanism, batch, column, by, threads=1).items():
+                _add(found, key, tally_)
+        yield from _rows(found)
+
+    return run
+
+
+def _merger(text: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        mechanism, found = _mechanism(text), {}  # type: tuple[Mechanism, dict[Any, Tally]]
+        for batch in batches:
+            for key, raw in zip(batch.column("key").to_pylist(), batch.column("tally").to_pylist(), strict=True):
+                _add(found, json.loads(key), _unpack(mechanism, raw))
+        yield from _rows(found)
+
+    return run
+
+
+def _perturber(text: str, keep: list[str]) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        mechanism = _mechanism(text)
+        for batch in batches:
+            answers = batch.column(0)
+            read = lookup if mechanism.padding is None else ragged
+            reports = mechanism.perturb_many(read(mechanism, answers), threads=1)
+            column = pa.array(map(bytes, reports), pa.binary(), size=len(reports))
+            mark = pa.array([mechanism.fingerprint] * len(reports), pa.string())
+            yield pa.RecordBatch.from_arrays(
+                [*(batch.column(name) for name in keep), column, mark], [*keep, "report", "fingerprint"]
+            )
+
+    return run
+
+
+def _text(mechanism: Mechanism) -> str:
+    return json.dumps({**mechanism.to_canonical(), "fingerprint": mechanism.fingerprint})
+
+
+@lru_cache(maxsize=4)
+def _mechanism(text: str) -> Mechanism:
+    """Checked once per worker, like any other mechanism."""
+    return Mechanism.from_document(json.loads(text))
+
+
+def _add(found: dict[Any, Tally], key: Any, tally_: Tally) -> None:
+    found[key] = found[key] + tally_ if key in found else tally_
+
+
+def _rows(found: dict[Any, Tally]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    keys = [json.dumps(key) for key in found]
+    yield pa.RecordBatch.from_arrays(
+        [pa.array(keys, pa.string()), pa.array([_pack(t) for t in found.values()], pa.binary())], ["key", "tally"]
+    )
+
+
+def _pack(tally_: Tally) -> bytes:
+    head = json.dumps(dict(tally_.refused)).encode()
+    return len(head).to_bytes(4, "little") + head + tally_.part_n.astype("<i8").tobytes() + tally_.counts.astype("<i8").tobytes()
+
+
+def _unpack(mechanism: Mechanism, raw: bytes) -> Tally:
+    import numpy as np
+
+    size = int.from_bytes(raw[:4], "little")
+    numbers = np.frombuffer(raw[4 + size :], "<i8").astype(np.int64)
+    empty = Tally.empty(mechanism)
+    k = len(empty.part_n)
+    return Tally(mechanism, numbers[:k], numbers[k:].reshape(empty.counts.shape), json.loads(raw[4 : 4 + size]))

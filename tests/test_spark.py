@@ -1,0 +1,289 @@
+"""Real Spark, local[2], started once: the same counts as the local engine, to the last one."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from checks import assert_bernoulli, must_fail
+from click.testing import CliRunner
+from conftest import three_levels
+
+import discreet as d
+from discreet.cli import main
+from discreet.errors import DataError, DiscreetError
+from discreet.tally import Tally
+
+pytest.importorskip("pyspark", reason="pyspark is not installed; the Spark tests are skipped")
+if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
+    pytest.skip("there is no Java; the Spark tests are skipped", allow_module_level=True)
+pytestmark = [
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
+
+from discreet.engines import spark as engine  # noqa: E402
+
+SINGLE = three_levels(1.0, sizes=(3, 4, 30))
+SETS = three_levels(1.0, sizes=(3, 4, 30), input="set")
+MECHANISMS = {
+    "bits": d.design(SINGLE, "opt0"),
+    "bits, parts": d.design(SINGLE, "mixed"),
+    "compact": d.design(SINGLE, "mixed", encoding="compact"),
+    "direct": d.design(SINGLE, "direct"),
+    "sets, bits": d.design(SETS, "mixed", padding=2),
+    "sets, compact": d.design(SETS, "opt0", padding=2, encoding="compact"),
+}
+every = pytest.mark.parametrize("name", MECHANISMS)
+
+
+@pytest.fixture(scope="module")
+def spark():
+    found = engine.session("local[2]", "discreet-tests")
+    found.sparkContext.setLogLevel("OFF")
+    found.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "700")
+    yield found
+    found.stop()
+
+
+def answers(mechanism, n, seed=1):
+    rng = np.random.default_rng(seed)
+    if mechanism.padding is None:
+        return rng.integers(0, mechanism.m, n)
+    return [set(rng.choice(mechanism.m, rng.integers(0, 5), replace=False).tolist()) for _ in range(n)]
+
+
+def frame(spark, reports, **columns):
+    rows = [bytes(r) if r is not None else None for r in reports]
+    return spark.createDataFrame(pa.table({"report": pa.array(rows, pa.binary()), **columns}))
+
+
+@every
+def test_the_same_counts_as_locally(spark, name):
+    mechanism = MECHANISMS[name]
+    reports = mechanism.perturb_many(answers(mechanism, 5000))
+    local = mechanism.tally(reports)
+    data = frame(spark, reports)
+    for partitions in (1, 3, 40):  # 40 partial tallies merge in a tree
+        assert engine.tally(data.repartition(partitions), mechanism) == local
+
+
+def test_skewed_and_empty_partitions(spark):
+    mechanism = MECHANISMS["compact"]
+    reports = mechanism.perturb_many(answers(mechanism, 3000))
+    keys = pa.array([0] * 2900 + [1] * 100)
+    data = frame(spark, reports, k=keys).repartition(8, "k")  # two partitions hold all rows
+    assert engine.tally(data, mechanism) == mechanism.tally(reports)
+    assert engine.tally(data.where("k = 7"), mechanism) == Tally.empty(mechanism)
+
+
+def test_bad_rows_are_counted_by_reason_as_locally(spark):
+    mechanism = MECHANISMS["compact"]
+    good = [bytes(r) for r in mechanism.perturb_many(answers(mechanism, 50))]
+    bad = [None, b"", good[0][:-1], bytes([200]) + good[0][1:], good[0][:1] + b"\xff" * 12]
+    found = engine.tally(frame(spark, good + bad), mechanism)
+    assert found == mechanism.tally(good + [b"" if r is None else r for r in bad])
+    assert found.n == 50 and dict(found.refused) == {"length": 3, "part": 1, "range": 1}
+    marks = pa.array([mechanism.fingerprint] * 48 + ["0" * 64, None])
+    assert dict(engine.tally(frame(spark, good, fingerprint=marks), mechanism).refused) == {"fingerprint": 2}
+
+
+def test_groups_in_one_job(spark, tmp_path):
+    mechanism = MECHANISMS["bits, parts"]
+    reports = mechanism.perturb_many(answers(mechanism, 900))
+    regions = ["north", "south", None] * 300
+    found = engine.tally(frame(spark, reports, region=pa.array(regions)), mechanism, by="region")
+    for k, region in enumerate(("north", "south", None)):
+        assert found[region] == mechanism.tally(reports[k::3])
+    total = found["north"] + found["south"] + found[None]
+    assert total == mechanism.tally(reports)
+
+
+# ---- perturb ------------------------------------------------------------------------------------------------
+
+
+def data_of(spark, mechanism, n):
+    given = answers(mechanism, n)
+    labels = mechanism.policy.items
+    if mechanism.padding is None:
+        column = pa.array([labels[i] for i in given])
+    else:
+        column = pa.array([[labels[i] for i in x] for x in given], pa.list_(pa.string()))
+    return given, spark.createDataFrame(pa.table({"item": column, "region": pa.array(["a", "b"] * (n // 2))}))
+
+
+@every
+def test_perturbed_on_spark_and_tallied_locally(spark, name, tmp_path):
+    mechanism = MECHANISMS[name]
+    given, data = data_of(spark, mechanism, 4000)
+    made = engine.perturb(data.repartition(5), mechanism, keep=["region"])
+    assert made.columns == ["region", "report", "fingerprint"]
+    made.write.parquet(str(tmp_path / "r"))
+    stored = spark.read.parquet(str(tmp_path / "r"))
+    on_spark = engine.tally(stored, mechanism)
+    table = pq.read_table(tmp_path / "r")
+    assert on_spark == mechanism.tally(table["report"].to_pylist()) and on_spark.n == 4000
+    assert not {"item"} & set(table.column_names)
+    estimate = on_spark.estimate()
+    truth = np.bincount(given if mechanism.padding is None else [i for x in given for i in x], minlength=mechanism.m)
+    if mechanism.padding is None:
+        assert (np.abs(estimate.counts - truth) < 6 * estimate.stderr).all()
+
+
+def test_the_sampler_on_spark_bit_by_bit(spark):
+    """Everyone holds item 0: every bit, first and last included, has its probability; a shifted one must fail."""
+    mechanism = MECHANISMS["bits"]
+    n = 40_000
+    data = spark.createDataFrame(pa.table({"item": pa.array([mechanism.policy.items[0]] * n)})).repartition(4)
+    tally = engine.tally(engine.perturb(data, mechanism), mechanism)
+    a, b = mechanism.a[mechanism.level_of], mechanism.b[mechanism.level_of]
+    for i, count in enumerate(tally.counts[0]):
+        assert_bernoulli(int(count), n, a[0] if i == 0 else b[i], z=6)
+    with must_fail():
+        assert_bernoulli(int(tally.counts[0][-1]), n, b[-1] + 0.06, z=6)
+
+
+def test_repetition_makes_new_reports(spark, tmp_path):
+    """Two actions perturb twice, so the docs say: write once. What was written stays as it is."""
+    mechanism = MECHANISMS["compact"]
+    _, data = data_of(spark, mechanism, 200)
+    made = engine.perturb(data, mechanism)
+    first, second = ([bytes(row["report"]) for row in made.collect()] for _ in range(2))
+    assert not set(first) & set(second)  # 13 random bytes: nothing correlated, nothing reused
+    made.write.parquet(str(tmp_path / "r"))
+    twice = [sorted(bytes(row["report"]) for row in spark.read.parquet(str(tmp_path / "r")).collect()) for _ in range(2)]
+    assert twice[0] == twice[1] and len(twice[0]) == 200
+
+
+def test_a_task_that_fails_and_is_retried(tmp_path):
+    """local[2,3] retries: the first attempt of a partition perturbs some rows and dies; the output has every person once."""
+    script = tmp_path / "retry.py"
+    script.write_text(
+        "import sys, os\n"
+        "import pyarrow as pa\n"
+        "import discreet as d\n"
+        "from discreet.engines import spark as engine\n"
+        "m = d.Mechanism.load(sys.argv[1])\n"
+        "spark = engine.session('local[2,3]')\n"
+        "spark.sparkContext.setLogLevel('OFF')\n"
+        "spark.conf.set('spark.sql.execution.arrow.maxRecordsPerBatch', '100')\n"
+        "data = spark.createDataFrame(pa.table({'item': pa.array([m.policy.items[0]] * 1000)})).repartition(2)\n"
+        "def flaky(batches):\n"
+        "    for k, batch in enumerate(batches):\n"
+        "        yield batch\n"
+        "        flag = sys.argv[2]\n"
+        "        if k == 2 and not os.path.exists(flag):\n"
+        "            open(flag, 'w').close()\n"
+        "            raise RuntimeError('made to fail')\n"
+        "made = engine.perturb(data, m).mapInArrow(flaky, 'report binary, fingerprint string')\n"
+        "made.write.parquet(sys.argv[3])\n"
+        "print('rows', engine.tally(spark.read.parquet(sys.argv[3]), m).n)\n"
+        "spark.stop()\n"
+    )
+    MECHANISMS["compact"].save(tmp_path / "m.json")
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "m.json"), str(tmp_path / "flag"), str(tmp_path / "out")],
+        capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert (tmp_path / "flag").exists() and "rows 1000" in done.stdout
+    reports = pq.read_table(tmp_path / "out")["report"].to_pylist()
+    assert len(set(reports)) == 1000  # nothing was sent twice
+
+
+# ---- commands and bad input -----------------------------------------------------------------------------------
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_commands_on_both_engines(spark, tmp_path):
+    mechanism = MECHANISMS["compact"]
+    mechanism.save(tmp_path / "m.json")
+    given = answers(mechanism, 600)
+    labels = pa.array([mechanism.policy.items[i] for i in given])
+    (tmp_path / "a").mkdir()
+    pq.write_table(pa.table({"item": labels[:400]}), tmp_path / "a" / "1.parquet")
+    pq.write_table(pa.table({"item": labels[400:]}), tmp_path / "a" / "2.parquet")
+    output = run("perturb", tmp_path / "m.json", tmp_path / "a", "-o", tmp_path / "r", "--engine", "spark")
+    assert "600 reports" in output
+    for name in ("spark", "local"):
+        run("tally", tmp_path / "m.json", tmp_path / "r", "-o", tmp_path / f"{name}.json", "--engine", name)
+    assert json.loads((tmp_path / "spark.json").read_text()) == json.loads((tmp_path / "local.json").read_text())
+    reports = pq.read_table(tmp_path / "r").append_column("region", pa.array(["x y", "z"] * 300))
+    pq.write_table(reports, tmp_path / "g.parquet")
+    for name in ("spark", "local"):
+        facts = json.loads(
+            run(
+                "tally",
+                tmp_path / "m.json",
+                tmp_path / "g.parquet",
+                "--by",
+                "region",
+                "-o",
+                tmp_path / f"by-{name}",
+                "--engine",
+                name,
+                "--json",
+            )
+        )
+        assert facts["groups"] == {"x y": 300, "z": 300}
+    for file in ("x_y.json", "z.json"):
+        assert (tmp_path / "by-spark" / file).read_text() == (tmp_path / "by-local" / file).read_text()
+    assert "error: " in run("perturb", tmp_path / "m.json", tmp_path / "a", "-o", tmp_path / "r", "--engine", "spark", code=2)
+    run("tally", tmp_path / "m.json", tmp_path / "g.parquet", "--by", "town", "-o", tmp_path / "t", "--engine", "spark", code=2)
+    run("tally", tmp_path / "m.json", tmp_path / "g.parquet", "--by", "town", "-o", tmp_path / "t", code=2)
+
+
+def test_corrupt_and_strange_files(spark, tmp_path):
+    mechanism, other = MECHANISMS["compact"], MECHANISMS["bits"]
+    mechanism.save(tmp_path / "m.json")
+    from discreet.files import write_reports
+
+    write_reports(tmp_path / "other.parquet", other, [other.perturb_many([0, 1])])
+    text = run("tally", tmp_path / "m.json", tmp_path / "other.parquet", "-o", tmp_path / "t.json", "--engine", "spark", code=2)
+    assert "another mechanism" in text
+    write_reports(tmp_path / "cut.parquet", mechanism, [mechanism.perturb_many([0] * 500)])
+    whole = (tmp_path / "cut.parquet").read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(whole[:-20])
+    text = run("tally", tmp_path / "m.json", tmp_path / "cut.parquet", "-o", tmp_path / "t.json", "--engine", "spark", code=2)
+    assert text.count("\n") == 1 and "Traceback" not in text and not (tmp_path / "t.json").exists()
+    pq.write_table(pa.table({"item": pa.array(["nobody"])}), tmp_path / "a.parquet")
+    text = run("perturb", tmp_path / "m.json", tmp_path / "a.parquet", "-o", tmp_path / "r", "--engine", "spark", code=2)
+    assert '"nobody" is not an item' in text and text.count("\n") == 1
+
+
+def test_what_must_not_be_kept_and_missing_columns(spark):
+    mechanism = MECHANISMS["compact"]
+    _, data = data_of(spark, mechanism, 10)
+    with pytest.raises(DataError, match="would store the answers"):
+        engine.perturb(data, mechanism, keep=["item"])
+    with pytest.raises(DataError, match='no column "page"'):
+        engine.perturb(data, mechanism, column="page")
+    with pytest.raises(DataError, match='no column "report"'):
+        engine.tally(data, mechanism)
+
+
+def test_it_explains_itself_without_java(monkeypatch, tmp_path):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DiscreetError, match="needs Java 17 or newer, and none was found"):
+        engine._check_java()
+    old = tmp_path / "java"
+    old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019' >&2\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin") if Path("/bin/sh").exists() else None
+    with pytest.raises(DiscreetError, match=r"11\.0\.2"):
+        engine._check_java()
