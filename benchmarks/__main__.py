@@ -7,7 +7,7 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import designs, memory, reports
+from benchmarks import designs, memory, reports, spark
 
 FOLDER = Path(__file__).parent.parent / "docs"
 ALL = {
@@ -16,6 +16,7 @@ ALL = {
     "rates": reports.rates,
     "growth": lambda: reports.growth(FOLDER),
     "memory": memory.run,
+    "spark": spark.run,
 }
 
 

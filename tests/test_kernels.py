@@ -78,7 +78,7 @@ def test_bernoulli_words_compare_integers_lane_by_lane(m, parts):
     thresholds, part, integers, planes, lanes, streams = setting(m, parts, n)
     random = np.array(sum(streams, []) + [0] * 32 * words, dtype=np.uint64)
     out = RNG.integers(0, 2**63, (n, words)).astype(np.uint64)  # what was there before does not matter
-    assert kernels.bernoulli_words(out, part, planes, lanes, random, 0) == n
+    assert kernels.bernoulli_words(out, part, planes, lanes, random, 0)[0] == n
     bits = unpacked(out)
     np.testing.assert_array_equal(bits[:, :m], integers < thresholds[part])
     assert not bits[:, m:].any()
@@ -96,14 +96,14 @@ def test_bernoulli_words_stop_between_rows_and_resume(m, rows):
     while done < n:
         rest = sum(streams[done:], []) + [0] * 32 * words
         before = out.copy()
-        now = kernels.bernoulli_words(out, part, planes, lanes, np.array(rest[:size], dtype=np.uint64), done)
+        now, _ = kernels.bernoulli_words(out, part, planes, lanes, np.array(rest[:size], dtype=np.uint64), done)
         assert done < now <= n
         np.testing.assert_array_equal(out[:done], before[:done])
         np.testing.assert_array_equal(out[now:], before[now:])
         done, calls = now, calls + 1
     assert calls > 1
     np.testing.assert_array_equal(unpacked(out)[:, :m], integers < thresholds[part])
-    assert kernels.bernoulli_words(out, part, planes, lanes, np.zeros(32 * words - 1, np.uint64), 0) == 0
+    assert kernels.bernoulli_words(out, part, planes, lanes, np.zeros(32 * words - 1, np.uint64), 0) == (0, 0)
 
 
 def test_the_comparison_sees_a_threshold_off_by_one():
@@ -123,7 +123,7 @@ def test_the_comparison_sees_a_threshold_off_by_one():
 def test_no_rows():
     out = np.zeros((0, 2), np.uint64)
     planes, lanes = np.zeros((1, 32, 2), np.uint64), np.zeros(2, np.uint64)
-    assert kernels.bernoulli_words(out, np.zeros(0, np.int64), planes, lanes, np.zeros(64, np.uint64), 0) == 0
+    assert kernels.bernoulli_words(out, np.zeros(0, np.int64), planes, lanes, np.zeros(64, np.uint64), 0) == (0, 0)
 
 
 @pytest.mark.parametrize("m", [1, 8, 64, 65, 130])

@@ -126,7 +126,7 @@ def read_reports(path: Path, mechanism: Mechanism, by: str | None = None, advanc
     import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)  # streamed, not whole row groups
     except FileNotFoundError:
         raise DataError(f"{path} does not exist") from None
     except (pa.ArrowInvalid, OSError) as error:
@@ -139,7 +139,7 @@ def read_reports(path: Path, mechanism: Mechanism, by: str | None = None, advanc
         size, rows = os.path.getsize(path), max(1, file.metadata.num_rows)
         per_batch = max(1024, min(BLOCK, (1 << 24) // mechanism.report_size))
         try:
-            for batch in file.iter_batches(per_batch, columns=names):
+            for batch in file.iter_batches(per_batch, columns=names, use_threads=False):
                 yield batch
                 advance(size * len(batch) // rows)
         except (pa.ArrowInvalid, OSError) as error:
@@ -354,7 +354,7 @@ def _parquet_answers(path: str, mechanism: Mechanism, column: str, user: str, ad
     import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)  # streamed, not whole row groups
     except FileNotFoundError:
         raise DataError(f"{path} does not exist") from None
     except (pa.ArrowInvalid, OSError) as error:
@@ -364,7 +364,7 @@ def _parquet_answers(path: str, mechanism: Mechanism, column: str, user: str, ad
 
         def batches() -> Iterator[Any]:
             try:
-                for batch in file.iter_batches(BLOCK):
+                for batch in file.iter_batches(BLOCK, use_threads=False):
                     yield batch
                     advance(size * len(batch) // rows)
             except (pa.ArrowInvalid, OSError) as error:

@@ -17,15 +17,15 @@ def bernoulli_words(out: Any, part: Any, planes: Any, lanes: Any, random: Any, s
 
     Bit-sliced comparison of a random 32-bit integer with the threshold, most significant bit first:
     planes[p, j, w] has bit 31 - j of the threshold of every lane of word w in part p. A lane is decided at the first
-    bit in which the two differ, so 8 planes decide all but 1 in 256 lanes. Returns the rows done; stops early rather than
-    run out of random words in the middle of a row, because how many are needed depends on the outcome.
+    bit in which the two differ, so 8 planes decide all but 1 in 256 lanes. Returns the rows done and the random words used;
+    stops early rather than run out of them in the middle of a row, because how many are needed depends on the outcome.
     """
     n, words = out.shape
     equal = np.empty(words, np.uint64)
     at, one = np.uintp(0), np.uintp(1)  # unsigned, so that no index is tested for being negative
     for i in range(start, n):
         if at + np.uintp(words * 32) > np.uintp(random.size):
-            return i
+            return i, np.int64(at)
         less, p = out[i], part[i]
         if words < 8:  # short rows: word by word, in registers
             for w in range(words):
@@ -43,14 +43,17 @@ def bernoulli_words(out: Any, part: Any, planes: Any, lanes: Any, random: Any, s
                 _compare(less, equal, planes[p, j], random[at : at + np.uintp(words)])
                 at += np.uintp(words)
         for w in range(words):
-            j = PLANES
-            while equal[w] != 0 and j < 32:
-                r, t = random[at], planes[p, j, w]
-                at += one
-                less[w] |= equal[w] & t & ~r
-                equal[w] &= ~(r ^ t)
-                j += 1
-    return n
+            e = equal[w]
+            if e != 0:
+                x, j = less[w], PLANES
+                while e != 0 and j < 32:
+                    r, t = random[at], planes[p, j, w]
+                    at += one
+                    x |= e & t & ~r
+                    e &= ~(r ^ t)
+                    j += 1
+                less[w] = x
+    return n, np.int64(at)
 
 
 @_jit

@@ -256,10 +256,12 @@ class _Bits(_Unary):
         packed = np.empty((n, self.words), np.uint64)
         # about 8.7 random words per word, and 32 in reserve for the last row
         chunk = np.empty(min(1 << 15, 9 * self.words * n) + 32 * self.words, np.uint64)
-        done = 0
+        done, left = 0, 0
         while done < n:
-            stream.fill(chunk)
-            done = kernels.bernoulli_words(packed, part, self.planes, self.lanes, chunk, done)
+            stream.fill(chunk[left:])
+            done, used = kernels.bernoulli_words(packed, part, self.planes, self.lanes, chunk, done)
+            left = len(chunk) - used  # words that nobody has looked at yet
+            chunk[:left] = chunk[used:].copy()
         kernels.put_bits(packed, held, bit)
         kernels.put_bytes(packed, out, int(len(self.parts) > 1))
 

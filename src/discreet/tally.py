@@ -133,28 +133,30 @@ class Tally:
 
 def _step(mechanism: Mechanism, n: int) -> int:
     """Rows per block: some milliseconds of work, so that reading off the counters and adding tallies hardly show."""
-    most = (1 << 27) // mechanism.m if mechanism.encoding == "compact" else (1 << 25) // mechanism.report_size
-    return max(256, min(most, -(-n // 8)))
+    size = mechanism.m if mechanism.encoding == "compact" else mechanism.report_size
+    low, high = (1 << 25, 1 << 27) if mechanism.encoding == "compact" else (1 << 22, 1 << 25)
+    return max(256, low // size, min(high // size, -(-n // 8)))
 
 
 def _count(mechanism: Mechanism, rows: report.Bytes) -> Tally:
     part, body = report.split(mechanism, rows)
-    bad = np.zeros(len(rows), bool)
+    bad: NDArray[np.bool_] | None = None
     refused = {}
     for reason, which in report.refusals(mechanism, part, body).items():
-        fresh = which & ~bad
+        fresh = which if bad is None else which & ~bad
         if fresh.any():
             refused[reason] = int(fresh.sum())
-        bad |= which
-    if bad.any():
+            bad = fresh if bad is None else bad | fresh
+    if bad is not None:
         part, body = part[~bad], body[~bad]
     k = max(1, len(mechanism.parts_))
+    if k == 1:
+        counts = _count_part(mechanism, 0, body) if len(body) else np.zeros(mechanism.m, np.int64)
+        return Tally(mechanism, np.array([len(body)], np.int64), counts[None, :], refused)
     part_n = np.bincount(part, minlength=k).astype(np.int64)
     counts = np.zeros((k, mechanism.m), np.int64)
-    for p in range(k):
-        if part_n[p]:
-            mine = body if part_n[p] == len(part) else body[part == p]
-            counts[p] = _count_part(mechanism, p, mine)
+    for p in np.flatnonzero(part_n):
+        counts[p] = _count_part(mechanism, int(p), body[part == p])
     return Tally(mechanism, part_n, counts, refused)
 
 

@@ -46,6 +46,8 @@ def session(master: str | None = None, name: str = "discreet") -> SparkSession:
         _check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if (master or "").startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName(name)
     if master:
         builder = builder.master(master)
@@ -80,7 +82,7 @@ def tally(dataframe: DataFrame, mechanism: Mechanism, column: str = "report", by
     while (width := partial.rdd.getNumPartitions()) > _FAN_IN:
         partial = partial.repartition(-(-width // _FAN_IN)).mapInArrow(_merger(_text(mechanism)), "key string, tally binary")
     found: dict[Any, Tally] = {}
-    for row in partial.toLocalIterator():
+    for row in partial.collect():  # at most _FAN_IN partial tallies per group
         _add(found, json.loads(row["key"]), _unpack(mechanism, bytes(row["tally"])))
     return found if by is not None else found.get(None, Tally.empty(mechanism))
 

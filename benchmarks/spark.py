@@ -1,0 +1,148 @@
+"""The local engine and Spark side by side: `python -m benchmarks spark`. Every Spark master runs in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import discreet as d
+from benchmarks.reports import policy
+from benchmarks.timing import seconds, si, table
+from discreet.files import report_files, tally_file, write_reports
+
+WORK = [("compact", 1_000_000, 16_470), ("bits", 200_000, 16_470)]
+GROWTH = (10**5, 10**6, 10**7)
+
+
+def _make(folder: Path, encoding: str, n: int, m: int) -> Path:
+    home = folder / f"{encoding}-{n}-{m}"
+    home.mkdir()
+    mechanism = d.design(policy(m), "opt0", encoding=encoding)
+    mechanism.save(home / "m.json")
+    rng, files = np.random.default_rng(0), 8
+    for k in range(files):
+        write_reports(home / f"{k}.parquet", mechanism, [mechanism.perturb_many(rng.integers(0, m, n // files))])
+    return home
+
+
+def _local(home: Path) -> float:
+    """Two threads, from the files, best of three."""
+    mechanism = d.Mechanism.load(home / "m.json")
+    best = float("inf")
+    for _ in range(3):
+        start = time.perf_counter()
+        total = d.Tally.empty(mechanism)
+        for file in report_files([str(home)]):
+            for block in tally_file(file, mechanism):
+                total = total + block[None]
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def _spark(master: str, homes: list[Path]) -> dict[str, object]:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.spark", master, *map(str, homes)], capture_output=True, text=True, check=False,
+        cwd=Path(__file__).parent.parent,
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(done.stderr[-1500:])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def child(master: str, homes: list[str]) -> None:
+    """In the Spark process: the first job (with start-up), then the best of three; peak memory of driver and workers."""
+    from discreet.engines import spark
+
+    start = time.perf_counter()
+    session = spark.session(master)
+    session.sparkContext.setLogLevel("OFF")
+    up = time.perf_counter() - start
+    found: dict[str, object] = {"start": up}
+    for home in homes:
+        mechanism = d.Mechanism.load(Path(home) / "m.json")
+        times = []
+        for _ in range(4):
+            start = time.perf_counter()
+            tally = spark.tally(session.read.parquet(f"{home}/*.parquet"), mechanism)
+            times.append(time.perf_counter() - start)
+        found[Path(home).name] = {"first": times[0], "best": min(times[1:]), "n": tally.n}
+    found["driver"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    java = [p for p in Path("/proc").glob("[0-9]*") if _name(p) == "java" and _parent(p) == os.getpid()]
+    found["jvm"] = max((_peak(p) for p in java), default=0.0) / 2**20
+    workers = [p for p in Path("/proc").glob("[0-9]*") if "pyspark.daemon" in _command(p)]
+    found["worker"] = max((_peak(p) for p in workers), default=0.0) / 2**20
+    session.stop()
+    print(json.dumps(found))
+
+
+def _status(process: Path, key: str) -> str:
+    try:
+        lines = (process / "status").read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(key + ":")), "")
+
+
+def _name(process: Path) -> str:
+    return _status(process, "Name")
+
+
+def _parent(process: Path) -> int:
+    return int(_status(process, "PPid") or 0)
+
+
+def _peak(process: Path) -> float:
+    return float((_status(process, "VmHWM") or "0").split()[0])
+
+
+def _command(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+
+
+def run() -> str:
+    rows, growth = [], []
+    with tempfile.TemporaryDirectory() as name:
+        homes = {key: _make(Path(name), *key) for key in [*WORK, *(("compact", n, 1000) for n in GROWTH)]}
+        local = {key: _local(home) for key, home in homes.items()}
+        found = {master: _spark(master, list(homes.values())) for master in ("local[1]", "local[2]")}
+        for key in WORK:
+            encoding, n, m = key
+            rows.append(
+                [encoding, f"{n:,}", f"{m:,}", "local engine, two threads", seconds(local[key]), "", si(n / local[key]), "1"]
+            )
+            for master, result in found.items():
+                r = result[homes[key].name]
+                assert r["n"] == n
+                rows.append(
+                    [encoding, f"{n:,}", f"{m:,}", f"Spark {master}", seconds(r["best"]), seconds(r["first"]), si(n / r["best"])]
+                    + [f"{local[key] / r['best']:.2f} ×"]
+                )
+        for n in GROWTH:
+            key = ("compact", n, 1000)
+            r = found["local[2]"][homes[key].name]
+            growth.append([f"{n:,}", seconds(local[key]), seconds(r["best"]), f"{local[key] / r['best']:.2f} ×"])
+        memory = [
+            [master, f"{r['start']:.1f} s", f"{r['driver']:.2f} GiB", f"{r['jvm']:.2f} GiB", f"{r['worker']:.2f} GiB"]
+            for master, r in found.items()
+        ]
+    heads = ["encoding", "n", "m", "engine", "steady", "first job", "reports / s", "against local"]
+    return (
+        table("Tally from Parquet: local engine and Spark", heads, rows)
+        + table("Growth, compact, m = 1,000", ["n", "local engine, two threads", "Spark local[2]", "against local"], growth)
+        + table("Start-up and peak memory", ["master", "start-up", "driver (Python)", "JVM", "largest Python worker"], memory)
+    )
+
+
+if __name__ == "__main__":
+    child(sys.argv[1], sys.argv[2:])
