@@ -11,7 +11,8 @@ from discreet.cli import main
 
 def text() -> str:
     """The page."""
-    context = click.Context(main, info_name="discreet", max_content_width=110, terminal_width=110)
+    names = main.context_settings["help_option_names"]
+    context = click.Context(main, info_name="discreet", max_content_width=110, terminal_width=110, help_option_names=names)
     parts = ["# Commands\n\nMade by `python docs/make_commands.py` from the commands' own help.\n"]
     for name in (None, *sorted(main.commands)):
         command = main if name is None else main.commands[name]

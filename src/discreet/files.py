@@ -123,14 +123,8 @@ def tally_file(
 def read_reports(path: Path, mechanism: Mechanism, by: str | None = None, advance: Advance = lambda _: None) -> Iterator[Any]:
     """Record batches of a Parquet file of reports."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        file = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)  # streamed, not whole row groups
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist") from None
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path} is not a whole Parquet file of reports: {str(error).splitlines()[0][:120]}") from None
+    file = _parquet(path)
     with file:
         _check_reports(path, file, mechanism)
         names = [name for name in ("report", by, "fingerprint") if name in file.schema_arrow.names]
@@ -144,6 +138,19 @@ def read_reports(path: Path, mechanism: Mechanism, by: str | None = None, advanc
                 advance(size * len(batch) // rows)
         except (pa.ArrowInvalid, OSError) as error:
             raise DataError(f"{path} is damaged: {str(error).splitlines()[0][:120]}") from None
+
+
+def _parquet(path: str | Path) -> Any:
+    """A Parquet file, to be streamed: not read by whole row groups."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{path} is not a whole Parquet file: {str(error).splitlines()[0][:120]}") from None
 
 
 def _check_reports(path: Path, file: Any, mechanism: Mechanism) -> None:
@@ -351,14 +358,8 @@ def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
 
 def _parquet_answers(path: str, mechanism: Mechanism, column: str, user: str, advance: Advance) -> Iterator[Block]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        file = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)  # streamed, not whole row groups
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist") from None
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path} is not a whole Parquet file: {str(error).splitlines()[0][:120]}") from None
+    file = _parquet(path)
     with file:
         size, rows = os.path.getsize(path), max(1, file.metadata.num_rows)
 
