@@ -83,7 +83,9 @@ class Estimate:
 
     def shrunk(self, prior: str = "one") -> Shrunk:
         """Empirical Bayes: posterior means under a prior fitted to all items (`one`, per `level`, or `auto`)."""
-        return self._shrunk[prior] if prior in self._shrunk else self._shrunk.setdefault(prior, shrink(self, prior))
+        if prior not in self._shrunk:
+            self._shrunk[prior] = shrink(self, prior)
+        return self._shrunk[prior]
 
     @cached_property
     def _shrunk(self) -> dict[str, Shrunk]:

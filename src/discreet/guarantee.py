@@ -213,8 +213,7 @@ class Guarantee:
         for mechanism, place in self._terms:
             worst = np.zeros(len(mechanism.sizes))
             for part in mechanism.parts:
-                alpha, gamma = np.log(part.a / part.b), np.log((1 - part.b) / (1 - part.a))
-                worst = np.maximum(worst, np.maximum(alpha + gamma.max(), gamma + alpha.max()))
+                worst = np.maximum(worst, np.maximum(part.u + part.w.max(), part.w + part.u.max()))
             total += worst[list(place)]
         return total
 
@@ -338,8 +337,7 @@ def _epsilons(policy: Policy) -> Floats:
 def _log_ratios(mechanism: Mechanism) -> Callable[[int], Floats]:
     """A function of a level: the largest |log-ratio| between one of its inputs and another input of every level."""
     if mechanism.matrix is None:
-        alpha = np.stack([np.log(part.a / part.b) for part in mechanism.parts])
-        gamma = np.stack([np.log((1 - part.b) / (1 - part.a)) for part in mechanism.parts])
+        alpha, gamma = (np.stack([getattr(part, key) for part in mechanism.parts]) for key in ("u", "w"))
 
         def unary(i: int) -> Floats:
             return np.maximum(alpha[:, [i]] + gamma, gamma[:, [i]] + alpha).max(axis=0)
@@ -353,9 +351,8 @@ def _log_ratios(mechanism: Mechanism) -> Callable[[int], Floats]:
 def _unary_epsilons(mechanism: Mechanism) -> Floats:
     worst = np.zeros(len(mechanism.sizes))
     for part in mechanism.parts:
-        alpha, gamma = np.log(part.a / part.b), np.log((1 - part.b) / (1 - part.a))
-        worst = np.maximum(worst, alpha + _of_others(gamma, mechanism.sizes))
-        worst = np.maximum(worst, gamma + _of_others(alpha, mechanism.sizes))
+        worst = np.maximum(worst, part.u + _of_others(part.w, mechanism.sizes))
+        worst = np.maximum(worst, part.w + _of_others(part.u, mechanism.sizes))
     return worst if mechanism.m > 1 else np.zeros(1)
 
 

@@ -62,6 +62,16 @@ class Part:
         return np.array(self.B) / self.base
 
     @cached_property
+    def u(self) -> Floats:
+        """ln(a / b) per level: what a 1 in the item's bit can tell."""
+        return np.log(self.a / self.b)
+
+    @cached_property
+    def w(self) -> Floats:
+        """ln((1 - b) / (1 - a)) per level: what a 0 can tell."""
+        return np.log((1 - self.b) / (1 - self.a))
+
+    @cached_property
     def difference(self) -> Floats:
         """a - b without cancellation: the subtraction is done on integers."""
         a, b = np.array(self.A, dtype=np.uint64), np.array(self.B, dtype=np.uint64)

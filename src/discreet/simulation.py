@@ -146,8 +146,6 @@ def joined(blocks: Iterable[Any], policy: Policy) -> Any:
 
 # ---- comparison of models on the user's own data ---------------------------------------------------------------
 
-VIEWS = ("raw", "consistent", "shrunk")
-
 
 @dataclass(frozen=True)
 class Score:
