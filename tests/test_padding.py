@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import discreet as d
-from discreet import theory
+from discreet import perturb, theory
 from discreet.errors import DataError, DesignError
 from discreet.padding import STEPS, choose_padding, concentration, size_answers, size_policy, size_shares, two_phases
 
@@ -97,6 +97,20 @@ def test_two_phases_use_everyone_once_and_find_a_good_padding():
     assert found.mechanism.padding == found.choice.padding
     estimate, truth = found.tally.estimate(), np.bincount(items, minlength=30) * found.tally.n / 20_000
     assert np.corrcoef(estimate.counts, truth)[0, 1] > 0.9
+
+
+def test_two_phases_make_one_report_per_person(monkeypatch):
+    """Counted where reports are made: a person in two groups would spend her budget twice."""
+    made, real = [], perturb.many
+
+    def counted(mechanism, answers, threads=None):
+        made.append(len(real(mechanism, answers, threads)))
+        return real(mechanism, answers, threads)
+
+    monkeypatch.setattr(perturb, "many", counted)
+    found = two_phases(policy(30, 4), people(np.random.default_rng(4), 3_000, 30, 3), pilot=0.4)
+    assert len(made) == 3 and sum(made) == 3_000
+    assert made[2] == found.tally.n and made[0] + made[1] == found.pilot_users
 
 
 def test_the_concentration_is_estimated_and_falls_back_on_zipf():
