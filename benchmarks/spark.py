@@ -58,22 +58,24 @@ def _spark(master: str, homes: list[Path]) -> dict[str, object]:
 
 
 def child(master: str, homes: list[str]) -> None:
-    """In the Spark process: the first job (with start-up), then the best of three; peak memory of driver and workers."""
+    """In the Spark process: every stage of the same job, and the peak memory of driver and workers."""
     from discreet.engines import spark
 
     start = time.perf_counter()
     session = spark.session(master)
     session.sparkContext.setLogLevel("OFF")
-    up = time.perf_counter() - start
-    found: dict[str, object] = {"start": up}
+    found: dict[str, object] = {"start": time.perf_counter() - start}
     for home in homes:
         mechanism = d.Mechanism.load(Path(home) / "m.json")
-        times = []
-        for _ in range(4):
-            start = time.perf_counter()
-            tally = spark.tally(session.read.parquet(f"{home}/*.parquet"), mechanism)
-            times.append(time.perf_counter() - start)
-        found[Path(home).name] = {"first": times[0], "best": min(times[1:]), "n": tally.n}
+        first, tally = _timed(lambda: spark.tally_files([home], mechanism)[None])
+        groups = spark._row_groups([home], mechanism, None)
+        found[Path(home).name] = {
+            "n": tally.n,
+            "first": first,
+            "best": _best(lambda: spark.tally_files([home], mechanism)),
+            "read": _best(lambda: _read_only(session, groups, mechanism)),
+            "frame": _best(lambda: spark.tally(session.read.parquet(home), mechanism)),
+        }  # fmt: skip
     found["driver"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     java = [p for p in Path("/proc").glob("[0-9]*") if _name(p) == "java" and _parent(p) == os.getpid()]
     found["jvm"] = max((_peak(p) for p in java), default=0.0) / 2**20
@@ -81,6 +83,31 @@ def child(master: str, homes: list[str]) -> None:
     found["worker"] = max((_peak(p) for p in workers), default=0.0) / 2**20
     session.stop()
     print(json.dumps(found))
+
+
+def _read_only(session: object, groups: list[tuple[str, int]], mechanism: d.Mechanism) -> None:
+    """The same job without the counting."""
+    from discreet.files import read_reports
+
+    def run(batches):
+        for place in (k for batch in batches for k in batch.column("id").to_pylist()):
+            path, group = groups[place]
+            for _ in read_reports(Path(path), mechanism, groups=[group]):
+                pass
+        return iter(())
+
+    width = min(len(groups), 4 * session.sparkContext.defaultParallelism)
+    session.range(0, len(groups), 1, width).mapInArrow(run, "id long").collect()
+
+
+def _timed(work):
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def _best(work) -> float:
+    return min(_timed(work)[0] for _ in range(3))
 
 
 def _status(process: Path, key: str) -> str:
@@ -111,36 +138,37 @@ def _command(process: Path) -> str:
 
 
 def run() -> str:
-    rows, growth = [], []
+    rows, stages, growth = [], [], []
     with tempfile.TemporaryDirectory() as name:
+        tiny = _make(Path(name), "compact", 8, 1000)
         homes = {key: _make(Path(name), *key) for key in [*WORK, *(("compact", n, 1000) for n in GROWTH)]}
         local = {key: _local(home) for key, home in homes.items()}
-        found = {master: _spark(master, list(homes.values())) for master in ("local[1]", "local[2]")}
+        found = {master: _spark(master, [tiny, *homes.values()]) for master in ("local[1]", "local[2]")}
         for key in WORK:
             encoding, n, m = key
-            rows.append(
-                [encoding, f"{n:,}", f"{m:,}", "local engine, two threads", seconds(local[key]), "", si(n / local[key]), "1"]
-            )
+            what = [encoding, f"{n:,}", f"{m:,}"]
+            rows.append([*what, "local engine, two threads", seconds(local[key]), si(n / local[key]), "1"])
             for master, result in found.items():
-                r = result[homes[key].name]
+                r, overhead = result[homes[key].name], result[tiny.name]["best"]
                 assert r["n"] == n
-                rows.append(
-                    [encoding, f"{n:,}", f"{m:,}", f"Spark {master}", seconds(r["best"]), seconds(r["first"]), si(n / r["best"])]
-                    + [f"{local[key] / r['best']:.2f} ×"]
-                )
+                for label, time_ in ((f"Spark {master}, from files", r["best"]), (f"Spark {master}, DataFrame", r["frame"])):
+                    rows.append([*what, label, seconds(time_), si(n / time_), f"{local[key] / time_:.2f} ×"])
+                parts = (overhead, max(0.0, r["read"] - overhead), max(0.0, r["best"] - r["read"]))
+                stages.append([*what, master, *(seconds(x) for x in (result["start"], r["first"], *parts, r["best"]))])
         for n in GROWTH:
             key = ("compact", n, 1000)
             r = found["local[2]"][homes[key].name]
             growth.append([f"{n:,}", seconds(local[key]), seconds(r["best"]), f"{local[key] / r['best']:.2f} ×"])
         memory = [
-            [master, f"{r['start']:.1f} s", f"{r['driver']:.2f} GiB", f"{r['jvm']:.2f} GiB", f"{r['worker']:.2f} GiB"]
-            for master, r in found.items()
+            [master, f"{r['driver']:.2f} GiB", f"{r['jvm']:.2f} GiB", f"{r['worker']:.2f} GiB"] for master, r in found.items()
         ]
-    heads = ["encoding", "n", "m", "engine", "steady", "first job", "reports / s", "against local"]
+    heads = ["encoding", "n", "m", "engine", "steady", "reports / s", "against local"]
+    steps = ["session starts", "first job", "an all but empty job", "reading", "counting and merging", "whole job, steady"]
     return (
         table("Tally from Parquet: local engine and Spark", heads, rows)
+        + table("Time per stage, from files", ["encoding", "n", "m", "master", *steps], stages)
         + table("Growth, compact, m = 1,000", ["n", "local engine, two threads", "Spark local[2]", "against local"], growth)
-        + table("Start-up and peak memory", ["master", "start-up", "driver (Python)", "JVM", "largest Python worker"], memory)
+        + table("Peak memory", ["master", "driver (Python)", "JVM", "largest Python worker"], memory)
     )
 
 

@@ -246,6 +246,31 @@ def test_commands_on_both_engines(spark, tmp_path):
     run("tally", tmp_path / "m.json", tmp_path / "g.parquet", "--by", "town", "-o", tmp_path / "t", code=2)
 
 
+def test_files_of_many_row_groups_with_bad_rows_and_unfinished_parts(spark, tmp_path):
+    """The workers read the files themselves: every row group once, subfolders too, and nothing a writer has not finished."""
+    mechanism = MECHANISMS["bits, parts"]
+    reports = [bytes(r) for r in mechanism.perturb_many(answers(mechanism, 900))] + [b"", b"short", None]
+    mark = {"discreet.fingerprint": mechanism.fingerprint}
+    for place, rows in (("a.parquet", reports[:500]), ("sub/b.parquet", reports[500:]), ("_temporary/c.parquet", reports[:7])):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        table = pa.table({"report": pa.array(rows, pa.binary())}).replace_schema_metadata(mark)
+        pq.write_table(table, tmp_path / place, row_group_size=37)
+    found = engine.tally_files([str(tmp_path)], mechanism)[None]
+    assert found == mechanism.tally([r or b"" for r in reports])
+    assert found.n == 900 and found.refused == {"length": 3}
+
+
+def test_groups_that_are_folders_go_through_spark(spark, tmp_path):
+    mechanism = MECHANISMS["compact"]
+    reports = mechanism.perturb_many(answers(mechanism, 300))
+    for k, region in enumerate(("north", "south")):
+        (tmp_path / f"region={region}").mkdir()
+        rows = pa.array(map(bytes, reports[k::2]), pa.binary())
+        pq.write_table(pa.table({"report": rows}), tmp_path / f"region={region}" / "x.parquet")
+    found = engine.tally_files([str(tmp_path)], mechanism, by="region")
+    assert found == {"north": mechanism.tally(reports[::2]), "south": mechanism.tally(reports[1::2])}
+
+
 def test_corrupt_and_strange_files(spark, tmp_path):
     mechanism, other = MECHANISMS["compact"], MECHANISMS["bits"]
     mechanism.save(tmp_path / "m.json")

@@ -105,7 +105,10 @@ def report_files(paths: Iterable[str]) -> list[Path]:
     """The Parquet files named, folders opened."""
     found: list[Path] = []
     for path in map(Path, paths):
-        inside = sorted(p for p in path.glob("*.parquet") if not p.name.startswith((".", "_"))) if path.is_dir() else [path]
+        inside = [path]
+        if path.is_dir():  # with its subfolders, but nothing that a writer has not finished
+            names = {p: p.relative_to(path).parts for p in path.rglob("*.parquet")}
+            inside = sorted(p for p, parts in names.items() if not any(x.startswith((".", "_")) for x in parts))
         if not inside:
             raise DataError(f"{path} holds no .parquet file")
         found += inside
@@ -120,27 +123,29 @@ def tally_file(
         yield tally_batch(mechanism, batch, by=by)
 
 
-def read_reports(path: Path, mechanism: Mechanism, by: str | None = None, advance: Advance = lambda _: None) -> Iterator[Any]:
-    """Record batches of a Parquet file of reports."""
+def read_reports(
+    path: Path, mechanism: Mechanism, by: str | None = None, advance: Advance = lambda _: None, groups: list[int] | None = None
+) -> Iterator[Any]:
+    """Record batches of a Parquet file of reports, of all its row groups or of some."""
     import pyarrow as pa
 
-    file = _parquet(path)
+    file = parquet_file(path)
     with file:
-        _check_reports(path, file, mechanism)
+        check_reports(path, file, mechanism)
         names = [name for name in ("report", by, "fingerprint") if name in file.schema_arrow.names]
         if by is not None and by not in names:
             raise DataError(f'{path} has no column "{by}"; it has {", ".join(file.schema_arrow.names)}')
         size, rows = os.path.getsize(path), max(1, file.metadata.num_rows)
         per_batch = max(1024, min(BLOCK, (1 << 24) // mechanism.report_size))
         try:
-            for batch in file.iter_batches(per_batch, columns=names, use_threads=False):
+            for batch in file.iter_batches(per_batch, groups, columns=names, use_threads=False):
                 yield batch
                 advance(size * len(batch) // rows)
         except (pa.ArrowInvalid, OSError) as error:
             raise DataError(f"{path} is damaged: {str(error).splitlines()[0][:120]}") from None
 
 
-def _parquet(path: str | Path) -> Any:
+def parquet_file(path: str | Path) -> Any:
     """A Parquet file, to be streamed: not read by whole row groups."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -153,7 +158,8 @@ def _parquet(path: str | Path) -> Any:
         raise DataError(f"{path} is not a whole Parquet file: {str(error).splitlines()[0][:120]}") from None
 
 
-def _check_reports(path: Path, file: Any, mechanism: Mechanism) -> None:
+def check_reports(path: Path, file: Any, mechanism: Mechanism) -> None:
+    """Refuse a Parquet file without a column of reports, or whose metadata name another mechanism."""
     import pyarrow as pa
 
     schema = file.schema_arrow
@@ -162,21 +168,6 @@ def _check_reports(path: Path, file: Any, mechanism: Mechanism) -> None:
     kind = schema.field("report").type
     if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)):
         raise DataError(f'{path}: column "report" must be binary, got {kind}')
-    _check_mark(path, schema, mechanism)
-
-
-def check_metadata(path: Path, mechanism: Mechanism) -> None:
-    """Refuse a Parquet file whose metadata name another mechanism."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        _check_mark(path, pq.read_schema(path), mechanism)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path} is not a whole Parquet file of reports: {str(error).splitlines()[0][:120]}") from None
-
-
-def _check_mark(path: Path, schema: Any, mechanism: Mechanism) -> None:
     mark = (schema.metadata or {}).get(FINGERPRINT)
     if mark is not None and mark.decode("ascii", "replace") != mechanism.fingerprint:
         raise DataError(f"{path} has reports of another mechanism; its fingerprint differs")
@@ -359,7 +350,7 @@ def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
 def _parquet_answers(path: str, mechanism: Mechanism, column: str, user: str, advance: Advance) -> Iterator[Block]:
     import pyarrow as pa
 
-    file = _parquet(path)
+    file = parquet_file(path)
     with file:
         size, rows = os.path.getsize(path), max(1, file.metadata.num_rows)
 

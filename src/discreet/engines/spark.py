@@ -18,10 +18,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DataError, DiscreetError, MissingExtra
-from discreet.files import check_metadata, report_files, tally_batch
+from discreet.files import check_reports, parquet_file, read_reports, report_files, tally_batch
 from discreet.mechanism import Mechanism
 from discreet.perturb import lookup, ragged
 from discreet.tally import Tally
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FAN_IN = 16  # partial tallies merged by one task
+_TASKS = 4  # tasks per core over the row groups of files
 _JAVA = 17
+_PARTIAL = "key string, tally binary"
 
 
 def session(master: str | None = None, name: str = "discreet") -> SparkSession:
@@ -78,13 +81,20 @@ def tally(dataframe: DataFrame, mechanism: Mechanism, column: str = "report", by
         if name is not None and name not in dataframe.columns:
             raise DataError(f'the data have no column "{name}"; they have {", ".join(dataframe.columns)}')
     names = [name for name in (column, by, "fingerprint") if name in dataframe.columns]
-    partial = dataframe.select(*dict.fromkeys(names)).mapInArrow(_counter(_text(mechanism), column, by), "key string, tally binary")
-    while (width := partial.rdd.getNumPartitions()) > _FAN_IN:
-        partial = partial.repartition(-(-width // _FAN_IN)).mapInArrow(_merger(_text(mechanism)), "key string, tally binary")
-    found: dict[Any, Tally] = {}
-    for row in partial.collect():  # at most _FAN_IN partial tallies per group
-        _add(found, json.loads(row["key"]), _unpack(mechanism, bytes(row["tally"])))
+    partial = dataframe.select(*dict.fromkeys(names)).mapInArrow(_counter(_text(mechanism), column, by), _PARTIAL)
+    found = _merged(partial, mechanism, dataframe.rdd.getNumPartitions())
     return found if by is not None else found.get(None, Tally.empty(mechanism))
+
+
+def _merged(partial: DataFrame, mechanism: Mechanism, width: int) -> dict[Any, Tally]:
+    """The sums of `width` partitions of partial tallies, merged in a tree down to a few per group."""
+    while width > _FAN_IN:
+        width = -(-width // _FAN_IN)
+        partial = partial.repartition(width).mapInArrow(_merger(_text(mechanism)), _PARTIAL)
+    found: dict[Any, Tally] = {}
+    for row in partial.collect():
+        _add(found, json.loads(row["key"]), _unpack(mechanism, bytes(row["tally"])))
+    return found
 
 
 def perturb(dataframe: DataFrame, mechanism: Mechanism, column: str = "item", keep: Iterable[str] = ()) -> DataFrame:
@@ -105,10 +115,38 @@ def perturb(dataframe: DataFrame, mechanism: Mechanism, column: str = "item", ke
 
 
 def tally_files(paths: list[str], mechanism: Mechanism, by: str | None = None, master: str | None = None) -> dict[Any, Tally]:
-    """Tallies of files or folders of Parquet, or of URLs that Spark can read; the key is None without `by`."""
-    _refuse_strangers(paths, mechanism)
+    """Tallies of files or folders of Parquet, or of URLs that Spark can read; the key is None without `by`.
+
+    Paths of a file system that the workers share are read by the workers themselves, row group by row group: Spark only hands out
+    the work, and the reports never pass through the JVM. Anything else goes through Spark's own reader.
+    """
+    if all(os.path.exists(path) for path in paths):
+        groups = _row_groups(paths, mechanism, by)
+        if groups is not None:
+            return _run(lambda: _tally_groups(session(master), groups, mechanism, by), ", ".join(paths))
     found = _run(lambda: tally(session(master).read.parquet(*paths), mechanism, by=by), ", ".join(paths))
     return found if by is not None else {None: found}
+
+
+def _row_groups(paths: list[str], mechanism: Mechanism, by: str | None) -> list[tuple[str, int]] | None:
+    """Every row group of these files; None where only Spark can read them (`by` is a folder's name: region=north/)."""
+    found = []
+    for path in report_files(paths):
+        file = parquet_file(path)
+        with file:
+            check_reports(path, file, mechanism)
+            if by is not None and by not in file.schema_arrow.names:
+                return None
+            found += [(os.path.abspath(path), k) for k in range(file.metadata.num_row_groups)]
+    return found
+
+
+def _tally_groups(spark: SparkSession, groups: list[tuple[str, int]], mechanism: Mechanism, by: str | None) -> dict[Any, Tally]:
+    if not groups:
+        return {} if by is not None else {None: Tally.empty(mechanism)}
+    width = min(len(groups), _TASKS * spark.sparkContext.defaultParallelism)
+    places = spark.range(0, len(groups), 1, width)
+    return _merged(places.mapInArrow(_reader(_text(mechanism), groups, by), _PARTIAL), mechanism, width)
 
 
 def perturb_files(path: str, mechanism: Mechanism, output: str, column: str = "item", master: str | None = None) -> int:
@@ -120,13 +158,6 @@ def perturb_files(path: str, mechanism: Mechanism, output: str, column: str = "i
         return spark.read.parquet(output).count()
 
     return int(_run(write, path))
-
-
-def _refuse_strangers(paths: list[str], mechanism: Mechanism) -> None:
-    """Local files that carry another mechanism's fingerprint in their metadata are refused whole, as locally."""
-    local = [path for path in paths if os.path.exists(path)]
-    for path in report_files(local):
-        check_metadata(path, mechanism)
 
 
 def _run(work: Callable[[], Any], what: str) -> Any:
@@ -152,6 +183,19 @@ def _counter(text: str, column: str, by: str | None) -> Callable[[Iterable[Any]]
         for batch in batches:
             for key, tally_ in tally_batch(mechanism, batch, column, by, threads=1).items():
                 _add(found, key, tally_)
+        yield from _rows(found)
+
+    return run
+
+
+def _reader(text: str, groups: list[tuple[str, int]], by: str | None) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        mechanism, found = _mechanism(text), {}  # type: tuple[Mechanism, dict[Any, Tally]]
+        for place in (k for batch in batches for k in batch.column("id").to_pylist()):
+            path, group = groups[place]
+            for block in read_reports(Path(path), mechanism, by, groups=[group]):
+                for key, tally_ in tally_batch(mechanism, block, by=by, threads=1).items():
+                    _add(found, key, tally_)
         yield from _rows(found)
 
     return run
