@@ -20,11 +20,13 @@ _HOMES = {
     "Estimate": "estimate",
     "simulate": "simulation",
     "choose_padding": "padding",
+    "Client": "client",
     "DiscreetError": "errors",
 }
 __all__ = list(_HOMES)
 
 if TYPE_CHECKING:
+    from discreet.client import Client as Client
     from discreet.designs import design as design
     from discreet.errors import DiscreetError as DiscreetError
     from discreet.estimate import Estimate as Estimate

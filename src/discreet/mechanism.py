@@ -380,3 +380,12 @@ def read_document(path: str | Path) -> dict[str, Any]:
     if not isinstance(document, dict) or "policy" not in document:
         raise MechanismError(f'{path} is not a mechanism file; make one with "discreet design"')
     return document
+
+
+def is_document(path: str | Path) -> bool:
+    """Whether a file says that it is a mechanism, true or not."""
+    try:
+        document = json.loads(Path(path).read_bytes()) if str(path).endswith(".json") else None
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and str(document.get("format", "")).startswith("discreet-mechanism")

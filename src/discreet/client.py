@@ -1,0 +1,383 @@
+"""The participant's side of a collector: verify the mechanism, perturb, remember, upload. The server is not trusted.
+
+Averaging over repeats is the classic attack, and a server may rename a question or nudge a probability to ask again. So a ledger
+on this machine keeps what was sent: the same collection gets the same report again, byte for byte, and a question about items that
+were asked about before is refused until the person agrees to the summed budget. It never holds an answer.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import http.client
+import json
+import math
+import os
+import random
+import re
+import secrets
+import time
+import unicodedata
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from discreet import report as wire
+from discreet.errors import DataError, DiscreetError, FingerprintError, ReportError
+from discreet.files import write_text
+from discreet.mechanism import Mechanism
+from discreet.policy import Policy
+
+_LARGEST = 256 << 20  # bytes of an answer that are read
+_LONGEST_PAUSE = 20.0  # seconds between two attempts, whatever the server asks for
+
+
+class ClientError(DiscreetError):
+    """The collector cannot be reached, or does not answer as one."""
+
+
+class LedgerError(DiscreetError):
+    """The ledger cannot be used; nothing is sent without it."""
+
+
+class PromiseError(DiscreetError):
+    """The collection is not what the caller pinned."""
+
+
+class OverlapError(DiscreetError):
+    """Items that were asked about before; `epsilon` is the summed budget of the item about which most would be told."""
+
+    def __init__(self, item: str, epsilon: float, earlier: int) -> None:
+        times = "an earlier answer" if earlier == 1 else f"{earlier} earlier answers"
+        super().__init__(
+            f'you already gave {times} about the same items; together, your reports can change the odds about "{item}" by a factor '
+            f"of at most {math.exp(min(epsilon, 700)):.4g} (budget {epsilon:.4g}); agree to that (--agree, agree=True) or refuse"
+        )
+        self.item, self.epsilon = item, epsilon
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A collection as this client has verified it."""
+
+    name: str
+    mechanism: Mechanism
+    open: bool
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What will be sent if `send` is called; nothing has left yet."""
+
+    asked: Asked
+    id: bytes
+    report: bytes
+    repeated: bool  # the report of an earlier answer to this very collection
+    agreed: int = 0  # earlier questions about the same items to which the person agreed
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What the collector acknowledged: 1 accepted, or 1 duplicate of a report that it had counted before."""
+
+    accepted: int
+    duplicates: int
+
+
+class Client:
+    """Answers at a collector.
+
+    >>> client = Client("http://127.0.0.1:8000")                                # doctest: +SKIP
+    >>> client.answer("health-survey", "anemia", policy=Policy.load("survey.toml"))  # doctest: +SKIP
+    """
+
+    def __init__(self, url: str, ledger: Ledger | None = None, patience: float = 60.0) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise DataError(f'"{url}" is not the address of a collector; it begins with http:// or https://')
+        self.url, self.origin = url.rstrip("/"), f"{parts.scheme}://{parts.netloc}".lower()
+        self.ledger, self.patience = ledger or Ledger(), patience
+
+    # ---- ask ----------------------------------------------------------------------------------------
+
+    def collection(
+        self,
+        name: str,
+        policy: Policy | None = None,
+        max_epsilon: float | Mapping[str, float] | None = None,
+        fingerprint: str | None = None,
+    ) -> Asked:
+        """Fetch a collection and verify its guarantee exactly; refuse it unless it is what the caller pins: a policy, the largest
+        budget (of all items, or per item), a fingerprint.
+        """
+        found = self._request(self._path(name))
+        try:
+            document, state = dict(found["mechanism"]), found["state"]
+        except (KeyError, TypeError, ValueError):
+            raise ClientError(f"{self.url} does not answer like a collector; check the address") from None
+        mechanism = Mechanism.from_document(document)
+        if fingerprint is not None and mechanism.fingerprint != fingerprint:
+            raise FingerprintError(fingerprint, mechanism.fingerprint)
+        if policy is not None and (differences := policy.differences(mechanism.policy)):
+            raise PromiseError(f'"{name}" is not the policy you named: {differences[0]}; do not answer, and ask who invited you')
+        if max_epsilon is not None:
+            _check_budgets(mechanism, max_epsilon)
+        return Asked(name, mechanism, state == "open")
+
+    def prepare(self, asked: Asked, answer: Any, agree: bool = False) -> Prepared:
+        """Perturb an answer; nothing is sent or stored yet. A collection answered before gives its report again."""
+        mechanism = asked.mechanism
+        fresh = mechanism.perturb(answer)  # also refuses an answer that is none
+        with self.ledger.locked() as entries:
+            earlier = _find(entries, self.origin, asked)
+            if earlier is not None:
+                return Prepared(asked, bytes.fromhex(earlier["id"]), bytes.fromhex(earlier["report"]), repeated=True)
+            agreed = _overlaps(entries, mechanism)
+            if agreed and not agree:
+                raise _overlap(mechanism, agreed)
+        return Prepared(asked, secrets.token_bytes(16), fresh, repeated=False, agreed=len(agreed))
+
+    def send(self, prepared: Prepared) -> Receipt:
+        """Write the report down, then upload it, again and again while the collector is away: it is counted once."""
+        asked, mechanism = prepared.asked, prepared.asked.mechanism
+        with self.ledger.locked() as entries:
+            entry = _find(entries, self.origin, asked)  # another process may have been quicker
+            if entry is None:
+                now = _overlaps(entries, mechanism)
+                if len(now) > prepared.agreed:
+                    raise _overlap(mechanism, now)
+                entry = _entry(self.origin, prepared)
+                entries.append(entry)
+        body = bytes.fromhex(entry["id"] + entry["report"])
+        headers = {"Content-Type": "application/octet-stream", "Discreet-Mechanism": mechanism.fingerprint}
+        found = self._request(self._path(asked.name) + "/reports", body, headers)
+        try:
+            receipt = Receipt(int(found["accepted"]), int(found["duplicates"]))
+        except (KeyError, TypeError, ValueError):
+            receipt = Receipt(0, 0)
+        if receipt.accepted + receipt.duplicates != 1:
+            raise ClientError("the collector did not say that it has the report; send it again later")
+        with self.ledger.locked() as entries:
+            for known in entries:
+                if known["id"] == entry["id"]:
+                    known["sent"] = True
+        return receipt
+
+    def answer(self, name: str, answer: Any, agree: bool = False, **pins: Any) -> Receipt:
+        """Ask, prepare and send; `pins` are those of `collection`."""
+        asked = self.collection(name, **pins)
+        return self.send(self.prepare(asked, answer, agree))
+
+    # ---- talk ---------------------------------------------------------------------------------------
+
+    def _path(self, name: str) -> str:
+        return f"{self.url}/v1/collections/{quote(name, safe='')}"
+
+    def _request(self, url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> Any:
+        """The JSON that the collector answers; tried again while it is away or busy."""
+        end, pause = time.monotonic() + self.patience, 0.25
+        request = urllib.request.Request(url, body, {"User-Agent": "discreet", "Accept": "application/json", **(headers or {})})
+        while True:
+            why, wait = "", pause * (1 + random.random())
+            try:
+                with _OPENER.open(request, timeout=max(1.0, min(_LONGEST_PAUSE, end - time.monotonic()))) as answer:
+                    raw = answer.read(_LARGEST + 1)
+                if len(raw) > _LARGEST:
+                    raise ClientError(f"{self.url} answers more than any collector would; check the address")
+                return json.loads(raw)
+            except urllib.error.HTTPError as error:
+                if error.code < 500:
+                    raise ClientError(f"the collector refused: {_detail(error)}") from None
+                why = f"it answers {error.code}"
+                wait = min(_LONGEST_PAUSE, max(wait, _seconds(error.headers.get("Retry-After"))))
+            except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+                reason = getattr(error, "reason", error)
+                why = getattr(reason, "strerror", None) or str(reason) or type(error).__name__
+            except ValueError:
+                raise ClientError(f"{self.url} does not answer like a collector; check the address") from None
+            if time.monotonic() + wait > end:
+                raise ClientError(f"the collector at {self.url} cannot be used: {why}; try again later")
+            time.sleep(wait)
+            pause = min(_LONGEST_PAUSE, 2 * pause)
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """A collector does not redirect: a report goes where it was meant to go."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """Never."""
+
+
+_OPENER = urllib.request.build_opener(_Stay)
+
+
+def _detail(error: urllib.error.HTTPError) -> str:
+    try:
+        return str(json.loads(error.read(65536))["detail"])[:300]
+    except (OSError, ValueError, KeyError, TypeError):
+        return f"it answers {error.code}"
+
+
+def _seconds(text: str | None) -> float:
+    return float(text) if text and text.isdigit() else 0.0
+
+
+def invitation(url: str) -> tuple[str, str, str | None]:
+    """Server, collection and pinned fingerprint of an invitation link, such as http://host/c/survey#fingerprint."""
+    parts = urlsplit(url)
+    found = re.fullmatch(r"(.*)/(?:c|v1/collections)/([^/]+)/?", parts.path)
+    if parts.scheme not in ("http", "https") or not parts.netloc or not found:
+        raise DataError(f'"{url}" is not an invitation; it looks like https://host/c/survey#fingerprint')
+    pinned = parts.fragment.removeprefix("fingerprint=") or None
+    if pinned is not None and not re.fullmatch("[0-9a-f]{64}", pinned):
+        raise DataError("what stands after # in the invitation is not a fingerprint: it has 64 characters 0-9 and a-f")
+    return f"{parts.scheme}://{parts.netloc}{found[1]}", unquote(found[2]), pinned
+
+
+def _check_budgets(mechanism: Mechanism, limit: float | Mapping[str, float]) -> None:
+    levels = _epsilons(mechanism)
+    for item, k in zip(mechanism.policy.items, mechanism.policy.level_of, strict=True):
+        most = limit.get(item, math.inf) if isinstance(limit, Mapping) else limit
+        if levels[k] > most + 1e-9:
+            raise PromiseError(
+                f'"{item}" has budget {levels[k]:.4g} in this collection, above the {most:.4g} you allow; do not answer'
+            )
+
+
+# ---- the ledger ---------------------------------------------------------------------------------------------
+
+
+class Ledger:
+    """What this machine has told, and to whom: origins, names, item labels, budgets and the reports sent. No answer, no time.
+
+    A small file for its owner alone: DISCREET_LEDGER, or discreet/ledger.json in the user's data folder.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+        self.path = Path(path or os.environ.get("DISCREET_LEDGER") or Path(home) / "discreet" / "ledger.json")
+
+    @contextmanager
+    def locked(self) -> Iterator[list[dict[str, Any]]]:
+        """The entries, for this process alone; changes are written at the end, before anything is sent."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = os.open(f"{self.path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            raise LedgerError(f"the ledger {self.path} cannot be used: {error.strerror}; nothing is sent without it") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            before = self._text()
+            entries = self._entries(before)
+            yield entries
+            after = json.dumps({"entries": entries}, ensure_ascii=False)
+            if entries != self._entries(before):
+                self._write(after)
+        finally:
+            os.close(lock)
+
+    def _text(self) -> str | None:
+        try:
+            return self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is not text"
+            raise LedgerError(f"the ledger {self.path} cannot be read: {why}; nothing is sent without it") from None
+
+    def _entries(self, text: str | None) -> list[dict[str, Any]]:
+        if text is None:
+            return []
+        try:
+            entries = json.loads(text)["entries"]
+            if all(_is_entry(entry) for entry in entries):
+                return list(entries)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass
+        raise LedgerError(
+            f"the ledger {self.path} is damaged, so nothing is sent; restore it, or remove it if earlier answers may be forgotten"
+        )
+
+    def _write(self, text: str) -> None:
+        old = os.umask(0o077)
+        try:
+            write_text(self.path, text + "\n")
+            self.path.chmod(0o600)
+        except OSError as error:
+            raise LedgerError(f"the ledger {self.path} cannot be written: {error.strerror}; nothing is sent without it") from None
+        finally:
+            os.umask(old)
+
+
+def _is_entry(entry: dict[str, Any]) -> bool:
+    texts = all(isinstance(entry[key], str) for key in ("origin", "name", "fingerprint", "id", "report"))
+    levels, level_of = entry["budgets"]["levels"], entry["budgets"]["levelOf"]
+    bytes.fromhex(entry["id"]), bytes.fromhex(entry["report"])
+    placed = len(level_of) == len(entry["items"]) and all(type(k) is int and 0 <= k < len(levels) for k in level_of)
+    known = all(isinstance(x, int | float) and math.isfinite(x) and x >= 0 for x in levels)
+    return texts and placed and known and all(isinstance(x, str) for x in entry["items"]) and isinstance(entry["sent"], bool)
+
+
+def _entry(origin: str, prepared: Prepared) -> dict[str, Any]:
+    mechanism = prepared.asked.mechanism
+    try:
+        wire.check(mechanism, prepared.report)
+    except ReportError as error:  # cannot happen; if it did, nothing must leave
+        raise LedgerError(f"the report is not one of this mechanism: {error}") from None
+    return {
+        "origin": origin,
+        "name": prepared.asked.name,
+        "fingerprint": mechanism.fingerprint,
+        "id": prepared.id.hex(),
+        "report": prepared.report.hex(),
+        "items": list(mechanism.policy.items),
+        "budgets": {"levels": _epsilons(mechanism), "levelOf": list(mechanism.policy.level_of)},
+        "sent": False,
+    }
+
+
+def _epsilons(mechanism: Mechanism) -> list[float]:
+    """What is promised for the items of every level."""
+    guarantee = mechanism.guarantee()
+    found = guarantee.item_epsilons if mechanism.policy.input == "set" else guarantee.level_epsilons
+    return [float(x) for x in found]
+
+
+def _find(entries: list[dict[str, Any]], origin: str, asked: Asked) -> dict[str, Any] | None:
+    wanted = (origin, asked.name, asked.mechanism.fingerprint)
+    return next((e for e in entries if (e["origin"], e["name"], e["fingerprint"]) == wanted), None)
+
+
+def _plainly(label: str) -> str:
+    """A label without what people do not see as a difference: form and case of letters, blanks."""
+    return " ".join(unicodedata.normalize("NFKC", label).casefold().split())
+
+
+def _overlaps(entries: list[dict[str, Any]], mechanism: Mechanism) -> list[dict[str, Any]]:
+    """Earlier questions, of whatever server, that share an item."""
+    items = {_plainly(item) for item in mechanism.policy.items}
+    return [entry for entry in entries if not items.isdisjoint(map(_plainly, entry["items"]))]
+
+
+def _overlap(mechanism: Mechanism, earlier: list[dict[str, Any]]) -> OverlapError:
+    """The item about which most would be told in all: budgets add up (sequential composition)."""
+    spent: dict[str, float] = {}
+    for entry in earlier:
+        each: dict[str, float] = {}
+        for item, k in zip(entry["items"], entry["budgets"]["levelOf"], strict=True):
+            key = _plainly(item)
+            each[key] = max(each.get(key, 0.0), entry["budgets"]["levels"][k])
+        for key, epsilon in each.items():
+            spent[key] = spent.get(key, 0.0) + epsilon
+    own = _epsilons(mechanism)
+    totals = [
+        (spent[_plainly(item)] + own[k], item)
+        for item, k in zip(mechanism.policy.items, mechanism.policy.level_of, strict=True)
+        if _plainly(item) in spent
+    ]
+    epsilon, item = max(totals)
+    return OverlapError(item, epsilon, len(earlier))

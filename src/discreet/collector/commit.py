@@ -1,0 +1,59 @@
+"""Group commit: uploads that wait at the same time share one transaction, and everyone is answered once it is durable."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+from discreet.collector.store import Outcome, Store, StoreDown, Upload
+
+MOST = 50_000  # reports in one transaction: a second of work, not more
+
+
+class Committer:
+    """One writer per process; while it commits, the next uploads gather. What waits is bounded by the caller."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._thread = ThreadPoolExecutor(1, "commit")
+        self._waiting: list[tuple[Upload, asyncio.Future[Outcome]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def submit(self, upload: Upload) -> Outcome:
+        """Count an upload; returns when it is durable. After StoreDown nobody knows: the same ids must be sent again."""
+        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting.append((upload, future))
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+        return await future
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            group = self._take()
+            try:
+                outcomes = await loop.run_in_executor(self._thread, self._store.add, [upload for upload, _ in group])
+            except Exception as error:
+                down = error if isinstance(error, StoreDown) else StoreDown(f"the store cannot be used: {type(error).__name__}")
+                for _, future in group:
+                    if not future.done():
+                        future.set_exception(down)
+            else:
+                for (_, future), outcome in zip(group, outcomes, strict=True):
+                    if not future.done():  # whoever has gone away is counted all the same
+                        future.set_result(outcome)
+        self._task = None
+
+    def _take(self) -> list[tuple[Upload, asyncio.Future[Outcome]]]:
+        size, end = 0, 0
+        while end < len(self._waiting) and size < MOST:
+            size += len(self._waiting[end][0].ids)
+            end += 1
+        group, self._waiting = self._waiting[:end], self._waiting[end:]
+        return group
+
+    async def close(self) -> None:
+        """Finish what waits."""
+        if self._task is not None:
+            await self._task
+        self._thread.shutdown()

@@ -1,0 +1,177 @@
+"""The OpenAPI description of the service, as it is served and tested against."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from discreet import __version__
+
+_TEXT = {"type": "string"}
+_NUMBER = {"type": "number"}
+_COUNT = {"type": "integer", "minimum": 0}
+_MAYBE = {"type": ["number", "null"]}
+_FINGERPRINT = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_NAME = {
+    "name": "name", "in": "path", "required": True, "description": "The collection's name.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+}  # fmt: skip
+
+
+def _object(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "object", "required": list(properties), "properties": properties, **more}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _body(schema: str, description: str, kind: str = "application/json") -> dict[str, Any]:
+    return {"description": description, "content": {kind: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
+
+
+def _problems(*statuses: int) -> dict[str, Any]:
+    meaning = {
+        400: "The request is malformed.", 401: "The organiser's token is missing or wrong.", 404: "There is no such collection.",
+        408: "The body came too slowly.", 409: "The mechanism named is not this collection's.", 410: "The collection is closed.",
+        413: "The body is too large.", 415: "Reports are application/octet-stream.", 422: "A frame is not a report.",
+        503: "Come back later: too many reports are waiting, or the store cannot be reached. Nothing was acknowledged.",
+    }  # fmt: skip
+    return {str(s): _body("Problem", meaning[s], "application/problem+json") for s in statuses}
+
+
+_BRIEF = {
+    "name": _TEXT, "question": _TEXT, "input": {"enum": ["single", "set"]}, "items": {"type": "integer", "minimum": 1},
+    "state": {"enum": ["open", "closed"]}, "fingerprint": _FINGERPRINT,
+}  # fmt: skip
+_FIGURES = dict.fromkeys(("count", "stderr", "lower", "upper", "share", "plain_stderr"), _MAYBE)
+_ROW = _object({"item": _TEXT, "level": _TEXT, **_FIGURES})
+_ROW["properties"] |= dict.fromkeys(("shrunk", "shrunk_sd", "shrunk_lower", "shrunk_upper"), _MAYBE)
+
+DOCUMENT: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "info": {
+        "title": "discreet collector",
+        "version": __version__,
+        "summary": "Counts perturbed reports; learns nothing else.",
+        "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    },
+    "paths": {
+        "/healthz": {
+            "get": {
+                "operationId": "health",
+                "summary": "Whether the service and its store work.",
+                "responses": {"200": _body("Health", "They do."), **_problems(503)},
+            }
+        },
+        "/metrics": {
+            "get": {
+                "operationId": "metrics",
+                "summary": "Counters in the format of Prometheus.",
+                "security": [{"organiser": []}],
+                "responses": {"200": {"description": "Counters.", "content": {"text/plain": {"schema": _TEXT}}}, **_problems(401)},
+            }
+        },
+        "/v1/collections": {
+            "get": {
+                "operationId": "collections",
+                "summary": "All collections.",
+                "responses": {"200": _body("Collections", "All collections."), **_problems(503)},
+            }
+        },
+        "/v1/collections/{name}": {
+            "parameters": [_NAME],
+            "get": {
+                "operationId": "collection",
+                "summary": "A collection: question, items, levels, budgets, mechanism, fingerprint, guarantee.",
+                "responses": {"200": _body("Collection", "The collection."), **_problems(404, 503)},
+            },
+        },
+        "/v1/collections/{name}/reports": {
+            "parameters": [_NAME],
+            "post": {
+                "operationId": "report",
+                "summary": "Send one or many reports; answered once they are durable. The same id is counted once.",
+                "parameters": [
+                    {
+                        "name": "Discreet-Mechanism",
+                        "in": "header",
+                        "required": True,
+                        "description": "The fingerprint of the mechanism the reports were made with.",
+                        "schema": _FINGERPRINT,
+                    }
+                ],
+                "requestBody": {
+                    "required": True,
+                    "description": "Frames: a 16-byte random id and a report, each.",
+                    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+                },
+                "responses": {"200": _body("Receipt", "Counted."), **_problems(400, 404, 408, 409, 410, 413, 415, 422, 503)},
+            },
+        },
+        "/v1/collections/{name}/estimate": {
+            "parameters": [_NAME],
+            "get": {
+                "operationId": "estimate",
+                "summary": "Counts of people with their errors. For the organiser, unless the results are open.",
+                "security": [{"organiser": []}, {}],
+                "parameters": [
+                    {"name": "shrunk", "in": "query", "schema": {"type": "boolean"}, "description": "Also the shrunk estimates."},
+                    {
+                        "name": "level",
+                        "in": "query",
+                        "schema": {"type": "number", "minimum": 0.5, "maximum": 0.9999},
+                        "description": "Of the intervals; 0.95.",
+                    },
+                    {"name": "format", "in": "query", "schema": {"enum": ["json", "csv"]}},
+                ],
+                "responses": {
+                    "200": {
+                        "description": "The estimate.",
+                        "content": {
+                            "application/json": {"schema": {"$ref": "#/components/schemas/Estimate"}},
+                            "text/csv": {"schema": _TEXT},
+                        },
+                    },
+                    **_problems(400, 401, 404, 503),
+                },
+            },
+        },
+    },
+    "components": {
+        "securitySchemes": {"organiser": {"type": "http", "scheme": "bearer", "description": "The organiser's token."}},
+        "schemas": {
+            "Health": _object({"status": {"const": "ok"}}),
+            "Problem": _object(
+                {"type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT},
+                description="RFC 9457; `index` is the first frame that was refused.",
+            ),
+            "Receipt": _object({"accepted": _COUNT, "duplicates": _COUNT}),
+            "Collections": _object({"collections": _list(_object(_BRIEF))}),
+            "Collection": _object(
+                {
+                    **_BRIEF,
+                    "keeps": {"enum": ["counts", "reports"]},
+                    "report_bytes": {"type": "integer", "minimum": 1},
+                    "levels": _list(_object({"name": _TEXT, "epsilon": _TEXT, "items": _COUNT, "factor": _NUMBER})),
+                    "guarantee": _object({"holds": {"const": True}, "ldp_epsilon": _NUMBER, "sentences": _list(_TEXT)}),
+                    "mechanism": {"type": "object", "description": "The mechanism's file; verify it with `discreet check`."},
+                }
+            ),
+            "Estimate": _object(
+                {
+                    **_BRIEF,
+                    "items": _list(_ROW),
+                    "n": _COUNT,
+                    "interval": _NUMBER,
+                    "levels": _list(
+                        _object({"name": _TEXT, "epsilon": _TEXT, "expected_stderr": _NUMBER, "plain_stderr": _NUMBER})
+                    ),
+                    "plain_model": _TEXT,
+                    "note": _TEXT,
+                    "telling": {"type": "integer", "minimum": 0, "description": "Items that are surely held by someone."},
+                    "can_shrink": {"type": "boolean"},
+                }
+            ),
+        },
+    },
+}

@@ -1,0 +1,124 @@
+"""The pages: server-rendered HTML and small modules, no build step, no request to another host.
+
+The participant's page is one static file, the same for every collection and every server, so that its SHA-256 can be published and
+the file can be hosted elsewhere: style, `discreet.js` and `answer.js` stand inside it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from functools import lru_cache
+from html import escape
+from importlib.resources import files
+from string import Template
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+_FOLDER = files("discreet.collector") / "static"
+_KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_SERVED = ("style.css", "results.js", "icon.svg")
+_REST = "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+POLICY = f"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; {_REST}"
+
+
+def read(name: str) -> str:
+    """A file of the package."""
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def static(name: str) -> tuple[bytes, str] | None:
+    """A file that pages load, and its media type."""
+    return (read(name).encode(), _KINDS[name.rsplit(".", 1)[1]]) if name in _SERVED else None
+
+
+def html(text: str, status: int = 200) -> Response:
+    """A page."""
+    return Response(text, status, media_type="text/html")
+
+
+# ---- the participant's page ---------------------------------------------------------------------------------
+
+
+def _inside() -> tuple[str, str]:
+    """The style and the script of the participant's page: the two modules as one."""
+    module = read("answer.js")
+    first, rest = module.split("\n", 1)
+    assert first.startswith("import ") and "discreet.js" in first
+    return read("style.css"), read("discreet.js") + rest
+
+
+@lru_cache(maxsize=1)
+def answer_file() -> bytes:
+    """The whole page."""
+    style, script = _inside()
+    page = read("answer.html")
+    return page.replace("/*style*/", style).replace("/*script*/", script).replace("/*icon*/", _icon()).encode()
+
+
+@lru_cache(maxsize=1)
+def answer_policy() -> str:
+    """Its Content-Security-Policy: just this script and this style may run, and it may talk to its own server only."""
+    style, script = (f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in _inside())
+    return f"default-src 'none'; script-src {script}; style-src {style}; connect-src 'self'; {_REST}"
+
+
+def answer_hash() -> str:
+    """The SHA-256 that is published."""
+    return hashlib.sha256(answer_file()).hexdigest()
+
+
+def _icon() -> str:
+    return "data:image/svg+xml," + quote(read("icon.svg"))
+
+
+# ---- the other pages ----------------------------------------------------------------------------------------
+
+
+def _page(title: str, body: str, script: str = "") -> str:
+    module = f'\n<script type="module" src="/static/{script}"></script>' if script else ""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{escape(title)}</title>
+<link rel="icon" href="/static/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/static/style.css">{module}
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def index(collections: Iterable[tuple[str, str, bool]]) -> str:
+    """All collections."""
+    cards = []
+    for name, question, is_open in collections:
+        link = f"/c/{quote(name, safe='')}"
+        answer = f'<a class="button" href="{link}">Answer</a>' if is_open else '<span class="chip">closed</span>'
+        cards.append(
+            f'<li class="card"><h2>{escape(question or name)}</h2><p class="quiet">{escape(name)}</p>'
+            f'<p class="row">{answer}<a class="button plain" href="{link}/results">Results</a></p></li>'
+        )
+    listing = f'<ul class="cards">{"".join(cards)}</ul>' if cards else '<p class="card">There is no collection yet.</p>'
+    return _page(
+        "discreet",
+        f'<main class="narrow"><header><h1>discreet</h1><p class="lead">Counts without knowing who. Your device changes your '
+        f"answer at random before it is sent; only the counts of many people mean something.</p></header>{listing}</main>",
+    )
+
+
+def results(name: str, question: str, open_results: bool) -> str:
+    """The results of a collection: the frame; the numbers come by results.js."""
+    link = f"/v1/collections/{quote(name, safe='')}/estimate"
+    title = question or name
+    body = Template(read("results.html")).substitute(
+        link=escape(link), name=escape(name), question=escape(title), token="" if open_results else " data-token"
+    )
+    return _page(f"Results: {title}", body, "results.js")

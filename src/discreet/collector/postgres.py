@@ -1,0 +1,162 @@
+"""The store for several collectors on several machines: PostgreSQL through psycopg 3."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from discreet.collector.store import Collection, Store, StoreDown, as_collection, failing_as, unknown_version
+from discreet.errors import DataError, MissingExtra
+
+if TYPE_CHECKING:
+    import psycopg
+
+# Every entry brings a store from the version before it to its own; entries are never changed, only added.
+MIGRATIONS = (
+    """
+    CREATE TABLE discreet_collection (
+        key INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL UNIQUE, document TEXT NOT NULL,
+        keep TEXT NOT NULL, open BOOLEAN NOT NULL
+    );
+    CREATE TABLE discreet_tally (collection INTEGER PRIMARY KEY REFERENCES discreet_collection (key), numbers BYTEA NOT NULL);
+    ALTER TABLE discreet_tally ALTER COLUMN numbers SET STORAGE EXTERNAL;
+    CREATE TABLE discreet_report (
+        collection INTEGER NOT NULL, id BYTEA NOT NULL, report BYTEA, CONSTRAINT discreet_report_id PRIMARY KEY (collection, id)
+    );
+    """,
+)
+_LOCK = 0x64697363  # of migrations
+
+
+class PostgresStore(Store):
+    """Tables whose names begin with discreet_. Collectors take turns at the lock of a collection."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingExtra("a PostgreSQL store", "serve") from None
+        self._url, self._errors = url, (psycopg.Error, OSError)
+        self._local = threading.local()
+        self._open: list[psycopg.Connection[Any]] = []
+        try:
+            self._migrate()
+        except StoreDown as error:
+            raise DataError(f"the PostgreSQL store cannot be opened: {error}") from None
+
+    def _migrate(self) -> None:
+        with self.writing():
+            self._db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            self._db.execute("CREATE TABLE IF NOT EXISTS discreet_schema (version INTEGER NOT NULL)")
+            row = self._db.execute("SELECT max(version) FROM discreet_schema").fetchone()
+            version = (row and row[0]) or 0
+            if version > len(MIGRATIONS):
+                raise unknown_version(version, len(MIGRATIONS))
+            for number, script in enumerate(MIGRATIONS[version:], version + 1):
+                self._db.execute(script.encode())
+                self._db.execute("INSERT INTO discreet_schema VALUES (%s)", (number,))
+
+    @property
+    def _db(self) -> psycopg.Connection[Any]:
+        """This thread's connection; the role's own synchronous_commit is not trusted."""
+        import psycopg
+
+        db: psycopg.Connection[Any] | None = getattr(self._local, "db", None)
+        if db is None:
+            db = psycopg.connect(self._url, autocommit=True, connect_timeout=5, application_name="discreet")
+            db.execute("SET synchronous_commit = on")
+            self._local.db = db
+            self._open.append(db)
+        return db
+
+    def _forget(self) -> None:
+        db: psycopg.Connection[Any] | None = getattr(self._local, "db", None)
+        if db is not None:
+            self._local.db = None
+            self._open.remove(db)
+            db.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A transaction; its connection is dropped on any error."""
+        with failing_as(self._errors):
+            try:
+                with self._db.transaction():
+                    yield
+            except BaseException:
+                self._forget()
+                raise
+
+    reading = writing
+
+    def _rows(self, name: str | None = None) -> list[tuple[Any, ...]]:
+        query = "SELECT key, name, document, keep, open FROM discreet_collection"
+        if name is None:
+            return self._db.execute(f"{query} ORDER BY name").fetchall()
+        return self._db.execute(f"{query} WHERE name = %s", (name,)).fetchall()
+
+    def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> None:
+        row = self._db.execute(
+            "INSERT INTO discreet_collection (name, document, keep, open) VALUES (%s, %s, %s, true) "
+            "ON CONFLICT DO NOTHING RETURNING key",
+            (name, document, keep),
+        ).fetchone()
+        if row:
+            self._db.execute("INSERT INTO discreet_tally VALUES (%s, %s)", (row[0], numbers))
+
+    def _set_closed(self, key: int) -> None:
+        self._db.execute("UPDATE discreet_collection SET open = false WHERE key = %s", (key,))
+
+    def _lock(self, name: str) -> Collection | None:
+        query = "SELECT key, name, document, keep, open FROM discreet_collection WHERE name = %s FOR NO KEY UPDATE"
+        row = self._db.execute(query, (name,)).fetchone()
+        return as_collection(*row) if row else None
+
+    def _insert_reports(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> set[bytes]:
+        if reports is None:
+            new = self._db.execute(
+                "INSERT INTO discreet_report (collection, id) SELECT %s, unnest(%b::bytea[]) ON CONFLICT DO NOTHING RETURNING id",
+                (key, ids), binary=True,
+            )  # fmt: skip
+        else:
+            new = self._db.execute(
+                "INSERT INTO discreet_report SELECT %s, * FROM unnest(%b::bytea[], %b::bytea[]) "
+                "ON CONFLICT DO NOTHING RETURNING id",
+                (key, ids, reports), binary=True,
+            )  # fmt: skip
+        return set() if new.rowcount == len(ids) else set(ids) - {row[0] for row in new}
+
+    def _read_numbers(self, key: int) -> bytes:
+        row = self._db.execute("SELECT numbers FROM discreet_tally WHERE collection = %s", (key,), binary=True).fetchone()
+        assert row is not None
+        return row[0]
+
+    def _write_numbers(self, key: int, numbers: bytes) -> None:
+        self._db.execute("UPDATE discreet_tally SET numbers = %b WHERE collection = %s", (numbers, key))
+
+    def _stored(self, key: int) -> Iterator[bytes]:
+        with self._db.cursor(name="reports", binary=True) as rows:
+            for (report,) in rows.execute("SELECT report FROM discreet_report WHERE collection = %s ORDER BY id", (key,)):
+                yield report
+
+    def ping(self) -> None:
+        """StoreDown unless the server answers."""
+        with self.reading():
+            self._db.execute("SELECT 1 FROM discreet_schema").fetchone()
+
+    def tidy(self) -> None:
+        """Rows lie in order of arrival, with their transaction's number: rewrite the table in the order of the ids, frozen."""
+        with failing_as(self._errors):
+            try:
+                self._db.execute("CLUSTER discreet_report USING discreet_report_id")
+            except BaseException:
+                self._forget()
+                raise
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        while self._open:
+            self._open.pop().close()
+        self._local = threading.local()

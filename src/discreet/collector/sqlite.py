@@ -1,0 +1,183 @@
+"""The store in one file: SQLite, write-ahead log, every commit on disk before it is acknowledged."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from discreet.collector.store import Collection, Store, StoreDown, failing_as, unknown_version
+from discreet.errors import DataError
+
+_ERRORS = (sqlite3.Error, OSError)
+_WAIT = 30.0  # seconds for a lock that another process holds
+
+# Every entry brings a store from the version before it to its own; entries are never changed, only added.
+MIGRATIONS = (
+    """
+    CREATE TABLE collection (
+        key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, document TEXT NOT NULL, keep TEXT NOT NULL, open INTEGER NOT NULL
+    );
+    CREATE TABLE tally (collection INTEGER PRIMARY KEY REFERENCES collection (key), numbers BLOB NOT NULL);
+    CREATE TABLE report (
+        collection INTEGER NOT NULL REFERENCES collection (key), id BLOB NOT NULL, report BLOB, PRIMARY KEY (collection, id)
+    ) WITHOUT ROWID;
+    """,
+)
+
+
+class SqliteStore(Store):
+    """A file that several workers of one machine may share. Rows lie in the order of their random ids."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.parent.is_dir():
+            raise DataError(f"the store {self.path} cannot be made: the folder {self.path.parent} does not exist")
+        self._local = threading.local()
+        self._open: list[sqlite3.Connection] = []
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # for its owner alone
+            self._turn = os.open(f"{self.path}-lock", os.O_CREAT | os.O_RDWR, 0o600)
+            self._migrate()
+        except sqlite3.DatabaseError as error:
+            raise DataError(f"the store {self.path} cannot be opened: {error}") from None
+        except OSError as error:
+            raise DataError(f"the store {self.path} cannot be opened: {error.strerror}") from None
+        except StoreDown as error:
+            raise DataError(f"the store {self.path} cannot be opened: {error}") from None
+
+    def _migrate(self) -> None:
+        with self.writing():
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version > len(MIGRATIONS):
+                raise unknown_version(version, len(MIGRATIONS))
+            for number, script in enumerate(MIGRATIONS[version:], version + 1):
+                for statement in filter(str.strip, script.split(";")):
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version = {number}")
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        """This thread's connection."""
+        db: sqlite3.Connection | None = getattr(self._local, "db", None)
+        if db is None:
+            db = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = FULL")
+            db.execute("PRAGMA cache_size = -65536")
+            self._local.db = db
+            self._open.append(db)
+        return db
+
+    def _forget(self) -> None:
+        """Drop this thread's connection after a failure: whatever it had begun is rolled back."""
+        db: sqlite3.Connection | None = getattr(self._local, "db", None)
+        if db is not None:
+            self._local.db = None
+            self._open.remove(db)
+            db.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One writer at a time: workers queue at a file lock, which wakes the next one at once."""
+        with failing_as(_ERRORS):
+            fcntl.flock(self._turn, fcntl.LOCK_EX)
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._forget()
+                raise
+            finally:
+                fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A snapshot."""
+        with failing_as(_ERRORS):
+            try:
+                self._db.execute("BEGIN")
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._forget()
+                raise
+
+    def _rows(self, name: str | None = None) -> list[tuple[Any, ...]]:
+        query = "SELECT key, name, document, keep, open FROM collection"
+        if name is None:
+            return self._db.execute(f"{query} ORDER BY name").fetchall()
+        return self._db.execute(f"{query} WHERE name = ?", (name,)).fetchall()
+
+    def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> None:
+        row = self._db.execute("INSERT INTO collection (name, document, keep, open) VALUES (?, ?, ?, 1)", (name, document, keep))
+        self._db.execute("INSERT INTO tally VALUES (?, ?)", (row.lastrowid, numbers))
+
+    def _set_closed(self, key: int) -> None:
+        self._db.execute("UPDATE collection SET open = 0 WHERE key = ?", (key,))
+
+    def _lock(self, name: str) -> Collection | None:
+        return self._find(name)
+
+    def _insert_reports(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> set[bytes]:
+        """Almost always all are new: try that first, and look for the others only when it was not so."""
+        self._db.execute("SAVEPOINT try")
+        if self._try_insert(key, ids, reports) == len(ids):
+            self._db.execute("RELEASE try")
+            return set()
+        self._db.execute("ROLLBACK TO try")
+        known: set[bytes] = set()
+        for start in range(0, len(ids), 500):
+            some = ids[start : start + 500]
+            marks = ",".join("?" * len(some))
+            known.update(
+                id_ for (id_,) in self._db.execute(f"SELECT id FROM report WHERE collection = ? AND id IN ({marks})", [key, *some])
+            )
+        fresh = [k for k, id_ in enumerate(ids) if id_ not in known]
+        self._try_insert(key, [ids[k] for k in fresh], reports and [reports[k] for k in fresh])
+        self._db.execute("RELEASE try")
+        return known
+
+    def _try_insert(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> int:
+        if reports is None:
+            rows = self._db.executemany("INSERT OR IGNORE INTO report (collection, id) VALUES (?, ?)", [(key, id_) for id_ in ids])
+        else:
+            rows = self._db.executemany(
+                "INSERT OR IGNORE INTO report VALUES (?, ?, ?)", [(key, *row) for row in zip(ids, reports, strict=True)]
+            )
+        return rows.rowcount if ids else 0
+
+    def _read_numbers(self, key: int) -> bytes:
+        return self._db.execute("SELECT numbers FROM tally WHERE collection = ?", (key,)).fetchone()[0]
+
+    def _write_numbers(self, key: int, numbers: bytes) -> None:
+        self._db.execute("UPDATE tally SET numbers = ? WHERE collection = ?", (numbers, key))
+
+    def _stored(self, key: int) -> Iterator[bytes]:
+        for (report,) in self._db.execute("SELECT report FROM report WHERE collection = ? ORDER BY id", (key,)):
+            yield report
+
+    def ping(self) -> None:
+        """StoreDown unless the file can be read."""
+        with self.reading():
+            self._db.execute("SELECT count(*) FROM collection").fetchone()
+
+    def tidy(self) -> None:
+        """The write-ahead log is in order of arrival: empty it into the file, whose rows are in the order of the ids."""
+        with failing_as(_ERRORS):
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Close the connections of all threads; the last one empties the log."""
+        while self._open:
+            self._open.pop().close()
+        self._local = threading.local()
+        if self._turn >= 0:
+            os.close(self._turn)
+            self._turn = -1

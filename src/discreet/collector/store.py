@@ -1,0 +1,281 @@
+"""Where collections live: one interface, two implementations (SQLite, PostgreSQL).
+
+A store keeps, per collection, its mechanism, the ids of the reports it has counted and their tally; the reports themselves only
+where the organiser asked for them (`keep = "reports"`). The ids and the tally change in one transaction, so a report is counted
+once or not at all, whatever happens. Nothing says when a report came or from whom.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DataError, DiscreetError
+from discreet.mechanism import Mechanism
+from discreet.tally import Tally
+
+ID_SIZE = 16
+KEEPS = ("counts", "reports")
+DEFAULT = "discreet.sqlite"
+
+
+class StoreDown(DiscreetError):
+    """The store cannot be used just now: nothing was counted; try again."""
+
+
+class NoCollection(DataError):
+    """There is no collection of this name."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A question that is or was asked."""
+
+    key: int
+    name: str
+    mechanism: Mechanism
+    keep: str
+    open: bool
+
+
+class Upload(NamedTuple):
+    """Checked reports of one request: their ids and the reports, row by row."""
+
+    collection: str
+    ids: list[bytes]
+    rows: NDArray[np.uint8]
+
+
+class Outcome(NamedTuple):
+    """What became of an upload; a closed collection takes nothing."""
+
+    accepted: int
+    duplicates: int
+    closed: bool = False
+
+
+class Store(ABC):
+    """Collections with their tallies. Reading and writing may happen in two threads at once, but only one of them writes."""
+
+    # ---- collections --------------------------------------------------------------------------------
+
+    def create(self, mechanism: Mechanism, keep: str = "counts") -> Collection:
+        """The collection of this mechanism, made if it is new; another mechanism under the same name is refused."""
+        name = mechanism.policy.name
+        document = json.dumps({**mechanism.to_canonical(), "fingerprint": mechanism.fingerprint}, ensure_ascii=False)
+        with self.writing():
+            found = self._find(name)
+            if found is None:
+                self._insert_collection(name, document, keep, _pack(Tally.empty(mechanism)))
+                found = self._find(name)
+        assert found is not None
+        if found.mechanism.fingerprint != mechanism.fingerprint:
+            differences = found.mechanism.policy.differences(mechanism.policy) or ["its probabilities differ"]
+            raise DataError(
+                f'the store has a collection "{name}" with another mechanism ({differences[0]}); people have answered under that '
+                "promise: give the new one another name"
+            )
+        if found.keep != keep:
+            raise DataError(f'the collection "{name}" was made with --keep {found.keep}; it cannot be changed to {keep}')
+        return found
+
+    def collections(self) -> list[Collection]:
+        """All collections by name."""
+        with self.reading():
+            return [as_collection(*row) for row in self._rows()]
+
+    def collection(self, name: str) -> Collection:
+        """One collection; NoCollection if there is none."""
+        with self.reading():
+            found = self._find(name)
+        if found is None:
+            raise NoCollection(f'there is no collection "{name}"')
+        return found
+
+    def close_collection(self, name: str) -> None:
+        """Take no more reports; the ids and reports are put in the order of the ids."""
+        with self.writing():
+            found = self._find(name)
+            if found is None:
+                raise NoCollection(f'there is no collection "{name}"')
+            self._set_closed(found.key)
+        self.tidy()
+
+    # ---- reports ------------------------------------------------------------------------------------
+
+    def add(self, uploads: Sequence[Upload]) -> list[Outcome]:
+        """Count uploads in one transaction; when this returns they are durable."""
+        outcomes = [Outcome(0, 0, closed=True)] * len(uploads)
+        names = sorted({upload.collection for upload in uploads})  # always locked in the same order
+        with self.writing():
+            for name in names:
+                locked = self._lock(name)
+                if locked is None or not locked.open:
+                    continue
+                places = [k for k, upload in enumerate(uploads) if upload.collection == name]
+                for k, outcome in zip(places, self._count(locked, [uploads[k] for k in places]), strict=True):
+                    outcomes[k] = outcome
+        return outcomes
+
+    def _count(self, collection: Collection, uploads: list[Upload]) -> list[Outcome]:
+        rows = uploads[0].rows if len(uploads) == 1 else np.concatenate([upload.rows for upload in uploads])
+        place: dict[bytes, int] = {}  # the row of every id's first report
+        for k, id_ in enumerate(id_ for upload in uploads for id_ in upload.ids):
+            place.setdefault(id_, k)
+        ids = sorted(place)
+        kept = [rows[place[id_]].tobytes() for id_ in ids] if collection.keep == "reports" else None
+        known = self._insert_reports(collection.key, ids, kept)
+        fresh = [k for id_, k in place.items() if id_ not in known]
+        if len(fresh) < len(rows):
+            rows = rows[fresh]
+        if len(rows):
+            tally = collection.mechanism.tally(rows, threads=1)
+            if tally.refused:
+                raise DataError("an upload held reports that are not of this mechanism")
+            self._put_numbers(collection.key, self._numbers(collection.key) + _numbers(tally))
+        counted = set(known)
+        outcomes = []
+        for upload in uploads:
+            accepted = 0
+            for id_ in upload.ids:
+                if id_ not in counted:
+                    counted.add(id_)
+                    accepted += 1
+            outcomes.append(Outcome(accepted, len(upload.ids) - accepted))
+        return outcomes
+
+    def tally(self, name: str) -> Tally:
+        """The tally of a collection."""
+        with self.reading():
+            found = self._find(name)
+            if found is None:
+                raise NoCollection(f'there is no collection "{name}"')
+            numbers = self._numbers(found.key)
+        empty = Tally.empty(found.mechanism)
+        k = len(empty.part_n)
+        return Tally(found.mechanism, numbers[:k], numbers[k:].reshape(empty.counts.shape))
+
+    def reports(self, name: str) -> Iterator[bytes]:
+        """The stored reports in the order of their ids, where they were kept."""
+        found = self.collection(name)
+        if found.keep != "reports":
+            raise DataError(f'the collection "{name}" keeps counts only; its reports were never stored')
+        with self.reading():
+            yield from self._stored(found.key)
+
+    # ---- what the two implementations do --------------------------------------------------------------
+
+    @abstractmethod
+    def writing(self) -> Any:
+        """A write transaction: committed durably at the end, rolled back on any error; StoreDown if the store fails."""
+
+    @abstractmethod
+    def reading(self) -> Any:
+        """A consistent view, on a connection of its own; StoreDown if the store fails."""
+
+    @abstractmethod
+    def _rows(self, name: str | None = None) -> list[tuple[Any, ...]]:
+        """(key, name, document, keep, open) of all collections or of one."""
+
+    @abstractmethod
+    def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> None: ...
+
+    @abstractmethod
+    def _set_closed(self, key: int) -> None: ...
+
+    @abstractmethod
+    def _lock(self, name: str) -> Collection | None:
+        """The collection, locked until the transaction ends: nobody else counts or closes it meanwhile."""
+
+    @abstractmethod
+    def _insert_reports(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> set[bytes]:
+        """Store distinct ids in order, with their reports; returns those that were there already."""
+
+    @abstractmethod
+    def _read_numbers(self, key: int) -> bytes: ...
+
+    @abstractmethod
+    def _write_numbers(self, key: int, numbers: bytes) -> None: ...
+
+    @abstractmethod
+    def _stored(self, key: int) -> Iterator[bytes]: ...
+
+    @abstractmethod
+    def ping(self) -> None:
+        """StoreDown unless the store answers."""
+
+    @abstractmethod
+    def tidy(self) -> None:
+        """Leave no trace of the order in which reports came, where the database would keep one."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connections."""
+
+    # ---- shared -------------------------------------------------------------------------------------
+
+    def _find(self, name: str) -> Collection | None:
+        rows = self._rows(name)
+        return as_collection(*rows[0]) if rows else None
+
+    def _numbers(self, key: int) -> NDArray[np.int64]:
+        return np.frombuffer(self._read_numbers(key), "<i8").astype(np.int64)
+
+    def _put_numbers(self, key: int, numbers: NDArray[np.int64]) -> None:
+        self._write_numbers(key, numbers.astype("<i8").tobytes())
+
+
+def open_store(url: str) -> Store:
+    """The store of a URL: a path or sqlite:///path, or postgresql://…"""
+    if url.startswith(("postgresql://", "postgres://")):
+        from discreet.collector.postgres import PostgresStore
+
+        return PostgresStore(url)
+    from discreet.collector.sqlite import SqliteStore
+
+    scheme, _, rest = url.partition("://")
+    if rest and scheme != "sqlite":
+        raise DataError(f'the store "{scheme}://…" is not known; give a path for SQLite or postgresql://…')
+    return SqliteStore(rest.removeprefix("/") if rest else url)
+
+
+def unknown_version(found: int, known: int) -> DataError:
+    """For a store that a newer discreet has migrated."""
+    return DataError(f"the store has schema version {found}, this discreet knows up to {known}; use the newer discreet")
+
+
+@contextmanager
+def failing_as(errors: tuple[type[Exception], ...]) -> Iterator[None]:
+    """The database's errors as StoreDown, without its own words beyond the first line."""
+    try:
+        yield
+    except errors as error:
+        words = str(error).strip().splitlines()
+        raise StoreDown(f"the store cannot be used: {words[0] if words else type(error).__name__}") from error
+
+
+@lru_cache(maxsize=256)
+def _mechanism(document: str) -> Mechanism:
+    """Checked when it is first read, like any other mechanism."""
+    return Mechanism.from_document(json.loads(document))
+
+
+def as_collection(key: int, name: str, document: str, keep: str, is_open: Any) -> Collection:
+    """A collection from its row."""
+    return Collection(key, name, _mechanism(document), keep, bool(is_open))
+
+
+def _numbers(tally: Tally) -> NDArray[np.int64]:
+    return np.concatenate((tally.part_n, tally.counts.ravel()))
+
+
+def _pack(tally: Tally) -> bytes:
+    return _numbers(tally).astype("<i8").tobytes()
