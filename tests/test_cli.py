@@ -257,7 +257,7 @@ def test_plan_of_sets_leaves_out_direct(tmp_path):
 
 
 def test_demo():
-    output = run("demo").stdout
+    output = run("demo", "--no-serve").stdout
     for word in ("41 conditions", "HIV", "Forecast for 100,000 people", "below the best plain-LDP mechanism", "toy-survey"):
         assert word in output
 

@@ -362,15 +362,238 @@ def simulate(
         show.scores(scores, k, repeats)
 
 
+# ---- collector ----------------------------------------------------------------------------------------
+
+_store = click.option(
+    "--store", envvar="DISCREET_STORE", default="discreet.sqlite", show_default=True, help="A file (SQLite) or postgresql://…"
+)
+
+
+@main.command(epilog="Example:  discreet serve survey.toml --port 8000")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@_store
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; put TLS in front of anything but loopback.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes.")
+@click.option("--keep", type=click.Choice(["counts", "reports"]), default="counts", show_default=True, help="What is stored.")
+@click.option("--open-results", is_flag=True, help="Anyone may see the estimates; otherwise the organiser's token is needed.")
+@click.option("--token-file", help="The organiser's token; by default DISCREET_TOKEN or the file discreet.token, made if need be.")
+@click.option("--padding", type=int, help="Padding length, for set input.")
+@_design_options
+def serve(
+    files: tuple[str, ...], store: str, host: str, port: int, workers: int, keep: str, open_results: bool, token_file: str | None,
+    model: str, prior: str, encoding: str | None, padding: int | None,
+) -> None:  # fmt: skip
+    """Collect reports for every FILE, a mechanism or a policy, until Ctrl-C. Needs the extra "serve"."""
+    from discreet.errors import MissingExtra
+
+    try:
+        from discreet.collector import server
+        from discreet.collector.app import token
+        from discreet.collector.store import open_store
+    except ModuleNotFoundError as error:
+        if error.name and error.name.startswith("discreet"):
+            raise
+        raise MissingExtra("the collector", "serve") from None
+    mechanisms = [_served(path, model, _prior(prior), encoding, padding) for path in files]
+    if token_file:
+        os.environ["DISCREET_TOKEN_FILE"] = token_file
+        os.environ.pop("DISCREET_TOKEN", None)
+    made = not token_file and not os.environ.get("DISCREET_TOKEN") and server.token_file(Path("discreet.token"))
+    token()
+    opened = open_store(store)
+    try:
+        for mechanism in mechanisms:
+            opened.create(mechanism, keep)
+    finally:
+        opened.close()
+    sock = server.listen(host, port)
+    base = f"http://{f'[{host}]' if ':' in host else host}:{sock.getsockname()[1]}"
+    for mechanism in mechanisms:
+        link = f"{base}/c/{_quoted(mechanism.policy.name)}"
+        click.echo(f"{mechanism.policy.name}\n  invitation  {link}#{mechanism.fingerprint}\n  results     {link}/results")
+    if not open_results:
+        where = token_file or ("the environment" if os.environ.get("DISCREET_TOKEN") else "discreet.token")
+        click.echo(f"The organiser's token is in {where}{' (made now, for you alone to read)' if made else ''}.")
+    click.echo("Collecting; stop with Ctrl-C.")
+    sys.stdout.flush()
+    server.run(store, sock, workers, open_results)
+
+
+def _served(path: str, model: str, prior: Any, encoding: str | None, padding: int | None) -> Mechanism:
+    """The mechanism of a file: itself, or designed from a policy; compact where bits would be long."""
+    from discreet.mechanism import Mechanism, is_document
+
+    if is_document(path):
+        if encoding or padding or model != "auto" or prior != "uniform":
+            raise DesignError(f"{path} is a mechanism: --model, --prior, --encoding and --padding are for policies")
+        mechanism = Mechanism.load(path)
+    else:
+        policy = _policy(path)
+        mechanism = _designed(policy, model, prior, encoding, padding)
+        if encoding is None and not mechanism.direct and mechanism.report_size > 64:
+            mechanism = _designed(policy, model, prior, "compact", padding)
+    name = mechanism.policy.name
+    if "/" in name or name in (".", "..") or not name.isprintable() or not 0 < len(name) <= 200:
+        raise DesignError(
+            f"{path}: a collection's name stands in its address: no slash, no control character, at most 200, got {name!r}"
+        )
+    return mechanism
+
+
+def _quoted(name: str) -> str:
+    from urllib.parse import quote
+
+    return quote(name, safe="")
+
+
+@main.command(epilog="Example:  discreet export health-survey -o tally.json --mechanism mechanism.json")
+@click.argument("name")
+@_store
+@click.option("-o", "--output", required=True, help="Write the tally here (JSON).")
+@click.option("--mechanism", "mechanism_file", help="Also write the mechanism here.")
+@click.option("--reports", "reports_file", help="Also write the stored reports here (Parquet), where they were kept.")
+@_as_json
+def export(name: str, store: str, output: str, mechanism_file: str | None, reports_file: str | None, as_json: bool) -> None:
+    """The tally of the collection NAME, as `discreet tally` would have made it."""
+    with _opened(store) as opened:
+        tally = opened.tally(name)
+        if reports_file:
+            import numpy as np
+
+            from discreet.files import write_reports
+
+            size = tally.mechanism.report_size
+            blocks = (np.frombuffer(b"".join(some), np.uint8).reshape(-1, size) for some in _batched(opened.reports(name), 10_000))
+            write_reports(reports_file, tally.mechanism, blocks)
+    tally.save(output)
+    if mechanism_file:
+        tally.mechanism.save(mechanism_file)
+    if as_json:
+        _print_json({"name": name, "n": tally.n, "fingerprint": tally.mechanism.fingerprint})
+    else:
+        click.echo(f"Wrote {output}: {tally.n:,} reports")
+
+
+def _batched(values: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    some = []
+    for value in values:
+        some.append(value)
+        if len(some) == size:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+@main.command("close", epilog="Example:  discreet close health-survey")
+@click.argument("name")
+@_store
+def close_(name: str, store: str) -> None:
+    """Close the collection NAME: it takes no more reports, its counts stay."""
+    with _opened(store) as opened:
+        opened.close_collection(name)
+        click.echo(f"{name} is closed with {opened.tally(name).n:,} reports.")
+
+
+@contextmanager
+def _opened(store: str) -> Iterator[Any]:
+    from discreet.collector.store import open_store
+
+    if "://" not in store and not Path(store).exists():
+        raise DataError(f"the store {store} does not exist; name the one that discreet serve used with --store")
+    opened = open_store(store)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@main.command(epilog="Example:  discreet page -o answer.html")
+@click.option("-o", "--output", required=True, help="Write the page here.")
+def page(output: str) -> None:
+    """The participant's page as one static file, to be hosted anywhere; prints its SHA-256."""
+    from discreet.collector.pages import answer_file, answer_hash
+    from discreet.files import write_text
+
+    write_text(output, answer_file().decode())
+    click.echo(f"{answer_hash()}  {output}")
+
+
+@main.command(epilog="Example:  discreet answer http://127.0.0.1:8000/c/health-survey#FINGERPRINT anemia")
+@click.argument("url")
+@click.argument("items", nargs=-1, metavar="ITEM...")
+@click.option("--policy", help="Answer only if the collection's policy is this file's.")
+@click.option("--max-epsilon", type=click.FloatRange(min=0, min_open=True), help="Answer only if no item's budget is above this.")
+@click.option("--agree", is_flag=True, help="Agree to the summed budget of questions about the same items.")
+@click.option("--nothing", is_flag=True, help="Set input: I have none of the items.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before sending.")
+@_as_json
+def answer(
+    url: str,
+    items: tuple[str, ...],
+    policy: str | None,
+    max_epsilon: float | None,
+    agree: bool,
+    nothing: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Answer at URL with ITEM (several for a set): verified and perturbed here, then sent. Without ITEM, shows the question.
+
+    The answer stays in this process; only the perturbed report leaves it. What was sent is remembered in a ledger.
+    """
+
+    from discreet.client import Client, invitation
+
+    server, name, pinned = invitation(url)
+    client = Client(server)
+    collection = client.collection(name, policy=_policy(policy) if policy else None, max_epsilon=max_epsilon, fingerprint=pinned)
+    if not items and not nothing:
+        shown = {"question": collection.mechanism.policy.question, "promises": collection.mechanism.guarantee().sentences()}
+        if as_json:
+            _print_json({**shown, "items": list(collection.mechanism.policy.items)})
+            return
+        click.echo(shown["question"])
+        for sentence in shown["promises"]:
+            click.echo(f"  • {sentence}")
+        click.echo(f"Answer with: discreet answer {url} ITEM")
+        return
+    given: Any = set(items) if collection.mechanism.policy.input == "set" else _one(items)
+    prepared = client.prepare(collection, given, agree=agree)
+    if not yes and not as_json:
+        click.echo(f"This report will be sent: {prepared.report.hex()}" + (" (the same as before)" if prepared.repeated else ""))
+        click.confirm("Send it?", abort=True)
+    receipt = client.send(prepared)
+    if as_json:
+        _print_json(
+            {
+                "accepted": receipt.accepted,
+                "duplicates": receipt.duplicates,
+                "id": prepared.id.hex(),
+                "report": prepared.report.hex(),
+            }
+        )
+    else:
+        click.echo("Counted." if receipt.accepted else "It had been counted before; it is counted once.")
+
+
+def _one(items: tuple[str, ...]) -> str:
+    if len(items) != 1:
+        raise DataError(f"this question takes one item, got {len(items)}")
+    return items[0]
+
+
 # ---- demo ---------------------------------------------------------------------------------------------
 
 
 @main.command(epilog="Example:  discreet demo")
-def demo() -> None:
-    """The whole flow on a health survey, then the paper's own five answers."""
+@click.option("--no-serve", is_flag=True, help="End before the collector is started.")
+def demo(no_serve: bool) -> None:
+    """The whole flow on a health survey, then the paper's own five answers, then a live collector until Ctrl-C."""
     from discreet.demo import run
 
-    run()
+    run(serve=not no_serve)
 
 
 # ---- helpers ------------------------------------------------------------------------------------------

@@ -1,7 +1,14 @@
-"""`discreet demo`: a health survey from policy to forecast, readable by someone who has not read the paper."""
+"""`discreet demo`: a health survey from policy to counts on a page, readable by someone who has not read the paper."""
 
 from __future__ import annotations
 
+import http.client
+import os
+import secrets
+import tempfile
+import threading
+import time
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +18,7 @@ from numpy.typing import NDArray
 
 from discreet import show, summary
 from discreet.designs import design
+from discreet.errors import DataError, MissingExtra
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
 
@@ -25,8 +33,8 @@ def example(name: str) -> Policy:
     return Policy.load(Path(str(files("discreet") / "data" / f"{name}.toml")))
 
 
-def run() -> None:
-    """Print the demonstration."""
+def run(serve: bool = True) -> None:
+    """Print the demonstration; at its end, serve the survey with simulated participants arriving, until Ctrl-C."""
     console = show.console()
     survey = example("health-survey")
     console.rule("[bold]1. A health survey: 41 conditions, three levels of protection")
@@ -45,8 +53,10 @@ def run() -> None:
     _collect(console, mechanism)
     console.rule("[bold]3. The paper's own survey: five answers")
     console.print("With so few answers it is better to send one (perturbed) answer than five (perturbed) bits:")
-    mechanism = design(example("toy"))
-    show.mechanism(mechanism, summary.describe(mechanism))
+    toy = design(example("toy"))
+    show.mechanism(toy, summary.describe(toy))
+    if serve:
+        _serve(console, mechanism, toy)
 
 
 def answers(m: int) -> NDArray[np.int64]:
@@ -69,3 +79,56 @@ def _collect(console: Console, mechanism: Mechanism) -> None:
     low, high = estimate.interval()
     inside = int(((low <= counts) & (counts <= high)).sum())
     console.print(f"{inside} of {mechanism.m} intervals hold the truth (95 % are expected to).\n")
+
+
+# ---- the collector, live ---------------------------------------------------------------------------------
+
+
+def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
+    """A collector on this machine, in a folder that goes with it."""
+    try:
+        from discreet.collector import server
+        from discreet.collector.store import open_store
+    except ModuleNotFoundError:
+        raise MissingExtra("the collector", "serve") from None
+    try:
+        sock = server.listen("127.0.0.1", 8000)
+    except DataError:
+        sock = server.listen("127.0.0.1", 0)  # someone else is there
+    base = f"http://127.0.0.1:{sock.getsockname()[1]}"
+    with tempfile.TemporaryDirectory(prefix="discreet-demo-") as folder:
+        store = str(Path(folder) / "discreet.sqlite")
+        opened = open_store(store)
+        for mechanism in (survey, toy):
+            opened.create(mechanism)
+        opened.close()
+        os.environ["DISCREET_TOKEN"] = secrets.token_urlsafe(24)
+        console.rule("[bold]4. The same, live")
+        console.print("A collector is running on this machine, and simulated participants are arriving. Open")
+        for path, what in (
+            (f"/c/{survey.policy.name}/results", "and watch the counts appear, with honest error bars"),
+            (f"/c/{survey.policy.name}#{survey.fingerprint}", "and answer yourself, as a participant"),
+            (f"/c/{toy.policy.name}#{toy.fingerprint}", "for the five answers: see what happens when you answer again"),
+        ):
+            console.print(f"  {base}{path}", style="bold", soft_wrap=True, highlight=False)
+            console.print(f"    {what}")
+        console.print("Stop with Ctrl-C.")
+        threading.Thread(target=_arrive, args=(sock.getsockname(), survey), daemon=True).start()
+        server.run(store, sock, open_results=True)
+
+
+def _arrive(address: tuple[str, int], mechanism: Mechanism) -> None:
+    """Participants by the dozen: each answer is perturbed and sent over HTTP with a random id, like anyone's."""
+    given = answers(mechanism.m)
+    headers = {"Content-Type": "application/octet-stream", "Discreet-Mechanism": mechanism.fingerprint}
+    done, rng = 0, np.random.default_rng(1)
+    while done < len(given):
+        group = given[done : done + int(rng.integers(20, 120))]
+        body = b"".join(secrets.token_bytes(16) + bytes(report) for report in mechanism.perturb_many(group, threads=1))
+        with suppress(OSError, http.client.HTTPException):
+            connection = http.client.HTTPConnection(*address, timeout=10)
+            connection.request("POST", f"/v1/collections/{mechanism.policy.name}/reports", body, headers)
+            if connection.getresponse().status == 200:
+                done += len(group)
+            connection.close()
+        time.sleep(0.2)

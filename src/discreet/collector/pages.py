@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from html import escape
@@ -20,8 +21,10 @@ from starlette.responses import Response
 _FOLDER = files("discreet.collector") / "static"
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _SERVED = ("style.css", "results.js", "icon.svg")
-_REST = "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-POLICY = f"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; {_REST}"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
 
 
 def read(name: str) -> str:
@@ -42,27 +45,32 @@ def html(text: str, status: int = 200) -> Response:
 # ---- the participant's page ---------------------------------------------------------------------------------
 
 
-def _inside() -> tuple[str, str]:
-    """The style and the script of the participant's page: the two modules as one."""
-    module = read("answer.js")
-    first, rest = module.split("\n", 1)
-    assert first.startswith("import ") and "discreet.js" in first
-    return read("style.css"), read("discreet.js") + rest
-
-
 @lru_cache(maxsize=1)
 def answer_file() -> bytes:
-    """The whole page."""
+    """The whole page. It carries its own policy: just its script and its style may run, wherever it is hosted."""
     style, script = _inside()
-    page = read("answer.html")
-    return page.replace("/*style*/", style).replace("/*script*/", script).replace("/*icon*/", _icon()).encode()
+    pieces = {"policy": _only_these("connect-src https: http:"), "icon": _icon(), "style": style, "script": script}
+    return re.sub(r"/\*(\w+)\*/", lambda mark: pieces[mark[1]], read("answer.html")).encode()
 
 
 @lru_cache(maxsize=1)
 def answer_policy() -> str:
-    """Its Content-Security-Policy: just this script and this style may run, and it may talk to its own server only."""
+    """The stricter policy with which it is served here: it may talk to its own server only."""
+    return _only_these("connect-src 'self'") + "; frame-ancestors 'none'"
+
+
+def _inside() -> tuple[str, str]:
+    """The style and the script of the page: the two modules as one."""
+    first, rest = read("answer.js").split("\n", 1)
+    assert first.startswith("import ") and first.endswith('"./discreet.js";')
+    return read("style.css"), read("discreet.js") + rest
+
+
+def _only_these(connect: str) -> str:
     style, script = (f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in _inside())
-    return f"default-src 'none'; script-src {script}; style-src {style}; connect-src 'self'; {_REST}"
+    return (
+        f"default-src 'none'; script-src {script}; style-src {style}; {connect}; img-src data:; base-uri 'none'; form-action 'none'"
+    )
 
 
 def answer_hash() -> str:

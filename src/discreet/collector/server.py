@@ -131,6 +131,7 @@ def token_file(path: Path) -> bool:
 
 def run(store: str, sock: socket.socket, workers: int = 1, open_results: bool = False) -> None:
     """Serve until SIGTERM or Ctrl-C; what was acknowledged is durable, what is in flight is finished first."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # what is left of the signal once everything is finished
     with tempfile.TemporaryDirectory(prefix="discreet-") as counters:
         settings = Settings(store, counters, open_results)
         os.environ["DISCREET_COLLECTOR"] = json.dumps(asdict(settings))

@@ -1,1 +1,241 @@
-import { Client } from "./discreet.js";
+import { Client, DiscreetError } from "./discreet.js";
+
+// The participant's page: ask, verify, choose, show what will be sent, send, receipt. The answer never leaves this module.
+
+const $ = (id) => document.getElementById(id);
+const SHOWN = 60; // choices shown at once; a search narrows them
+
+/** A new element with text. */
+function element(name, text = "", attributes = {}) {
+  const made = document.createElement(name);
+  made.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
+
+/** Server, collection and pinned fingerprint: /c/NAME#FINGERPRINT here, #server=…&collection=…&fingerprint=… in a copy elsewhere. */
+function invitation({ origin, pathname, hash }) {
+  const fragment = new URLSearchParams(/=/.test(hash) ? hash.slice(1) : `fingerprint=${hash.slice(1)}`);
+  const path = /^(.*)\/c\/([^/]+)\/?$/.exec(pathname);
+  const server = fragment.get("server") ?? (path && origin !== "null" ? origin + path[1] : null);
+  const name = fragment.get("collection") ?? (path && decodeURIComponent(path[2]));
+  const pinned = fragment.get("fingerprint") || null;
+  if (!server || !name) {
+    const form = "#server=https://host&collection=NAME&fingerprint=…";
+    throw new DiscreetError("invitation", `This page needs an invitation: its address must end with ${form}.`);
+  }
+  if (pinned && !/^[0-9a-f]{64}$/.test(pinned)) {
+    throw new DiscreetError("invitation", "What stands after # is not a fingerprint; open the invitation again as you got it.");
+  }
+  return { server, name, pinned };
+}
+
+class Page {
+  chosen = new Set(); // indices of items
+  drawn = new Map(); // one report per answer: looking at it again does not draw another
+
+  constructor(client, name, mechanism, pinned) {
+    Object.assign(this, { client, name, mechanism, pinned, many: mechanism.policy.input === "set" });
+    this.factors = mechanism.levelEpsilons().map(Math.exp);
+  }
+
+  // ---- the question
+
+  start() {
+    const { policy, fingerprint } = this.mechanism;
+    document.title = policy.question || this.name;
+    $("question").textContent = policy.question || this.name;
+    $("where").textContent = `discreet · ${this.name} · your report goes to ${new URL(this.client.url).host}`;
+    $("pinned").textContent = this.pinned
+      ? `✓ This is the question you were invited to; its promise was verified on your device (fingerprint ${fingerprint.slice(0, 12)}…).`
+      : `✓ The promise was verified on your device. The invitation names no fingerprint to compare (${fingerprint.slice(0, 12)}…).`;
+    $("legend").textContent = this.many ? "Your answers, as many as apply" : "Your answer";
+    if (policy.items.length > 12) {
+      $("find").hidden = false;
+      $("search").placeholder = `Search ${policy.items.length.toLocaleString()} answers`;
+      $("search").setAttribute("aria-label", $("search").placeholder);
+      $("search").addEventListener("input", () => this.list());
+      $("search").addEventListener("keydown", (event) => { if (event.key === "Enter") event.preventDefault(); });
+    }
+    for (const { sentence, level, items, examples, factor } of this.mechanism.promises()) {
+      const row = element("tr");
+      const who = level === null ? "Not protected" : `${level}: ${examples.join(", ")}${items > examples.length ? ", …" : ""}`;
+      row.append(element("td", who), element("td", level === null ? sentence : this.says("one of these", factor)));
+      $("promises").append(row);
+    }
+    const earlier = this.client.ledger.find(this.client.origin, this.name, fingerprint);
+    if (earlier) {
+      $("before").hidden = false;
+      $("before").textContent = "This browser has answered this question. Whatever you choose now, the same report is sent again, " +
+        "byte for byte, and counted once: a second draw would tell more about you.";
+    }
+    $("choices").addEventListener("change", (event) => this.choose(Number(event.target.value), event.target.checked));
+    $("form").addEventListener("submit", (event) => { event.preventDefault(); this.prepare(); });
+    $("agree").addEventListener("change", () => this.ready());
+    $("back").addEventListener("click", () => this.show("form", "question"));
+    $("send").addEventListener("click", () => this.send());
+    this.list();
+    this.overlap();
+    this.ready();
+    $("status").hidden = true;
+    this.show("form", null);
+  }
+
+  says(what, factor) {
+    const most = factor < Infinity ? `at most a factor of ${Math.ceil(factor * 100 - 1e-9) / 100}` : "any factor";
+    return this.many
+      ? `Having or not having ${what} changes the chance of any report by ${most}.`
+      : `Whoever sees your report can change their odds between ${what} and any other answer by ${most}.`;
+  }
+
+  list() {
+    const wanted = $("search").value.trim().toLowerCase();
+    const { items } = this.mechanism.policy;
+    const found = items.map((label, k) => [label, k]).filter(([label]) => label.toLowerCase().includes(wanted));
+    const rest = found.filter(([, k]) => !this.chosen.has(k)).slice(0, SHOWN);
+    const listed = [...[...this.chosen].map((k) => [items[k], k]), ...rest].sort((x, y) => x[1] - y[1]);
+    const legend = $("legend");
+    $("choices").replaceChildren(legend, ...listed.map(([label, k]) => {
+      const box = element("label");
+      const input = element("input", "", { type: this.many ? "checkbox" : "radio", name: "answer", value: k });
+      input.checked = this.chosen.has(k);
+      box.append(input, element("span", label, { class: "what" }));
+      return box;
+    }));
+    const hidden = found.length - listed.length;
+    $("count").textContent = !found.length ? "No answer matches." : hidden > 0 ? `${hidden.toLocaleString()} more; type to narrow them.` : "";
+  }
+
+  choose(k, on) {
+    if (!this.many) this.chosen.clear();
+    if (on) this.chosen.add(k);
+    else this.chosen.delete(k);
+    const { items, levelOf } = this.mechanism.policy;
+    $("promise").hidden = !this.chosen.size;
+    $("promise").textContent = [...this.chosen].map((i) => this.says(`“${items[i]}”`, this.factors[levelOf[i]])).join(" ");
+    this.ready();
+  }
+
+  /** Questions about the same items under another name or fingerprint: shown what they sum to, before anything is drawn. */
+  overlap() {
+    const { client, name, mechanism } = this;
+    if (client.ledger.find(client.origin, name, mechanism.fingerprint)) return;
+    const overlaps = client.ledger.overlaps(client.origin, name, mechanism);
+    $("consent").hidden = !overlaps.length;
+    if (overlaps.length) $("summed").textContent = client.ledger.summed(mechanism, overlaps).sentence;
+  }
+
+  ready() {
+    const waiting = !$("consent").hidden && !$("agree").checked;
+    $("prepare").disabled = waiting || (!this.many && !this.chosen.size);
+    $("prepare").textContent = this.many && !this.chosen.size ? "None of these: show what will be sent" : "Show what will be sent";
+  }
+
+  // ---- what will be sent
+
+  prepare() {
+    this.guard(() => {
+      const answer = this.many ? [...this.chosen].sort((x, y) => x - y) : [...this.chosen][0];
+      const key = String(answer);
+      if (!this.drawn.has(key)) {
+        this.drawn.set(key, this.client.prepare(this.name, this.mechanism, answer, { agree: $("agree").checked }));
+      }
+      this.prepared = this.drawn.get(key);
+      this.explain(this.prepared);
+      this.show("check", "check-title");
+    });
+  }
+
+  explain({ report, repeated }) {
+    const { mechanism } = this;
+    const { items, levelOf } = mechanism.policy;
+    const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+    $("bytes").textContent = [...report].map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
+    const set = [...mechanism.bits(report).entries()].filter(([, bit]) => bit).map(([k]) => k);
+    const named = set.slice(0, 24).map((k) => element("li", items[k]));
+    if (set.length > 24) named.push(element("li", `and ${(set.length - 24).toLocaleString()} more`));
+    $("bits").replaceChildren(...named);
+    const again = repeated ? "This is the report that this browser made before. " : "";
+    if (mechanism.matrix) {
+      const own = mechanism.matrix.diagonal.map((x) => percent(x / 2 ** 32));
+      const range = [...new Set(own)].join(" or ");
+      $("meaning").textContent = `${again}The report names one answer. It is the one you chose with a chance of ${range}, ` +
+        "and otherwise another one, drawn at random:";
+      return;
+    }
+    const part = mechanism.parts[mechanism.parts.length > 1 ? report[0] : 0];
+    const base = mechanism.encoding === "compact" ? 2 ** 31 - 1 : 2 ** 32;
+    const used = [...new Set(levelOf)];
+    const low = percent(Math.min(...used.map((k) => part.a[k] / 2 ** 32)));
+    const high = percent(Math.max(...used.map((k) => part.a[k] / 2 ** 32)));
+    const others = percent(Math.max(...used.map((k) => part.b[k] / base)));
+    $("meaning").textContent = `${again}The report says yes or no to each of ${items.length.toLocaleString()} answers, at random. ` +
+      `${this.many ? "One of yours, drawn at random," : "Yours"} is a yes with a chance of ${low === high ? low : `${low} to ${high}`}, ` +
+      `every other with up to ${others}. It says yes to ${set.length.toLocaleString()}:`;
+  }
+
+  // ---- send
+
+  async send() {
+    $("send").disabled = true;
+    $("status").hidden = false;
+    $("status").textContent = "Sending …";
+    await this.guard(async () => {
+      const { accepted, id, report, repeated } = await this.client.send(this.prepared);
+      const hex = (bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+      $("thanks").textContent = accepted
+        ? "Your report is stored for good and counted once."
+        : "The collector had this report already; it is counted once.";
+      if (repeated) $("thanks").textContent += " It is the report that this browser had made before.";
+      $("sent").textContent = report.length > 64 ? `${hex(report.slice(0, 64))}… (${report.length} bytes)` : hex(report);
+      $("id").textContent = hex(id);
+      $("mechanism").textContent = this.mechanism.fingerprint;
+      this.show("receipt", "receipt-title");
+    });
+    $("status").hidden = true;
+    $("send").disabled = false;
+  }
+
+  // ---- around
+
+  show(section, focus) {
+    for (const id of ["form", "check", "receipt"]) $(id).hidden = id !== section;
+    $("problem").hidden = true;
+    if (focus) $(focus).focus();
+  }
+
+  async guard(work) {
+    try {
+      await work();
+    } catch (error) {
+      say(error);
+    }
+  }
+}
+
+function say(error) {
+  if (!(error instanceof DiscreetError)) console.error(error);
+  const text = error instanceof DiscreetError ? error.message : "Something went wrong on this page; nothing was sent. Load it again.";
+  $("problem").textContent = text[0].toUpperCase() + text.slice(1);
+  $("problem").hidden = false;
+  $("status").hidden = true;
+}
+
+async function main() {
+  try {
+    const { server, name, pinned } = invitation(window.location);
+    $("where").textContent = `discreet · ${name}`;
+    const client = new Client(server);
+    const { mechanism, state } = await client.describe(name, { fingerprint: pinned });
+    if (state === "closed") {
+      $("question").textContent = mechanism.policy.question || name;
+      throw new DiscreetError("closed", "This question is closed; it takes no more answers.");
+    }
+    new Page(client, name, mechanism, pinned).start();
+  } catch (error) {
+    say(error);
+  }
+}
+
+window.addEventListener("hashchange", () => window.location.reload());
+main();

@@ -869,7 +869,8 @@ function isOf(origin, name, fingerprint) {
 
 /** A label without what people do not see as a difference: width and form of letters, case, blanks. */
 function plainly(text) {
-  return text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim();
+  const folded = text.normalize("NFKC").toLowerCase().toUpperCase().toLowerCase(); // as Python's casefold: "ß" is "ss"
+  return folded.replace(/\s+/g, " ").trim();
 }
 
 function isEntry({ origin, name, fingerprint, id, report, items, budgets, sent }) {

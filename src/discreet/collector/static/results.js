@@ -1,0 +1,169 @@
+// The results page: asks for the estimate every two seconds and draws it. The organiser's token stays in this tab.
+
+const $ = (id) => document.getElementById(id);
+const page = $("results");
+const FIRST = 100; // rows drawn before "Show all"
+const PAUSE = 2000; // milliseconds between two looks
+
+let token = page.dataset.token === undefined ? null : sessionStorage.getItem("discreet-token");
+let found = null; // the last estimate
+let mark = ""; // its ETag
+let all = false;
+
+const whole = (x) => Math.round(x).toLocaleString();
+const shrunk = () => document.querySelector('[name="view"]:checked').value === "shrunk";
+const address = (more = {}) => `${page.dataset.estimate}?${new URLSearchParams({ shrunk: shrunk(), ...more })}`;
+const headers = () => (token ? { Authorization: `Bearer ${token}` } : {});
+
+function element(name, text = "", className = "") {
+  const made = document.createElement(name);
+  made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+// ---- look ---------------------------------------------------------------------------------------------
+
+async function look() {
+  if (page.dataset.token !== undefined && !token) return ask();
+  try {
+    const answer = await fetch(address(), { headers: { ...headers(), ...(mark ? { "If-None-Match": mark } : {}) } });
+    if (answer.status === 304) return say("");
+    const document_ = await answer.json();
+    if (answer.status === 401) return ask(token ? "That token is not the organiser’s." : "");
+    if (!answer.ok) return say(document_.detail);
+    mark = answer.headers.get("ETag") ?? "";
+    found = document_;
+    say("");
+    draw();
+  } catch {
+    say("The collector cannot be reached; trying again.");
+  }
+}
+
+function ask(problem = "") {
+  token = null;
+  $("token").hidden = false;
+  $("numbers").hidden = true;
+  say(problem);
+}
+
+function say(problem) {
+  $("problem").hidden = !problem;
+  $("problem").textContent = problem;
+}
+
+// ---- draw ---------------------------------------------------------------------------------------------
+
+function draw() {
+  const { n, items, levels, telling, note, can_shrink: canShrink, state } = found;
+  $("token").hidden = true;
+  $("numbers").hidden = false;
+  $("n").textContent = n.toLocaleString();
+  $("note").textContent = note;
+  $("views").hidden = !canShrink;
+  $("verdict").textContent = verdict(n, telling, items, levels) + (state === "closed" ? " The collection is closed." : "");
+  drawLevels(n, levels);
+  drawRows(items, new Map(levels.map(({ name }, k) => [name, k])));
+}
+
+function verdict(n, telling, items, levels) {
+  if (!n) return "No report has arrived yet.";
+  const best = Math.min(...levels.map((level) => level.expected_stderr));
+  if (!telling) {
+    return `Nothing can be said yet: with ${n.toLocaleString()} report${n > 1 ? "s" : ""} the error of a count is ` +
+      `± ${whole(best)} people or more, and no item stands out from zero.`;
+  }
+  return `${telling.toLocaleString()} of ${items.length.toLocaleString()} items are held by someone for sure (95 %, all items together).`;
+}
+
+function drawLevels(n, levels) {
+  if (levels.length > 24) {
+    $("levels").replaceChildren();
+    return;
+  }
+  $("levels").replaceChildren(...levels.map(({ name, epsilon, expected_stderr: mine, plain_stderr: plain }, k) => {
+    const card = element("div", "", `level-${k % 8}`);
+    const change = plain ? Math.round(100 * (mine / plain - 1)) : 0;
+    const against = change ? `${Math.abs(change)} % ${change < 0 ? "below" : "above"} plain LDP’s ± ${whole(plain)}` : "as with plain LDP";
+    card.append(element("strong", name), element("div", `budget ${epsilon}`));
+    if (n) card.append(element("div", `expected error ± ${whole(mine)} people,`), element("div", against));
+    return card;
+  }));
+}
+
+function drawRows(items, place) {
+  const view = shrunk() && items.length && items[0].shrunk !== undefined
+    ? ({ shrunk: count, shrunk_lower: lower, shrunk_upper: upper, shrunk_sd: error }) => ({ count, lower, upper, error })
+    : ({ count, lower, upper, stderr: error }) => ({ count, lower, upper, error });
+  const wanted = $("search").value.trim().toLowerCase();
+  const rows = items.filter(({ item, level }) => `${item} ${level}`.toLowerCase().includes(wanted))
+    .map((row) => ({ ...row, ...view(row) }))
+    .sort((x, y) => (y.count ?? -Infinity) - (x.count ?? -Infinity));
+  const shown = all ? rows : rows.slice(0, FIRST);
+  const top = Math.max(1, ...shown.map(({ upper, count }) => upper ?? count ?? 0));
+  $("rows").replaceChildren(...shown.map((row) => drawRow(row, place.get(row.level), top)));
+  $("more").hidden = shown.length === rows.length;
+  $("more").textContent = `Show all ${rows.length.toLocaleString()}`;
+}
+
+function drawRow({ item, level, count, lower, upper, error, plain_stderr: plain }, k, top) {
+  const row = element("tr", "", `level-${k % 8}`);
+  const head = element("th", item);
+  head.scope = "row";
+  head.title = `${item} (${level})`;
+  const chart = element("td", "", "chart");
+  chart.append(drawPlot(count, lower, upper, plain, top));
+  const interval = lower === null ? "none yet" : `${whole(Math.max(0, lower))} to ${whole(Math.max(0, upper))}`;
+  row.append(
+    head, chart, element("td", count === null ? "–" : whole(count), "number"), element("td", interval, "number interval faint"),
+    element("td", error === null ? "–" : `${whole(error)} / ${whole(plain)}`, "number plain-ldp faint"),
+  );
+  return row;
+}
+
+/** A bar for the estimate, a line for its interval, a pale band for the interval of plain LDP; all from zero. */
+function drawPlot(count, lower, upper, plain, top) {
+  const plot = element("div", "", "plot");
+  plot.setAttribute("aria-hidden", "true");
+  if (count === null) return plot;
+  const at = (x) => 100 * Math.min(1, Math.max(0, x / top));
+  const piece = (name, from, to) => {
+    const made = element("i", "", name);
+    made.style.left = `${at(from)}%`;
+    made.style.width = `${Math.max(0, at(to) - at(from))}%`;
+    plot.append(made);
+  };
+  piece("band", count - 1.96 * plain, count + 1.96 * plain);
+  piece("bar", 0, count);
+  if (lower !== null) piece("line", lower, upper);
+  return plot;
+}
+
+// ---- listen -------------------------------------------------------------------------------------------
+
+$("token").addEventListener("submit", (event) => {
+  event.preventDefault();
+  token = $("secret").value.trim();
+  sessionStorage.setItem("discreet-token", token);
+  mark = "";
+  look();
+});
+$("search").addEventListener("input", () => found && draw());
+$("views").addEventListener("change", () => { mark = ""; look(); });
+$("more").addEventListener("click", () => { all = true; draw(); });
+$("csv").addEventListener("click", async () => {
+  const answer = await fetch(address({ format: "csv" }), { headers: headers() });
+  if (!answer.ok) return say("The table cannot be fetched; try again.");
+  const link = element("a");
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = "estimate.csv";
+  link.click();
+  URL.revokeObjectURL(link.href);
+});
+
+async function forever() {
+  if (!document.hidden || !found) await look();
+  setTimeout(forever, PAUSE);
+}
+forever();
