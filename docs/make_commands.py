@@ -1,12 +1,19 @@
-"""Writes docs/commands.md from the commands' own help; tests/test_docs.py checks that it is up to date."""
+"""Writes docs/commands.md from the commands' own help, and the SHA-256 of the participant's page into docs/collector.md.
+
+tests/test_docs.py checks that both are up to date.
+"""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
 
 from discreet.cli import main
+from discreet.collector.pages import answer_hash
+
+HERE = Path(__file__).parent
 
 
 def text() -> str:
@@ -21,5 +28,11 @@ def text() -> str:
     return "\n".join(parts)
 
 
+def with_hash(page: str) -> str:
+    """A page that names the SHA-256 of answer.html."""
+    return re.sub(r"^\w{6,64}  answer\.html$", f"{answer_hash()}  answer.html", page, flags=re.MULTILINE)
+
+
 if __name__ == "__main__":
-    (Path(__file__).parent / "commands.md").write_text(text(), encoding="utf-8")
+    (HERE / "commands.md").write_text(text(), encoding="utf-8")
+    (HERE / "collector.md").write_text(with_hash((HERE / "collector.md").read_text(encoding="utf-8")), encoding="utf-8")

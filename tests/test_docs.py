@@ -18,6 +18,8 @@ def test_the_commands_page_is_up_to_date():
     import make_commands
 
     assert (ROOT / "docs" / "commands.md").read_text(encoding="utf-8") == make_commands.text()
+    page = (ROOT / "docs" / "collector.md").read_text(encoding="utf-8")
+    assert make_commands.with_hash(page) == page and make_commands.answer_hash() in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from discreet.collector.store import Collection, Store, StoreDown, as_collection, failing_as, unknown_version
+from discreet.collector.store import Store, StoreDown, failing_as, unknown_version
 from discreet.errors import DataError, MissingExtra
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class PostgresStore(Store):
             import psycopg
         except ImportError:
             raise MissingExtra("a PostgreSQL store", "serve") from None
+        super().__init__()
         self._url, self._errors = url, (psycopg.Error, OSError)
         self._local = threading.local()
         self._open: list[psycopg.Connection[Any]] = []
@@ -76,6 +77,7 @@ class PostgresStore(Store):
         if db is not None:
             self._local.db = None
             self._open.remove(db)
+            self._mechanisms.clear()  # one of them may have been rolled back
             db.close()
 
     @contextmanager
@@ -91,11 +93,16 @@ class PostgresStore(Store):
 
     reading = writing
 
-    def _rows(self, name: str | None = None) -> list[tuple[Any, ...]]:
-        query = "SELECT key, name, document, keep, open FROM discreet_collection"
+    def _rows(self, name: str | None = None, lock: bool = False) -> list[tuple[Any, ...]]:
+        query = "SELECT key, name, keep, open FROM discreet_collection"
         if name is None:
             return self._db.execute(f"{query} ORDER BY name").fetchall()
-        return self._db.execute(f"{query} WHERE name = %s", (name,)).fetchall()
+        return self._db.execute(f"{query} WHERE name = %s{' FOR NO KEY UPDATE' if lock else ''}", (name,)).fetchall()
+
+    def _document(self, key: int) -> str:
+        row = self._db.execute("SELECT document FROM discreet_collection WHERE key = %s", (key,)).fetchone()
+        assert row is not None
+        return row[0]
 
     def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> None:
         row = self._db.execute(
@@ -108,11 +115,6 @@ class PostgresStore(Store):
 
     def _set_closed(self, key: int) -> None:
         self._db.execute("UPDATE discreet_collection SET open = false WHERE key = %s", (key,))
-
-    def _lock(self, name: str) -> Collection | None:
-        query = "SELECT key, name, document, keep, open FROM discreet_collection WHERE name = %s FOR NO KEY UPDATE"
-        row = self._db.execute(query, (name,)).fetchone()
-        return as_collection(*row) if row else None
 
     def _insert_reports(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> set[bytes]:
         if reports is None:

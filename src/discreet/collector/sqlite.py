@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from discreet.collector.store import Collection, Store, StoreDown, failing_as, unknown_version
+from discreet.collector.store import Store, StoreDown, failing_as, unknown_version
 from discreet.errors import DataError
 
 _ERRORS = (sqlite3.Error, OSError)
@@ -35,6 +35,7 @@ class SqliteStore(Store):
     """A file that several workers of one machine may share. Rows lie in the order of their random ids."""
 
     def __init__(self, path: str | Path) -> None:
+        super().__init__()
         self.path = Path(path)
         if not self.path.parent.is_dir():
             raise DataError(f"the store {self.path} cannot be made: the folder {self.path.parent} does not exist")
@@ -80,6 +81,7 @@ class SqliteStore(Store):
         if db is not None:
             self._local.db = None
             self._open.remove(db)
+            self._mechanisms.clear()  # one of them may have been rolled back
             db.close()
 
     @contextmanager
@@ -109,11 +111,15 @@ class SqliteStore(Store):
                 self._forget()
                 raise
 
-    def _rows(self, name: str | None = None) -> list[tuple[Any, ...]]:
-        query = "SELECT key, name, document, keep, open FROM collection"
+    def _rows(self, name: str | None = None, lock: bool = False) -> list[tuple[Any, ...]]:
+        """A write transaction has locked everything."""
+        query = "SELECT key, name, keep, open FROM collection"
         if name is None:
             return self._db.execute(f"{query} ORDER BY name").fetchall()
         return self._db.execute(f"{query} WHERE name = ?", (name,)).fetchall()
+
+    def _document(self, key: int) -> str:
+        return self._db.execute("SELECT document FROM collection WHERE key = ?", (key,)).fetchone()[0]
 
     def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> None:
         row = self._db.execute("INSERT INTO collection (name, document, keep, open) VALUES (?, ?, ?, 1)", (name, document, keep))
@@ -121,9 +127,6 @@ class SqliteStore(Store):
 
     def _set_closed(self, key: int) -> None:
         self._db.execute("UPDATE collection SET open = 0 WHERE key = ?", (key,))
-
-    def _lock(self, name: str) -> Collection | None:
-        return self._find(name)
 
     def _insert_reports(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> set[bytes]:
         """Almost always all are new: try that first, and look for the others only when it was not so."""

@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +64,9 @@ class Outcome(NamedTuple):
 class Store(ABC):
     """Collections with their tallies. Reading and writing may happen in two threads at once, but only one of them writes."""
 
+    def __init__(self) -> None:
+        self._mechanisms: dict[int, Mechanism] = {}  # by key; a collection never changes its mechanism
+
     # ---- collections --------------------------------------------------------------------------------
 
     def create(self, mechanism: Mechanism, keep: str = "counts") -> Collection:
@@ -90,7 +92,7 @@ class Store(ABC):
     def collections(self) -> list[Collection]:
         """All collections by name."""
         with self.reading():
-            return [as_collection(*row) for row in self._rows()]
+            return [self._collection(*row) for row in self._rows()]
 
     def collection(self, name: str) -> Collection:
         """One collection; NoCollection if there is none."""
@@ -117,7 +119,7 @@ class Store(ABC):
         names = sorted({upload.collection for upload in uploads})  # always locked in the same order
         with self.writing():
             for name in names:
-                locked = self._lock(name)
+                locked = self._find(name, lock=True)
                 if locked is None or not locked.open:
                     continue
                 places = [k for k, upload in enumerate(uploads) if upload.collection == name]
@@ -182,18 +184,17 @@ class Store(ABC):
         """A consistent view, on a connection of its own; StoreDown if the store fails."""
 
     @abstractmethod
-    def _rows(self, name: str | None = None) -> list[tuple[Any, ...]]:
-        """(key, name, document, keep, open) of all collections or of one."""
+    def _rows(self, name: str | None = None, lock: bool = False) -> list[tuple[Any, ...]]:
+        """(key, name, keep, open) of all collections or of one, which is then locked until the transaction ends if asked."""
+
+    @abstractmethod
+    def _document(self, key: int) -> str: ...
 
     @abstractmethod
     def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> None: ...
 
     @abstractmethod
     def _set_closed(self, key: int) -> None: ...
-
-    @abstractmethod
-    def _lock(self, name: str) -> Collection | None:
-        """The collection, locked until the transaction ends: nobody else counts or closes it meanwhile."""
 
     @abstractmethod
     def _insert_reports(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> set[bytes]:
@@ -222,9 +223,14 @@ class Store(ABC):
 
     # ---- shared -------------------------------------------------------------------------------------
 
-    def _find(self, name: str) -> Collection | None:
-        rows = self._rows(name)
-        return as_collection(*rows[0]) if rows else None
+    def _find(self, name: str, lock: bool = False) -> Collection | None:
+        rows = self._rows(name, lock)
+        return self._collection(*rows[0]) if rows else None
+
+    def _collection(self, key: int, name: str, keep: str, is_open: Any) -> Collection:
+        if key not in self._mechanisms:  # checked when it is first read, like any other mechanism
+            self._mechanisms[key] = Mechanism.from_document(json.loads(self._document(key)))
+        return Collection(key, name, self._mechanisms[key], keep, bool(is_open))
 
     def _numbers(self, key: int) -> NDArray[np.int64]:
         return np.frombuffer(self._read_numbers(key), "<i8").astype(np.int64)
@@ -260,17 +266,6 @@ def failing_as(errors: tuple[type[Exception], ...]) -> Iterator[None]:
     except errors as error:
         words = str(error).strip().splitlines()
         raise StoreDown(f"the store cannot be used: {words[0] if words else type(error).__name__}") from error
-
-
-@lru_cache(maxsize=256)
-def _mechanism(document: str) -> Mechanism:
-    """Checked when it is first read, like any other mechanism."""
-    return Mechanism.from_document(json.loads(document))
-
-
-def as_collection(key: int, name: str, document: str, keep: str, is_open: Any) -> Collection:
-    """A collection from its row."""
-    return Collection(key, name, _mechanism(document), keep, bool(is_open))
 
 
 def _numbers(tally: Tally) -> NDArray[np.int64]:
