@@ -7,7 +7,7 @@ import pytest
 
 import discreet as d
 from discreet import perturb, theory
-from discreet.errors import DataError, DesignError
+from discreet.errors import DataError, DesignError, PolicyError
 from discreet.padding import STEPS, choose_padding, concentration, size_answers, size_policy, size_shares, two_phases
 
 
@@ -136,3 +136,59 @@ def test_bad_pilots_get_a_sentence(pilot):
 def test_too_few_people_for_two_phases():
     with pytest.raises(DataError, match="too few"):
         two_phases(policy(20, 1), [{0}], pilot=0.5)
+
+
+# ---- in the policy file -----------------------------------------------------------------------------------
+
+SETS = """
+name = "pages"
+input = "set"
+padding = "auto"
+{more}
+[[level]]
+name = "private"
+epsilon = 2
+items = ["health", "debts"]
+[[level]]
+name = "other"
+epsilon = 4
+items = ["news", "sports", "weather"]
+"""
+
+
+def load(tmp_path, more):
+    path = tmp_path / "pages.toml"
+    path.write_text(SETS.replace("{more}", more), encoding="utf-8")
+    return d.Policy.load(path)
+
+
+def test_auto_in_the_policy_file_is_the_padding_that_choose_padding_finds(tmp_path):
+    policy = load(tmp_path, "sizes = { 1 = 0.2, 3 = 0.8 }\nusers = 100_000")
+    assert policy.padding == d.choose_padding(policy, {1: 0.2, 3: 0.8}, 100_000).padding == 3
+    assert d.design(policy).padding == 3
+    assert load(tmp_path, "sizes = { 1 = 1.0 }\nusers = 100").padding == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("users = 10", "sizes is missing"),
+        ("sizes = { 1 = 1 }", "users is missing"),
+        ("sizes = { 1 = 1 }\nusers = 0", "users = 0 must be"),
+        ("sizes = 3\nusers = 10", "sizes = 3 must be a table"),
+        ('sizes = { 1 = "x" }\nusers = 10', "must be a table of shares"),
+        ("sizes = { two = 1 }\nusers = 10", "sizes are shares"),
+        ("sizes = { 1 = 0 }\nusers = 10", "sum to nothing"),
+    ],
+)
+def test_what_auto_needs(tmp_path, more, words):
+    with pytest.raises(PolicyError, match=words) as error:
+        load(tmp_path, more)
+    assert str(error.value).count("\n") == 0
+
+
+def test_sizes_and_users_go_with_auto_only(tmp_path):
+    path = tmp_path / "p.toml"
+    path.write_text(SETS.replace("{more}", "users = 10").replace('"auto"', "2"), encoding="utf-8")
+    with pytest.raises(PolicyError, match='users goes with padding = "auto"'):
+        d.Policy.load(path)

@@ -149,6 +149,8 @@ class Mechanism:
             raise DesignError("a direct mechanism cannot take set input; use mixed or opt0")
         if self.model not in (DIRECT_MODELS if self.direct else UNARY_MODELS):
             raise DesignError(f"model = {self.model!r} does not go with this encoding")
+        if len(self.parts_) > MAX_PARTS:
+            raise DesignError(f"a mechanism has at most {MAX_PARTS} parts, got {len(self.parts_)}")
         if self.prior not in PRIORS:
             raise DesignError(f"prior = {self.prior!r} must be one of {', '.join(PRIORS)}")
         violation = self.check()
@@ -332,8 +334,6 @@ class Mechanism:
             matrix = Matrix(*_matrix(body["matrix"])) if encoding == "item" else None
             base = {"bits": D, "compact": P, "item": D}[encoding]
             parts = tuple(Part(row["share"], tuple(row["a"]), tuple(row["b"]), base) for row in body.get("parts", ()))
-            if len(parts) > MAX_PARTS:
-                raise MechanismError(f"a mechanism has at most {MAX_PARTS} parts, got {len(parts)}")
             return cls(policy, body["model"], encoding, parts, matrix, padding, body["prior"], _certificate(body))
         except PolicyError as error:
             raise MechanismError(f"the mechanism's policy is wrong: {error}") from None

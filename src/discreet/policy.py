@@ -12,14 +12,14 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import PolicyError
+from discreet.errors import DiscreetError, PolicyError
 
 NOTIONS = ("min", "avg")
 INPUTS = ("single", "set")
@@ -27,7 +27,7 @@ MAX_LEVELS_WITH_PAIRS = 200
 
 _LN = re.compile(r"\s*ln\(\s*([0-9./]+)\s*\)\s*")
 _LONGEST = 100  # characters of a budget; its canonical text is held to the same limit, so it can be read back
-_KEYS = {"name", "question", "input", "notion", "padding", "level", "pair", "items_file"}
+_KEYS = {"name", "question", "input", "notion", "padding", "sizes", "users", "level", "pair", "items_file"}
 _LEVEL_KEYS = {"name", "epsilon", "items", "weight"}
 _PAIR_KEYS = {"levels", "epsilon", "protected"}
 
@@ -191,7 +191,14 @@ class Policy:
                 raise PolicyError(f"items_file = {show(table['items_file'])} must be the path of a CSV file")
             path = (folder or Path()) / table["items_file"]
             members = _columns(path, _read(path), ("item", "level"))
-        return _build([_table(row, _LEVEL_KEYS, "a level") for row in _rows(table, "level")], members, settings)
+        auto = settings.get("padding") == "auto"
+        if auto:
+            del settings["padding"]
+        built = _build([_table(row, _LEVEL_KEYS, "a level") for row in _rows(table, "level")], members, settings)
+        for key in ("sizes", "users"):
+            if auto != (key in table):
+                raise PolicyError(f'{key} {"is missing; it goes" if auto else "goes"} with padding = "auto"')
+        return replace(built, padding=_auto_padding(built, table["sizes"], table["users"])) if auto else built
 
     def __post_init__(self) -> None:
         if not self.items:
@@ -350,6 +357,20 @@ def check_padding(padding: object) -> int:
     if isinstance(padding, bool) or not isinstance(padding, int) or not 1 <= padding <= 65_536:
         raise PolicyError(f"padding = {show(padding)} must be a whole number from 1 to 65536")
     return padding
+
+
+def _auto_padding(policy: Policy, sizes: object, users: object) -> int:
+    """The padding with the smallest expected error for people's set sizes (`sizes` = {1 = 0.2, 5 = 0.8}) and their number."""
+    from discreet.padding import choose_padding
+
+    if type(users) is not int or users < 1:
+        raise PolicyError(f"users = {show(users)} must be a whole number from 1")
+    if not isinstance(sizes, dict) or not all(isinstance(x, int | Decimal) and not isinstance(x, bool) for x in sizes.values()):
+        raise PolicyError(f"sizes = {show(sizes)} must be a table of shares by number of items, such as {{ 1 = 0.2, 5 = 0.8 }}")
+    try:
+        return choose_padding(policy, {size: float(share) for size, share in sizes.items()}, users).padding
+    except DiscreetError as error:
+        raise PolicyError(f'padding = "auto": {error}') from None
 
 
 def _build(rows: list[dict[str, Any]], members: tuple[list[str], list[str]] | None, settings: dict[str, Any]) -> Policy:
