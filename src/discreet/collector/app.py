@@ -11,6 +11,7 @@ import logging
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ from discreet.mechanism import Mechanism
 from discreet.tally import Tally
 
 log = logging.getLogger("discreet")
+_said = -math.inf  # when the log last said that the store is down
 
 MAX_BODY = 8 << 20  # bytes of one request
 MAX_WAITING = 256 << 20  # bytes of all requests that are not answered yet; beyond, people are asked to come back
@@ -73,7 +75,9 @@ class Collector:
         self._token = hashlib.sha256(token.encode()).digest()
         self._known: dict[str, tuple[Collection, float]] = {}
         self._waiting = 0  # bytes of requests not answered yet
-        self._estimates: dict[tuple[Any, ...], bytes] = {}
+        self._estimates: dict[tuple[Any, ...], bytes] = {}  # the last few, by what was asked and how many reports there were
+        self._readers = ThreadPoolExecutor(2, "read")  # and so two connections to the store, whatever is asked of us
+        self._rendering = asyncio.Lock()
         self._plain: dict[str, Any] = {}
         self.committer = Committer(store)
 
@@ -85,21 +89,22 @@ class Collector:
         if known is not None and not (fresh and time.monotonic() - known[1] > FRESH):
             return known[0]
         try:
-            found = await run_in_threadpool(self.store.collection, name)
+            found = await self._read(self.store.collection, name)
         except NoCollection as error:
             raise Problem(404, "unknown", f"{error}; see /v1/collections for those there are") from None
-        except StoreDown as error:
-            raise _down(error) from None
         self._known[name] = found, time.monotonic()
         return found
 
-    async def collections(self, request: Request) -> Response:
-        """GET /v1/collections"""
+    async def _read(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Ask the store, aside from the event loop."""
         try:
-            found = await run_in_threadpool(self.store.collections)
+            return await asyncio.get_running_loop().run_in_executor(self._readers, work, *args)
         except StoreDown as error:
             raise _down(error) from None
-        return _json({"collections": [_brief(c) for c in found]})
+
+    async def collections(self, request: Request) -> Response:
+        """GET /v1/collections"""
+        return _json({"collections": [_brief(c) for c in await self._read(self.store.collections)]})
 
     async def collection(self, request: Request) -> Response:
         """GET /v1/collections/{name}"""
@@ -171,18 +176,17 @@ class Collector:
             self.check_token(request)
         collection = await self.find(request.path_params["name"], fresh=True)
         shrunk, level, kind = _wishes(request)
-        try:
-            tally = await run_in_threadpool(self.store.tally, collection.name)
-        except StoreDown as error:
-            raise _down(error) from None
-        key = (collection.name, shrunk, level, kind)
+        tally = await self._read(self.store.tally, collection.name)
         mark = f'"{collection.mechanism.fingerprint[:16]}-{tally.n}-{int(collection.open)}-{int(shrunk)}-{level}-{kind}"'
         if request.headers.get("if-none-match") == mark:
             return Response(status_code=304, headers={"ETag": mark})
-        body = self._estimates.get((*key, mark))
-        if body is None:
-            body = await run_in_threadpool(self._render, collection, tally, shrunk, level, kind)
-            self._estimates = {k: v for k, v in self._estimates.items() if k[:4] != key} | {(*key, mark): body}
+        async with self._rendering:  # one at a time, and nobody computes what another just has
+            body = self._estimates.get((collection.name, mark))
+            if body is None:
+                body = await run_in_threadpool(self._render, collection, tally, shrunk, level, kind)
+                self._estimates[collection.name, mark] = body
+                while len(self._estimates) > 8:
+                    del self._estimates[next(iter(self._estimates))]
         headers = {"ETag": mark}
         if kind == "csv":
             headers["Content-Disposition"] = 'attachment; filename="estimate.csv"'
@@ -205,10 +209,7 @@ class Collector:
 
     async def healthz(self, request: Request) -> Response:
         """GET /healthz"""
-        try:
-            await run_in_threadpool(self.store.ping)
-        except StoreDown as error:
-            raise _down(error) from None
+        await self._read(self.store.ping)
         return _json({"status": "ok"})
 
     async def counters(self, request: Request) -> Response:
@@ -222,10 +223,7 @@ class Collector:
 
     async def index(self, request: Request) -> Response:
         """GET /"""
-        try:
-            found = await run_in_threadpool(self.store.collections)
-        except StoreDown as error:
-            raise _down(error) from None
+        found = await self._read(self.store.collections)
         return pages.html(pages.index([(c.name, c.mechanism.policy.question, c.open) for c in found]))
 
     async def answer_page(self, request: Request) -> Response:
@@ -257,6 +255,7 @@ class Collector:
                 yield
             finally:
                 await self.committer.close()
+                self._readers.shutdown()
                 self.store.close()
 
         base = "/v1/collections"
@@ -452,7 +451,10 @@ def _too_large() -> Problem:
 
 
 def _down(error: StoreDown) -> Problem:
-    log.error("store", extra={"facts": {"problem": str(error)}})
+    global _said
+    if time.monotonic() - _said > 10:  # once is enough
+        _said = time.monotonic()
+        log.error("store", extra={"facts": {"problem": str(error)}})
     return Problem(
         503, "store", "the store cannot be reached just now; send the same reports again in some seconds", {"Retry-After": "2"}
     )
