@@ -7,16 +7,18 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import designs, memory, reports, spark
+from benchmarks import collector, designs, memory, paper, reports, spark
 
 FOLDER = Path(__file__).parent.parent / "docs"
 ALL = {
     "designs": designs.run,
+    "paper": paper.run,
     "peers": reports.against_peers,
     "rates": reports.rates,
     "growth": lambda: reports.growth(FOLDER),
     "memory": memory.run,
     "spark": spark.run,
+    "collector": collector.run,
 }
 
 

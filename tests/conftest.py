@@ -7,6 +7,8 @@ from hypothesis import settings
 import discreet as d
 
 sys.path.insert(0, str(Path(__file__).parent))
+from postgres import database, postgres  # noqa: F401  # fixtures
+
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("ci")
 

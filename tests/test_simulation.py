@@ -12,7 +12,7 @@ from exhaustive import sets, single
 import discreet as d
 from discreet.errors import DataError
 from discreet.report import split
-from discreet.simulation import draw_tally
+from discreet.simulation import draw_set_tally, draw_tally
 
 
 @cache
@@ -101,11 +101,9 @@ def test_tallies_of_sets_have_the_exact_distribution(model):
     of, people = sets(mechanism), [{0, 1, 2}, {1}]
     exact = exact_tallies(mechanism, [of(frozenset(x)) for x in people])
     exact = {key: chance for key, chance in exact.items() if chance}
-    from discreet.simulation import _draw_sets
-
     rng = np.random.default_rng(6)
     items, offsets = np.array([0, 1, 2, 1]), np.array([0, 3, 4])
-    simulated = [flat(_draw_sets(mechanism, items, offsets, rng)) for _ in range(REPEATS)]
+    simulated = [flat(draw_set_tally(mechanism, items, offsets, rng)) for _ in range(REPEATS)]
     check_distribution(simulated, exact)
     rows = mechanism.perturb_many((np.tile(items, REPEATS), np.concatenate(([0], np.cumsum(np.tile([3, 1], REPEATS))))))
     check_distribution(real_tallies(mechanism, rows, 2), exact)

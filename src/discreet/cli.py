@@ -584,6 +584,46 @@ def _one(items: tuple[str, ...]) -> str:
     return items[0]
 
 
+# ---- reproduce ----------------------------------------------------------------------------------------
+
+
+@main.command(epilog="Example:  discreet reproduce all --data data --out paper   (or: discreet reproduce table2 fig3 --out paper)")
+@click.argument("names", nargs=-1, metavar="[all|table1|table2|table3|fig3|…|fig9]...")
+@click.option("--data", help="Folder of retail.dat, kosarak.dat and clothing_rated.dat (plain, .gz or .xz).")
+@click.option("--out", required=True, help="Folder for the figures, numbers, captions and verdicts.")
+@click.option("--seed", type=click.IntRange(min=0), default=2020, show_default=True, help="For the same numbers again.")
+@click.option("--repeats", type=click.IntRange(min=1), help="Experiments per point; by default 10, with --quick 2.")
+@click.option("--quick", is_flag=True, help="Fewer points and repeats, in seconds.")
+@click.option("--through-reports", is_flag=True, help="Perturb, encode and tally every report, in both encodings (slow; no seed).")
+@_as_json
+def reproduce(
+    names: tuple[str, ...], data: str | None, out: str, seed: int, repeats: int | None, quick: bool, through_reports: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Make the paper's tables and figures again, and say of each of its claims whether it holds.
+
+    table1, table2 and fig3 need no data.
+    """
+    from discreet.paper.run import Run, Workers, cores
+    from discreet.paper.settings import QUICK_REPEATS, REPEATS, Settings
+
+    settings = Settings(seed, repeats or (QUICK_REPEATS if quick else REPEATS), quick, through_reports)
+    run = Run(names, data, out, settings)
+    with _progress("Reading the data", run.paths.values()) as advance:
+        sets = run.load(advance)
+    tasks = run.tasks(sets)
+    with Workers(cores(), sets, settings) as workers:
+        with _steps("Running the experiments", len(tasks)) as advance:
+            rows = workers.run(tasks, advance)
+        outcome = run.finish(sets, rows, workers)
+    if as_json:
+        _print_json({"out": out, "files": outcome.files, "claims": outcome.claims, "run": outcome.provenance})
+        return
+    for one in outcome.claims:
+        click.echo(f"{one['verdict']:<21} {one['claim']}: {one['number']}")
+    click.echo(f"Wrote {len(outcome.files)} files to {out}; claims.md has the sentences, margins and notes. {settings.note}")
+
+
 # ---- demo ---------------------------------------------------------------------------------------------
 
 

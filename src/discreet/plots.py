@@ -20,14 +20,14 @@ def bars(estimate: Estimate, path: str | Path, k: int = 30, truth: Any = None, s
     """The top items as bars with 95 % whiskers, coloured by level; dots mark the truth where it is known, diamonds with
     credible intervals the shrunk counts.
     """
-    figure_class = _figure(path)
+    Figure = figure_class(path)
     policy = estimate.mechanism.policy
     ranked = estimate.shrunk().counts if shrunk else np.nan_to_num(estimate.counts, nan=-np.inf)
     order = np.argsort(-ranked, kind="stable")[:k]
     low, high = estimate.interval()
     counts = estimate.counts[order]
     whiskers = np.abs(np.stack((counts - low[order], high[order] - counts)))
-    figure = figure_class(figsize=(8, 1.2 + 0.28 * len(order)), layout="constrained")
+    figure = Figure(figsize=(8, 1.2 + 0.28 * len(order)), layout="constrained")
     axes = figure.subplots()
     levels = [policy.level_of[i] for i in order]
     axes.barh(
@@ -51,15 +51,15 @@ def bars(estimate: Estimate, path: str | Path, k: int = 30, truth: Any = None, s
         axes.barh(0, 0, color=COLOURS[j % len(COLOURS)], label=f"{policy.levels[j].name} (ε = {policy.levels[j].budget.text})")
     axes.legend(loc="lower right", frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
-    _save(figure, path)
+    save(figure, path)
 
 
 def models(scores: Any, path: str | Path, title: str, k: int) -> None:
     """Models compared: total MSE / n and precision of the top k, for every view."""
-    figure_class = _figure(path)
+    Figure = figure_class(path)
     names = list(dict.fromkeys(score.model for score in scores))
     kinds = list(dict.fromkeys(score.view for score in scores))
-    figure = figure_class(figsize=(10, 4), layout="constrained")
+    figure = Figure(figsize=(10, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     width = 0.8 / len(kinds)
     for j, view in enumerate(kinds):
@@ -77,10 +77,10 @@ def models(scores: Any, path: str | Path, title: str, k: int) -> None:
         axes.spines[["top", "right"]].set_visible(False)
     left.legend(frameon=False)
     figure.suptitle(title)
-    _save(figure, path)
+    save(figure, path)
 
 
-def _figure(path: str | Path) -> Any:
+def figure_class(path: str | Path) -> Any:
     """matplotlib's Figure, once the ending of the path is known to be right."""
     if Path(path).suffix.lower() not in (".png", ".svg"):
         raise DataError(f"{path}: a plot is written as .png or .svg")
@@ -91,6 +91,10 @@ def _figure(path: str | Path) -> Any:
     return Figure
 
 
-def _save(figure: Any, path: str | Path) -> None:
-    with written_aside(path) as aside:
-        figure.savefig(aside, format=Path(path).suffix[1:].lower(), dpi=150)
+def save(figure: Any, path: str | Path, dpi: int = 150) -> None:
+    """Write a figure as PNG or SVG, aside first; the same figure is the same bytes."""
+    from matplotlib import rc_context
+
+    kind = Path(path).suffix[1:].lower()
+    with written_aside(path) as aside, rc_context({"svg.hashsalt": "discreet", "svg.fonttype": "none"}):
+        figure.savefig(aside, format=kind, dpi=dpi, metadata={"Date": None} if kind == "svg" else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +55,7 @@ def simulate(data: Any, mechanism: Mechanism, n: int | None = None, repeats: int
         items, offsets = ragged(mechanism, data)
         total = len(offsets) - 1
         truth = np.bincount(items, minlength=mechanism.m)
-        tallies = (_draw_sets(mechanism, items, offsets, rng) for _ in range(repeats))
+        tallies = (draw_set_tally(mechanism, items, offsets, rng) for _ in range(repeats))
     if n is not None and n != total:
         raise DataError(f"n = {n}, but the data are of {total} people")
     estimates = tuple(tally.estimate() for tally in tallies)
@@ -112,7 +112,8 @@ def _elsewhere(leavers: Any, rng: np.random.Generator) -> Any:
     return arrived
 
 
-def _draw_sets(mechanism: Mechanism, items: Any, offsets: Any, rng: np.random.Generator) -> Tally:
+def draw_set_tally(mechanism: Mechanism, items: Any, offsets: Any, rng: np.random.Generator) -> Tally:
+    """The tally of people with these sets: everyone's sampled item is drawn, then what the reports count up to."""
     lengths = np.diff(offsets)
     place = rng.integers(0, np.maximum(lengths, mechanism.padding or 1))
     real = place < lengths
@@ -173,17 +174,21 @@ def views(estimate: Estimate) -> dict[str, tuple[Floats, tuple[Floats, Floats] |
     return found
 
 
+def top_errors(counts: Floats, truth: Floats, ks: Sequence[int]) -> list[tuple[float, float]]:
+    """For every k: the mean of |count - truth| / truth over the true top k, and the precision of the k ranked highest."""
+    best, ranked = np.argsort(-truth, kind="stable"), np.argsort(-counts, kind="stable")
+    relative = np.abs(counts - truth)[best] / np.maximum(truth[best], 1)
+    # items as frequent as the k-th are as good
+    return [(float(relative[:k].mean()), float(np.mean(truth[ranked[:k]] >= max(truth[best[k - 1]], 1)))) for k in ks]
+
+
 def measure(estimate: Estimate, truth: Floats, k: int) -> dict[str, tuple[float, float, float, float]]:
     """(MSE / n, relative error, precision, coverage) of every view."""
-    best = np.argsort(-truth, kind="stable")[:k]
-    floor = truth[best[-1]]  # items as frequent as the k-th are as good
     found = {}
     for view, (counts, interval) in views(estimate).items():
-        ranked = np.argsort(-counts, kind="stable")[:k]
         found[view] = (
             float(((counts - truth) ** 2).sum() / estimate.n),
-            float(np.mean(np.abs(counts[best] - truth[best]) / np.maximum(truth[best], 1))),
-            float(np.mean(truth[ranked] >= max(floor, 1))),
+            *top_errors(counts, truth, [k])[0],
             float(np.mean((interval[0] <= truth) & (truth <= interval[1]))) if interval else float("nan"),
         )
     return found

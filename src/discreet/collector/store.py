@@ -143,6 +143,8 @@ class Store(ABC):
             if tally.refused:
                 raise DataError("an upload held reports that are not of this mechanism")
             self._put_numbers(collection.key, self._numbers(collection.key) + _numbers(tally))
+        if len(fresh) == sum(len(upload.ids) for upload in uploads):
+            return [Outcome(len(upload.ids), 0) for upload in uploads]
         counted = set(known)
         outcomes = []
         for upload in uploads:

@@ -1,0 +1,153 @@
+"""Takes docs/pictures/*.png: a real collector with the example policies and simulated participants, in Debian's Chromium.
+
+Needs Chromium (CHROMIUM, or `chromium` on the path) and the development extra.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+PICTURES = Path(__file__).parent / "pictures"
+SITE = "http://survey.example.org"  # what stands in the pictures; it is mapped to the collector here, nothing leaves this machine
+TOKEN = secrets.token_urlsafe(24)
+LARGEST = 150_000  # bytes of a picture
+DESKTOP = {"viewport": {"width": 1200, "height": 900}}
+SMALL_DESKTOP = {"viewport": {"width": 900, "height": 860}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
+DARK = {**PHONE, "color_scheme": "dark"}
+
+
+@contextlib.contextmanager
+def collector(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """The address of `discreet serve` with both example policies, once it answers, and the fingerprint of every collection."""
+    import httpx
+
+    import discreet
+
+    data = Path(discreet.__file__).parent / "data"
+    files = [str(data / f"{name}.toml") for name in ("toy", "health-survey")]
+    command = [Path(sys.executable).with_name("discreet"), "serve", *files, "--port", "0"]
+    environment = {**os.environ, "DISCREET_TOKEN": TOKEN}
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            said = "".join(iter(process.stdout.readline, "Collecting; stop with Ctrl-C.\n"))
+            found = re.findall(r"(http://[^/]+)/c/([^/#]+)#(\w+)", said)
+            address = found[0][0]
+            while process.poll() is None:
+                with contextlib.suppress(httpx.TransportError):
+                    httpx.get(f"{address}/healthz")
+                    break
+                time.sleep(0.05)
+            yield address, {name: fingerprint for _, name, fingerprint in found}
+        finally:
+            process.terminate()
+
+
+def take_part(address: str) -> None:
+    """The demonstration's 100,000 participants."""
+    import httpx
+
+    from discreet.demo import answers, example
+    from discreet.designs import design
+
+    mechanism = design(example("health-survey"))
+    reports = mechanism.perturb_many(answers(mechanism.m))
+    body = b"".join(secrets.token_bytes(16) + bytes(report) for report in reports)
+    headers = {"Content-Type": "application/octet-stream", "Discreet-Mechanism": mechanism.fingerprint}
+    httpx.post(f"{address}/v1/collections/health-survey/reports", content=body, headers=headers, timeout=60).raise_for_status()
+
+
+def save(page: Any, name: str) -> None:
+    """What is on the screen, in few colours: the size in pixels is the viewport's."""
+    from PIL import Image
+
+    page.mouse.move(0, 0)  # nothing is hovered over
+    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    path = PICTURES / f"{name}.png"
+    picture.save(path, optimize=True)
+    size = path.stat().st_size
+    assert size < LARGEST, f"{path} has {size:,} bytes, more than {LARGEST:,}"
+    print(f"docs/pictures/{path.name}: {picture.width} x {picture.height}, {size:,} bytes")
+
+
+def choose(page: Any, survey: str, fingerprint: str, answer: str) -> None:
+    """The participant's page with an answer chosen."""
+    page.goto(f"{SITE}/c/{survey}#{fingerprint}")
+    page.locator("#form").wait_for()
+    page.get_by_label(answer, exact=True).check()
+
+
+def results(page: Any) -> None:
+    """The organiser's page."""
+    page.goto(f"{SITE}/c/health-survey/results")
+    page.get_by_label("Organiser’s token").fill(TOKEN)
+    page.get_by_role("button", name="Show results").click()
+    page.locator("#rows tr").first.wait_for()
+
+
+def take(browser: Any, fingerprints: dict[str, str]) -> None:
+    """All pictures."""
+
+    def visit(settings: dict[str, Any]) -> Any:
+        return browser.new_context(**settings, reduced_motion="reduce").new_page()
+
+    page = visit(DESKTOP)
+    results(page)
+    save(page, "results-desktop")
+
+    page = visit(DARK)
+    results(page)
+    page.evaluate("scrollTo(0, document.getElementById('verdict').offsetTop - 8)")  # the bars, rather than the heading
+    save(page, "results-phone-dark")
+
+    page = visit(SMALL_DESKTOP)
+    choose(page, "toy-survey", fingerprints["toy-survey"], "anemia")
+    save(page, "answer-desktop")
+
+    page = visit(PHONE)
+    choose(page, "health-survey", fingerprints["health-survey"], "hay fever")
+    page.get_by_role("button", name="Show what will be sent").click()
+    page.locator("#check").wait_for()
+    save(page, "check-phone")
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.locator("#receipt").wait_for()
+    save(page, "receipt-phone")
+
+
+def main() -> None:
+    from playwright.sync_api import sync_playwright
+
+    PICTURES.mkdir(exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        collector(Path(folder)) as (address, fingerprints),
+        sync_playwright() as playwright,
+    ):
+        take_part(address)
+        browser = playwright.chromium.launch(
+            executable_path=os.environ.get("CHROMIUM") or shutil.which("chromium"),
+            args=[
+                "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+                f"--host-resolver-rules=MAP survey.example.org {address.removeprefix('http://')}",
+                f"--unsafely-treat-insecure-origin-as-secure={SITE}",  # as if it had https; the pages need its SHA-256
+            ],
+        )  # fmt: skip
+        take(browser, fingerprints)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,284 @@
+// The client against a small server (argv: its address), whose collections are named after what they do.
+import assert from "node:assert/strict";
+import { Client, Ledger } from "../../../src/discreet/collector/static/discreet.js";
+import { Checks, Storage, hex, input, refusal } from "./io.mjs";
+
+const url = process.argv[2];
+const KEY = "discreet-ledger/1";
+const checks = new Checks();
+const entriesOf = (storage) => JSON.parse(storage.getItem(KEY) ?? "{\"entries\":[]}").entries;
+const body = (request) => request.body;
+
+/** What the server has seen under a name. */
+async function seen(name) {
+  return (await fetch(`${url}/seen/${encodeURIComponent(name)}`)).json();
+}
+
+function fresh(options = {}) {
+  const storage = new Storage();
+  return { storage, client: new Client(url, { ledger: new Ledger(storage), pause: 1, patience: 120_000, ...options }) };
+}
+
+/** Do the work while timers fire at once and a clock of our own counts their delays; the pauses that were made. */
+async function virtually(work) {
+  const { setTimeout } = globalThis;
+  const { now } = performance;
+  const pauses = [];
+  globalThis.setTimeout = (call, delay) => { pauses.push(delay); return setTimeout(call, 0); };
+  performance.now = () => pauses.reduce((sum, pause) => sum + pause, 0);
+  try {
+    await work();
+    return pauses;
+  } finally {
+    globalThis.setTimeout = setTimeout;
+    performance.now = now;
+  }
+}
+
+const posts = async (name) => (await seen(name)).filter(({ method }) => method === "POST");
+
+await checks.check("describe verifies what it is given", async () => {
+  const { client, storage } = fresh();
+  const { mechanism, state } = await client.describe("good");
+  assert.equal(mechanism.fingerprint, input.fingerprint);
+  assert.equal(state, "open");
+  assert.equal((await client.describe("closed")).state, "closed");
+  assert.equal((await client.describe("good", { fingerprint: input.fingerprint })).mechanism.m, 5);
+  await client.describe("good", { fingerprint: null });
+  await refusal("pinned", () => client.describe("good", { fingerprint: "0".repeat(64) }));
+  await refusal("pinned", () => client.describe("good", { fingerprint: "" }));
+  await refusal("guarantee", () => client.describe("tampered"));
+  await refusal("fingerprint", () => client.describe("changed"));
+  await refusal("mechanism", () => client.describe("without"));
+  await refusal("server", () => client.describe("stateless"));
+  await refusal("server", () => client.describe("html"));
+  await refusal("server", () => client.describe("moved"));
+  assert.deepEqual(await seen("elsewhere"), []);
+  assert.deepEqual(entriesOf(storage), []);
+});
+
+await checks.check("a refusal is said in the collector's words", async () => {
+  const error = await refusal("refused", () => fresh().client.describe("missing"));
+  assert.equal(error.message, "there is no collection of that name; see /v1/collections");
+  assert.equal(error.status, 404);
+  const bare = await refusal("refused", () => fresh().client.describe("bare"));
+  assert.match(bare.message, /403/);
+});
+
+await checks.check("a name is one segment of the path", async () => {
+  await fresh().client.describe("good/../Prüfung?x");
+  assert.equal((await seen("good/../Prüfung?x")).length, 1);
+});
+
+await checks.check("an answer is written down, then sent once", async () => {
+  const { client, storage } = fresh();
+  const { mechanism } = await client.describe("once");
+  const prepared = client.prepare("once", mechanism, "HIV");
+  assert.deepEqual(entriesOf(storage), []);
+  assert.equal((await posts("once")).length, 0);
+  assert.equal(mechanism.check(prepared.report), null);
+  assert.equal(prepared.id.length, 16);
+  const receipt = await client.send(prepared);
+  assert.deepEqual(receipt, { accepted: 1, duplicates: 0, id: prepared.id, report: prepared.report, repeated: false });
+  const [request, ...others] = await posts("once");
+  assert.equal(others.length, 0);
+  assert.equal(request.path, "/v1/collections/once/reports");
+  assert.equal(request.body, hex(prepared.id) + hex(prepared.report));
+  assert.equal(request.headers["content-type"], "application/octet-stream");
+  assert.equal(request.headers["discreet-mechanism"], mechanism.fingerprint);
+  assert.ok(!("cookie" in request.headers) && !("authorization" in request.headers) && !("referer" in request.headers));
+  const [entry] = entriesOf(storage);
+  assert.equal(entry.sent, true);
+  assert.equal(entry.origin, new URL(url).origin);
+});
+
+await checks.check("the same collection gets the same report again, whatever the answer", async () => {
+  const { client, storage } = fresh();
+  const { mechanism } = await client.describe("again");
+  const first = await client.answer("again", mechanism, "HIV");
+  const later = new Client(url, { ledger: new Ledger(storage), pause: 1 }); // the page was loaded again
+  const prepared = later.prepare("again", mechanism, "toothache");
+  assert.equal(prepared.repeated, true);
+  assert.equal(prepared.sent, true);
+  const second = await later.send(prepared);
+  assert.deepEqual(second, { accepted: 0, duplicates: 1, id: first.id, report: first.report, repeated: true });
+  const [one, two] = (await posts("again")).map(body);
+  assert.equal(one, two);
+  assert.equal(entriesOf(storage).length, 1);
+});
+
+await checks.check("two tabs that both prepared send one report", async () => {
+  const { client, storage } = fresh();
+  const other = new Client(url, { ledger: new Ledger(storage), pause: 1 });
+  const { mechanism } = await client.describe("tabs");
+  const [x, y] = [client.prepare("tabs", mechanism, 0), other.prepare("tabs", mechanism, 1)];
+  assert.notDeepEqual(x.id, y.id);
+  const [first, second] = await Promise.all([client.send(x), other.send(y)]);
+  assert.deepEqual(first.id, second.id);
+  assert.deepEqual([first.repeated, second.repeated], [false, true]);
+  assert.equal(first.accepted + second.accepted, 1);
+  assert.equal(new Set((await posts("tabs")).map(body)).size, 1);
+});
+
+for (const name of ["busy", "failing", "dropped"]) {
+  await checks.check(`the same bytes are sent until the collector takes them: ${name}`, async () => {
+    const { client } = fresh();
+    const { mechanism } = await client.describe(name);
+    assert.equal((await client.answer(name, mechanism, 2)).accepted, 1);
+    const bodies = (await posts(name)).map(body);
+    assert.equal(bodies.length, 3);
+    assert.equal(new Set(bodies).size, 1);
+  });
+}
+
+await checks.check("an acknowledgement that was lost is a duplicate", async () => {
+  const { client } = fresh();
+  const { mechanism } = await client.describe("lost");
+  assert.deepEqual((({ accepted, duplicates }) => [accepted, duplicates])(await client.answer("lost", mechanism, 2)), [0, 1]);
+});
+
+await checks.check("4xx is not retried, the report stays, and goes out the next time", async () => {
+  const { client, storage } = fresh();
+  const { mechanism } = await client.describe("refusing");
+  const error = await refusal("refused", () => client.answer("refusing", mechanism, 0));
+  assert.equal(error.message, "the collection is closed; nothing was counted");
+  assert.equal(error.status, 409);
+  assert.equal((await posts("refusing")).length, 1);
+  assert.equal(entriesOf(storage)[0].sent, false);
+  const receipt = await client.answer("refusing", mechanism, 1);
+  assert.equal(receipt.repeated, true);
+  const [one, two] = (await posts("refusing")).map(body);
+  assert.equal(one, two);
+  assert.equal(entriesOf(storage)[0].sent, true);
+});
+
+await checks.check("patience ends, and the report stays", async () => {
+  const { mechanism } = await fresh().client.describe("never");
+  const attempts = [];
+  const busy = (_, { body }) => { attempts.push(hex(body)); return Promise.resolve(new Response("", { status: 503 })); };
+  const { client, storage } = fresh({ fetch: busy, patience: 60_000, pause: 500 });
+  const pauses = await virtually(async () => {
+    assert.match((await refusal("network", () => client.answer("never", mechanism, 0))).message, /503.*same report/);
+  });
+  assert.equal(attempts.length, pauses.length + 1);
+  assert.ok(attempts.length >= 6); // 1.5 times 500, 1000, ... 16,000 is less than 60,000
+  assert.equal(new Set(attempts).size, 1);
+  assert.ok(pauses.reduce((sum, pause) => sum + pause) <= 60_000);
+  assert.equal(entriesOf(storage)[0].sent, false);
+});
+
+await checks.check("who does not answer at all is given up", async () => {
+  const start = performance.now();
+  await refusal("network", () => fresh({ patience: 50 }).client.describe("hanging"));
+  assert.ok(performance.now() - start < 20_000); // an attempt is cut off too: this one would hang for 30 s
+  const nowhere = new Client("http://127.0.0.1:1", { ledger: new Ledger(new Storage()), pause: 1, patience: 50 });
+  await refusal("network", () => nowhere.describe("x"));
+});
+
+await checks.check("an acknowledgement that says nothing is none", async () => {
+  const { client, storage } = fresh();
+  const { mechanism } = await client.describe("garbled");
+  for (let k = 0; k < 4; k++) await refusal("server", () => client.answer("garbled", mechanism, 0));
+  assert.equal(entriesOf(storage)[0].sent, false);
+  assert.equal(new Set((await posts("garbled")).map(body)).size, 1);
+});
+
+await checks.check("an overlapping question needs agreement to the summed budget", async () => {
+  const { client } = fresh();
+  const { mechanism } = await client.describe("first");
+  await client.answer("first", mechanism, 0);
+  const error = await refusal("overlap", () => client.answer("renamed", mechanism, 0));
+  assert.ok(error.message.startsWith(error.summed.sentence.slice(0, -1)));
+  assert.ok(Math.abs(error.summed.epsilon - 2 * Math.max(...mechanism.levelEpsilons())) < 1e-9);
+  assert.equal(error.overlaps.length, 1);
+  await refusal("overlap", () => client.prepare("renamed", mechanism, 0));
+  assert.equal((await posts("renamed")).length, 0);
+  const prepared = client.prepare("renamed", mechanism, 0, { agree: true });
+  assert.deepEqual(prepared.summed, error.summed);
+  assert.equal((await client.send(prepared)).accepted, 1);
+  assert.equal((await posts("renamed")).length, 1);
+  const again = await client.answer("first", mechanism, 3); // a repeat tells nothing new, so it needs no agreement
+  assert.deepEqual([again.repeated, again.duplicates], [true, 1]);
+});
+
+await checks.check("what another tab answered meanwhile counts", async () => {
+  const { client, storage } = fresh();
+  const { mechanism } = await client.describe("meanwhile");
+  const prepared = client.prepare("meanwhile", mechanism, 0);
+  await new Client(url, { ledger: new Ledger(storage) }).answer("elsewhere2", mechanism, 0);
+  await refusal("overlap", () => client.send(prepared));
+  assert.equal((await posts("meanwhile")).length, 0);
+  assert.equal(entriesOf(storage).length, 1);
+});
+
+await checks.check("without a ledger nothing is sent", async () => {
+  const full = { getItem: () => null, setItem: () => { throw new Error("quota"); } };
+  const client = new Client(url, { ledger: new Ledger(full), pause: 1 });
+  const { mechanism } = await client.describe("full");
+  await refusal("ledger", () => client.answer("full", mechanism, 0));
+  await refusal("ledger", () => new Client(url).answer("full", mechanism, 0)); // Node has no localStorage
+  assert.equal((await posts("full")).length, 0);
+});
+
+await checks.check("a bad answer is refused before anything is written or sent", async () => {
+  const { client, storage } = fresh();
+  const { mechanism } = await client.describe("bad");
+  for (const answer of ["flu", 5, -1, 0.5, true, null, undefined, ["HIV"], {}, NaN]) {
+    await refusal("answer", () => client.answer("bad", mechanism, answer));
+  }
+  assert.deepEqual(entriesOf(storage), []);
+  assert.equal((await posts("bad")).length, 0);
+});
+
+await checks.check("requests carry no cookie, no referrer and follow no redirect", async () => {
+  const calls = [];
+  const { client } = fresh({ fetch: (...call) => { calls.push(call); return fetch(...call); } });
+  const { mechanism } = await client.describe("options");
+  await client.answer("options", mechanism, 0);
+  assert.equal(calls.length, 2);
+  for (const [, { credentials, referrerPolicy, cache, redirect }] of calls) {
+    assert.deepEqual([credentials, referrerPolicy, cache, redirect], ["omit", "no-referrer", "no-store", "manual"]);
+  }
+});
+
+await checks.check("pauses double, with jitter, and what the collector asks for is kept up to a cap", async () => {
+  const ask = (times, header) => () => Promise.resolve(times-- > 0
+    ? new Response("", { status: 503, headers: header === null ? {} : { "Retry-After": header } })
+    : Response.json({ state: "open", mechanism: input.document }));
+  const describe = (fetch, patience) => virtually(() => {
+    return new Client(url, { ledger: new Ledger(new Storage()), fetch, patience }).describe("x");
+  });
+  const pauses = await describe(ask(9, null), 1e7);
+  assert.equal(pauses.length, 9);
+  const within = (pause, k) => pause >= Math.min(20_000, 250 * 2 ** k) && pause <= Math.min(20_000, 750 * 2 ** k);
+  pauses.forEach((pause, k) => assert.ok(within(pause, k), `${k}: ${pause}`));
+  for (const [header, expected] of [["7", 7000], ["3600", 20_000], ["Wed, 21 Oct 2065 07:28:00 GMT", null], ["-5", null]]) {
+    const [pause, ...others] = await describe(ask(1, header), 1e7);
+    assert.equal(others.length, 0);
+    assert.ok(expected === null ? pause >= 250 && pause <= 750 : pause === expected, `${header}: ${pause}`);
+  }
+  await refusal("network", () => describe(ask(1, "7"), 5000));
+});
+
+await checks.check("change the answer, fix the randomness so that the report stays, and no byte changes", async () => {
+  const real = globalThis.crypto;
+  const fixed = { subtle: real.subtle, getRandomValues: (x) => x.fill(0) };
+  Object.defineProperty(globalThis, "crypto", { value: fixed, configurable: true });
+  try {
+    for (const answer of [0, "toothache"]) {
+      const { client } = fresh();
+      const { mechanism } = await client.describe("traffic");
+      await client.answer("traffic", mechanism, answer);
+    }
+  } finally {
+    Object.defineProperty(globalThis, "crypto", { value: real, configurable: true });
+  }
+  const { client } = fresh(); // the twin: another report is another request
+  await client.answer("traffic", (await client.describe("traffic")).mechanism, 0);
+  const raw = (await seen("traffic")).map((request) => request.raw);
+  assert.equal(raw.length, 6);
+  assert.deepEqual(raw.slice(0, 2), raw.slice(2, 4));
+  assert.notDeepEqual(raw.slice(0, 2), raw.slice(4, 6));
+});
+
+checks.done();

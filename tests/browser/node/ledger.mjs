@@ -1,0 +1,181 @@
+// The rules of the ledger, on mechanisms by name.
+import assert from "node:assert/strict";
+import { Ledger, Mechanism, locked } from "../../../src/discreet/collector/static/discreet.js";
+import { Checks, Storage, hex, input, refusal } from "./io.mjs";
+
+const KEY = "discreet-ledger/1";
+const WIDE = "\uff28\uff29\uff36"; // HIV in full-width letters
+const checks = new Checks();
+const mechanisms = {};
+for (const [name, document] of Object.entries(input)) mechanisms[name] = await Mechanism.from(document);
+const { toy, spelled, apart, sets } = mechanisms;
+const id = new Uint8Array(16).fill(7);
+const near = (x, y) => assert.ok(Math.abs(x - y) < 1e-9, `${x} is not ${y}`);
+
+function filled() {
+  const storage = new Storage();
+  const ledger = new Ledger(storage);
+  const report = toy.perturb("HIV");
+  return { storage, ledger, report, entry: ledger.reserve("https://a", "health", toy, report, id) };
+}
+
+await checks.check("an empty ledger knows nothing", () => {
+  const ledger = new Ledger(new Storage());
+  assert.equal(ledger.find("https://a", "health", toy.fingerprint), null);
+  assert.deepEqual(ledger.overlaps("https://a", "health", toy), []);
+  assert.equal(ledger.summed(toy, []), null);
+});
+
+await checks.check("an entry holds the report, the labels and the budgets, and nothing else", () => {
+  const { storage, report } = filled();
+  const { entries, ...rest } = JSON.parse(storage.getItem(KEY));
+  assert.deepEqual(rest, {});
+  assert.deepEqual(entries, [{
+    origin: "https://a", name: "health", fingerprint: toy.fingerprint, id: hex(id), report: hex(report), items: toy.policy.items,
+    budgets: { levels: toy.levelEpsilons(), levelOf: toy.policy.levelOf }, sent: false,
+  }]);
+});
+
+await checks.check("the entry is of exactly this origin, name and fingerprint", () => {
+  const { ledger, entry } = filled();
+  assert.deepEqual(ledger.find("https://a", "health", toy.fingerprint), entry);
+  assert.equal(ledger.find("https://b", "health", toy.fingerprint), null);
+  assert.equal(ledger.find("https://a", "wealth", toy.fingerprint), null);
+  assert.equal(ledger.find("https://a", "health", spelled.fingerprint), null);
+});
+
+await checks.check("a second reservation gives the first entry and changes nothing", () => {
+  const { storage, ledger, entry } = filled();
+  const before = storage.getItem(KEY);
+  assert.deepEqual(ledger.reserve("https://a", "health", toy, toy.perturb("anemia"), new Uint8Array(16)), entry);
+  assert.equal(storage.getItem(KEY), before);
+});
+
+await checks.check("markSent marks that entry alone", () => {
+  const { storage, ledger } = filled();
+  ledger.reserve("https://b", "health", toy, toy.perturb(0), new Uint8Array(16));
+  ledger.markSent("https://a", "health", toy.fingerprint);
+  assert.deepEqual(JSON.parse(storage.getItem(KEY)).entries.map((entry) => entry.sent), [true, false]);
+});
+
+await checks.check("another name, origin or fingerprint with a shared item overlaps, the same collection does not", () => {
+  const { ledger, entry } = filled();
+  assert.deepEqual(ledger.overlaps("https://a", "health", toy), []);
+  assert.deepEqual(ledger.overlaps("https://a", "renamed", toy), [{ entry, shared: [...toy.policy.items] }]);
+  assert.deepEqual(ledger.overlaps("https://b", "health", toy), [{ entry, shared: [...toy.policy.items] }]);
+  assert.equal(ledger.overlaps("https://a", "health", spelled).length, 1);
+});
+
+await checks.check("labels are compared without width, case and blanks", () => {
+  const { ledger } = filled();
+  assert.deepEqual(spelled.policy.items, [WIDE, "Head Ache", "  ANEMIA"]);
+  assert.deepEqual(ledger.overlaps("https://b", "other", spelled)[0].shared, [WIDE, "  ANEMIA"]);
+  assert.deepEqual(ledger.overlaps("https://b", "other", apart), []);
+  ledger.reserve("https://c", "spelled", spelled, spelled.perturb(0), id);
+  assert.deepEqual(ledger.overlaps("https://d", "x", mechanisms.respelled).map(({ shared }) => shared), [["head   ache"]]);
+  const folded = new Ledger(new Storage());
+  folded.reserve("https://a", "street", mechanisms.street, mechanisms.street.perturb(0), id);
+  assert.deepEqual(folded.overlaps("https://b", "streets", mechanisms.streets)[0].shared, ["STRASSE", "οδος", "ﬁt"]);
+});
+
+await checks.check("budgets add up, and the worst shared item is named", () => {
+  const { ledger } = filled();
+  ledger.reserve("https://b", "spelled", spelled, spelled.perturb(0), id);
+  const overlaps = ledger.overlaps("https://c", "third", toy);
+  assert.equal(overlaps.length, 2);
+  const [serious, common] = toy.levelEpsilons();
+  const theirs = Object.fromEntries(spelled.policy.items.map((item, k) => [item, spelled.levelEpsilons()[spelled.policy.levelOf[k]]]));
+  const totals = { HIV: 2 * serious + theirs[WIDE], anemia: 2 * common + theirs["  ANEMIA"] };
+  const item = totals.HIV > totals.anemia ? "HIV" : "anemia";
+  const summed = ledger.summed(toy, overlaps);
+  assert.equal(summed.item, item);
+  near(summed.epsilon, totals[item]);
+  const exact = Math.exp(totals[item]);
+  assert.ok(summed.factor >= exact * (1 - 1e-11) && summed.factor <= exact + 1);
+  assert.match(summed.sentence, new RegExp(`^You already gave 2 earlier answers .*"${item}".*at most a factor of [0-9.,]+\\.$`));
+});
+
+await checks.check("an item that is not shared is not the worst, whatever its budget", () => {
+  const ledger = new Ledger(new Storage());
+  ledger.reserve("https://a", "strict", mechanisms.strict, mechanisms.strict.perturb(0), id); // shares only HIV
+  const summed = ledger.summed(toy, ledger.overlaps("https://b", "health", toy));
+  assert.equal(summed.item, "HIV");
+  near(summed.epsilon, toy.levelEpsilons()[0] + mechanisms.strict.levelEpsilons()[0]);
+  assert.match(summed.sentence, /an earlier answer/);
+});
+
+await checks.check("two spellings of an item in one question count once, with the larger budget", () => {
+  const ledger = new Ledger(new Storage());
+  const { twice } = mechanisms;
+  ledger.reserve("https://a", "twice", twice, twice.perturb(0), id);
+  const summed = ledger.summed(mechanisms.strict, ledger.overlaps("https://b", "strict", mechanisms.strict));
+  near(summed.epsilon, mechanisms.strict.levelEpsilons()[0] + Math.max(...twice.levelEpsilons()));
+});
+
+await checks.check("for sets the sentence speaks of having an item", () => {
+  const { ledger } = filled();
+  assert.match(ledger.summed(sets, ledger.overlaps("https://a", "sets", sets)).sentence, /having or not having "HIV"/);
+});
+
+await checks.check("storage that throws is one sentence, and nothing is kept", async () => {
+  const full = { getItem: () => null, setItem: () => { throw new Error("quota"); } };
+  await refusal("ledger", () => new Ledger(full).reserve("https://a", "health", toy, toy.perturb(0), id));
+  const blocked = { getItem: () => { throw new Error("blocked"); }, setItem: () => {} };
+  const calls = [(x) => x.find("a", "b", "c"), (x) => x.overlaps("a", "b", toy), (x) => x.reserve("a", "b", toy, toy.perturb(0), id)];
+  for (const call of calls) {
+    assert.match((await refusal("ledger", () => call(new Ledger(blocked)))).message, /blocked/);
+  }
+  await refusal("ledger", () => new Ledger().find("a", "b", "c")); // no localStorage here
+});
+
+const entry = () => JSON.parse(filled().storage.getItem(KEY)).entries[0];
+const damaged = {
+  "empty": "", "not JSON": "{\"entries\":[", "null": "null", "a number": "3", "a list": "[]", "no entries": "{}",
+  "entries is an object": "{\"entries\":{}}", "entry is null": "{\"entries\":[null]}",
+};
+const change = (changes) => JSON.stringify({ entries: [{ ...entry(), ...changes }] });
+for (const key of Object.keys(entry())) damaged[`no ${key}`] = change({ [key]: undefined });
+damaged["an id that is cut"] = change({ id: "00" });
+damaged["half a byte"] = change({ report: "000" });
+damaged["upper case"] = change({ report: "AB" });
+damaged["sent is a text"] = change({ sent: "true" });
+damaged["items is a text"] = change({ items: "HIV", budgets: { levels: [1], levelOf: [0, 0, 0] } });
+damaged["an item is a number"] = change({ items: [1], budgets: { levels: [1], levelOf: [0] } });
+damaged["a level too many"] = change({ budgets: { levels: [1], levelOf: [0] } });
+damaged["a level that is not there"] = change({ items: ["x"], budgets: { levels: [1], levelOf: [1] } });
+damaged["a negative budget"] = change({ items: ["x"], budgets: { levels: [-1], levelOf: [0] } });
+damaged["a budget that is a text"] = change({ items: ["x"], budgets: { levels: ["1"], levelOf: [0] } });
+
+await checks.check("a damaged ledger is never started anew", async () => {
+  assert.equal(new Ledger(filled().storage).find("https://a", "health", toy.fingerprint).sent, false); // the twin: undamaged
+  for (const [what, text] of Object.entries(damaged)) {
+    const storage = new Storage();
+    storage.setItem(KEY, text);
+    const ledger = new Ledger(storage);
+    const reserve = () => ledger.reserve("a", "b", toy, toy.perturb(0), id);
+    for (const call of [() => ledger.find("a", "b", "c"), reserve, () => ledger.markSent("a", "b", "c")]) {
+      const error = await refusal("ledger", call).catch((wrong) => { throw new Error(`${what}: ${wrong.message}`); });
+      assert.match(error.message, /damaged.*restore it/);
+    }
+    assert.equal(storage.getItem(KEY), text, what);
+  }
+});
+
+await checks.check("work is done under the browser's lock where there is one", async () => {
+  assert.equal(await locked(() => 3), 3);
+  const seen = [];
+  let last = Promise.resolve();
+  const locks = {
+    request(name, work) {
+      seen.push(name);
+      last = last.then(() => work());
+      return last;
+    },
+  };
+  Object.defineProperty(globalThis, "navigator", { value: { locks }, configurable: true });
+  assert.equal(await locked(async () => 4), 4);
+  delete globalThis.navigator;
+  assert.deepEqual(seen, [KEY]);
+});
+
+checks.done();

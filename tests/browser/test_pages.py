@@ -1,0 +1,1302 @@
+"""The pages in a real Chromium, against a real `discreet serve`: what people see, what is sent, and that nothing else is."""
+
+import base64
+import hashlib
+import json
+import math
+import random
+import re
+import socket
+import time
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlencode
+
+import chromium
+import numpy as np
+import pytest
+from checks import assert_bernoulli, detectable, must_fail, z_for
+from chromium import TOKEN, Server, Visitor, Wire, command, hosted
+from statistical.test_samplers import bits_of, check_bits, check_pairs, inputs, mechanism_of
+
+import discreet as d
+from discreet.collector import pages
+from discreet.demo import answers, example
+from discreet.exact import P
+from discreet.mechanism import fingerprint
+
+if chromium.missing():
+    pytest.skip(chromium.missing(), allow_module_level=True)
+
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.xdist_group("browser")
+expect.set_options(timeout=20_000)
+STATIC = Path(pages.__file__).parent / "static"
+
+# ---- the collections ------------------------------------------------------------------------------------------
+
+HTML = '<img src=x onerror="window.hacked = 1">'
+QUESTION = f'<script>window.hacked = 1</script>{HTML} Which & "why"?'
+ODD = 'odd <b> & "name"'
+LONG = "x" * 80
+
+
+def levels(*rows, name, question="Which of these?", **more):
+    return d.Policy.from_levels(list(rows), name=name, question=question, **more)
+
+
+def of(policy, name):
+    """The same question under another name."""
+    rows = [
+        (level.name, level.budget.text, [i for i, k in zip(policy.items, policy.level_of, strict=True) if k == place])
+        for place, level in enumerate(policy.levels)
+    ]
+    return levels(*rows, name=name, question=policy.question)
+
+
+@cache
+def mechanisms():
+    """All that is asked for, but the toy survey, which `discreet serve` designs itself."""
+    toy, health = example("toy"), example("health-survey")
+    wide = levels(("rare", 1, [f"rare {k}" for k in range(100)]), ("common", 2, [f"item {k}" for k in range(1900)]), name="wide")
+    serious, common = ["HIV", "hepatitis"], ["cold", "flu", "headache", "back pain", "allergy"]
+    odd = levels(
+        ("<i>rare", 1, [HTML, "\"quotes\" & 'apostrophes'", "שלום עולם"]),
+        ("b", 2, ["&lt;b&gt;", LONG]),
+        name=ODD,
+        question=QUESTION,
+    )
+    found = [
+        d.design(of(health, "bits"), "opt0"),
+        d.design(of(health, "parts"), "mixed"),
+        d.design(wide, "mixed", encoding="compact"),
+        d.design(levels(("serious", 1, serious), ("common", 2, common), name="sets", input="set"), "opt0", padding=3),
+        d.design(of(toy, "renamed")),
+        d.design(of(toy, "nudged"), "grr"),
+        d.design(of(toy, "closed")),
+        d.design(of(toy, "closing")),
+        d.design(odd),
+        d.design(of(toy, "empty")),
+        d.design(of(health, "few"), "mixed"),
+        d.design(of(health, "live"), "mixed"),
+        d.design(levels(("all", 2, [f"item {k}" for k in range(150)]), name="many"), "oue"),
+    ]
+    return {mechanism.policy.name: mechanism for mechanism in [*found, d.design(toy)]}
+
+
+def document(mechanism):
+    return {**mechanism.to_canonical(), "fingerprint": mechanism.fingerprint}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    toy = Path(d.__file__).parent / "data" / "toy.toml"
+    found = Server(tmp_path_factory.mktemp("server"), [m for m in mechanisms().values() if m.policy.name != "toy-survey"], str(toy))
+    assert {name: link.partition("#")[2] for name, link in found.links.items()} == {
+        name: mechanism.fingerprint for name, mechanism in mechanisms().items()
+    }
+    found.close_collection("closed")
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium.launched() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def someone(browser):
+    return Visitor(browser)
+
+
+@pytest.fixture
+def visitor(someone, server):
+    someone.arrive(server.base)
+    yield someone
+    someone.leave()
+
+
+@pytest.fixture
+def stranger(browser, server):
+    """A visitor of one test alone: a script that runs before the page cannot be taken back."""
+    found = Visitor(browser, server.base)
+    yield found
+    found.leave()
+    found.context.close()
+
+
+@pytest.fixture(scope="module")
+def someone_else(browser):
+    found = Visitor(browser)
+    found.page.clock.install()
+    return found
+
+
+@pytest.fixture
+def patient(someone_else, server):
+    """A visitor for whom time passes when the test says so."""
+    someone_else.arrive(server.base)
+    yield someone_else
+    someone_else.leave()
+
+
+# ---- what a participant does ------------------------------------------------------------------------------------
+
+
+def invited(visitor, link, another=False):
+    page = (visitor.another if another else visitor.open)(link)
+    page.locator("#form").wait_for()
+    return page
+
+
+def choose(page, *labels):
+    for label in labels:
+        page.get_by_label(label, exact=True).check()
+
+
+def prepare(page):
+    """What the page says will be sent."""
+    page.get_by_role("button", name=re.compile("what will be sent$")).click()
+    expect(page.get_by_role("heading", name="This will be sent, and nothing else")).to_be_focused()
+    return bytes.fromhex(page.locator("#bytes").inner_text())
+
+
+def send(page):
+    """What is uploaded then: id and report; the receipt names them."""
+    with page.expect_request(lambda request: request.method == "POST") as found:
+        page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_role("heading", name="Counted. Thank you.")).to_be_focused()
+    body = found.value.post_data_buffer
+    assert (page.locator("#id").inner_text(), page.locator("#sent").inner_text()) == (body[:16].hex(), body[16:].hex())
+    return body
+
+
+def answer(page, *labels):
+    choose(page, *labels)
+    shown = prepare(page)
+    body = send(page)
+    assert body[16:] == shown
+    return body
+
+
+def refused(visitor, page, words):
+    """One sentence in an alert; nothing can be chosen, nothing was sent."""
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text(words)
+    assert "\n" not in alert.inner_text()
+    expect(page.get_by_role("status")).to_have_count(0)
+    expect(page.get_by_role("button")).to_have_count(0)
+    assert visitor.posts() == []
+
+
+def ledger(page):
+    return json.loads(page.evaluate("localStorage.getItem('discreet-ledger/1')") or '{"entries": []}')["entries"]
+
+
+@pytest.mark.parametrize(
+    ("name", "label"), [("toy-survey", "anemia"), ("bits", "HIV"), ("parts", "arthritis"), ("wide", "rare 7"), (ODD, HTML)]
+)
+def test_answer_a_single_question(visitor, server, name, label):
+    mechanism, before = mechanisms()[name], server.n(name)
+    page = invited(visitor, server.links[name])
+    expect(page).to_have_title(mechanism.policy.question)
+    expect(page.get_by_role("heading", level=1)).to_have_text(mechanism.policy.question)
+    expect(page.locator("#pinned")).to_contain_text(f"was verified on your device (fingerprint {mechanism.fingerprint[:12]}…)")
+    button = page.get_by_role("button", name="Show what will be sent")
+    expect(button).to_be_disabled()
+    body = answer(page, label)
+    assert visitor.posts() == [body]
+    assert len(body) == 16 + mechanism.report_size
+    expect(page.locator("#mechanism")).to_have_text(mechanism.fingerprint)
+    expect(page.locator("#thanks")).to_have_text("Your report is stored for good and counted once.")
+    assert server.n(name) == before + 1
+    assert [(e["name"], e["id"] + e["report"], e["sent"]) for e in ledger(page)] == [(name, body.hex(), True)]
+
+
+@pytest.mark.parametrize("chosen", [["HIV", "flu"], ["cold", "flu", "headache", "allergy"], []], ids=["two", "four", "none"])
+def test_answer_a_set_question(visitor, server, chosen):
+    before = server.n("sets")
+    page = invited(visitor, server.links["sets"])
+    none = page.get_by_role("button", name="None of these: show what will be sent")
+    expect(none).to_be_enabled()
+    choose(page, *chosen)
+    expect(none).to_have_count(0 if chosen else 1)
+    for label in chosen:
+        expect(page.locator("#promise")).to_contain_text(f"Having or not having “{label}” changes the chance of any report")
+    body = answer(page)
+    assert visitor.posts() == [body]
+    assert server.n("sets") == before + 1
+
+
+def test_what_will_be_sent_is_shown_in_words(visitor, server):
+    """The items that the report says yes to, decoded by Python, and the promise of the chosen answer."""
+    mechanism = mechanisms()["bits"]
+    page = invited(visitor, server.links["bits"])
+    choose(page, "HIV")
+    factor = math.ceil(100 * math.exp(mechanism.guarantee().level_epsilons[0]) - 1e-9) / 100
+    expect(page.locator("#promise")).to_have_text(
+        f"Whoever sees your report can change their odds between “HIV” and any other answer by at most a factor of {factor:g}."
+    )
+    report = prepare(page)
+    _, (bits,) = bits_of(mechanism, np.frombuffer(report, np.uint8)[None])
+    yes = [mechanism.policy.items[k] for k in np.flatnonzero(bits)]
+    shown = page.locator("#bits li").all_inner_texts()
+    assert shown == (yes if len(yes) <= 24 else [*yes[:24], f"and {len(yes) - 24} more"])
+    expect(page.locator("#meaning")).to_contain_text(f"It says yes to {len(yes)}:")
+    # Looking again does not draw again; another answer does; nothing was sent so far.
+    page.get_by_role("button", name="Back").click()
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+    assert prepare(page) == report
+    assert visitor.posts() == ledger(page) == []
+
+
+def test_answering_again_sends_the_same_report(visitor, server):
+    before = server.n("parts")
+    page = invited(visitor, server.links["parts"])
+    first = answer(page, "HIV")
+    page.reload()
+    page.locator("#form").wait_for()
+    assert page.get_by_role("radio", checked=True).count() == 0  # the answer is nowhere
+    expect(page.locator("#before")).to_contain_text("the same report is sent again, byte for byte, and counted once")
+    choose(page, "acne")
+    assert prepare(page) == first[16:]
+    expect(page.locator("#meaning")).to_contain_text("This is the report that this browser made before.")
+    assert send(page) == first
+    expect(page.locator("#thanks")).to_have_text(
+        "The collector had this report already; it is counted once. It is the report that this browser had made before."
+    )
+    assert visitor.posts() == [first, first]
+    assert server.n("parts") == before + 1
+
+
+def test_two_tabs_send_one_report(visitor, server):
+    """Both have drawn a report before either sends: what is written down first counts."""
+    before = server.n("toy-survey")
+    first, second = (invited(visitor, server.links["toy-survey"], another) for another in (False, True))
+    for page, label in ((first, "HIV"), (second, "anemia")):
+        choose(page, label)
+        prepare(page)
+    assert send(first) == send(second)
+    expect(second.locator("#thanks")).to_contain_text("It is the report that this browser had made before.")
+    assert server.n("toy-survey") == before + 1
+    assert len(ledger(first)) == 1
+
+
+# ---- questions that overlap ---------------------------------------------------------------------------------------
+
+
+def summed(*names):
+    """The factor of all answers about the toy survey's items together."""
+    epsilons = sum(mechanisms()[name].guarantee().level_epsilons for name in names)
+    return f"by at most a factor of {math.ceil(math.exp(max(epsilons)) * 100 * (1 - 1e-12)) / 100:g}."
+
+
+@pytest.mark.parametrize("name", ["renamed", "nudged"])
+def test_the_same_items_under_another_name_need_consent(visitor, server, name):
+    before = server.n(name)
+    answer(invited(visitor, server.links["toy-survey"]), "HIV")
+    page = invited(visitor, server.links[name])
+    agree, button = page.get_by_role("checkbox", name="I agree to that."), page.get_by_role("button", name="Show what will be sent")
+    expect(page.locator("#summed")).to_contain_text("You already gave an earlier answer about the same items: together,")
+    expect(page.locator("#summed")).to_contain_text(summed("toy-survey", name))
+    choose(page, "HIV")
+    expect(button).to_be_disabled()
+    agree.check()
+    expect(button).to_be_enabled()
+    agree.uncheck()
+    expect(button).to_be_disabled()
+    assert len(visitor.posts()) == 1
+    agree.check()
+    answer(page)
+    assert server.n(name) == before + 1
+
+
+@pytest.mark.xfail(reason="BUG: the page never shows the consent again after it was loaded", strict=True)
+def test_an_overlap_that_arises_while_the_page_is_open_can_be_agreed_to(visitor, server):
+    """Another tab has answered about the same items: nothing is sent, and consent is asked for."""
+    page = invited(visitor, server.links["renamed"])
+    choose(page, "HIV")
+    prepare(page)
+    answer(invited(visitor, server.links["toy-survey"], another=True), "HIV")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("answer only if you agree to that")
+    assert len(visitor.posts()) == 1
+    agree = page.get_by_role("checkbox", name="I agree to that.")
+    assert agree.is_visible()
+    agree.check()
+    answer(page)
+    assert len(visitor.posts()) == 2
+
+
+def test_other_items_need_no_consent(visitor, server):
+    """The twin: a question about other items asks for nothing."""
+    answer(invited(visitor, server.links["toy-survey"]), "HIV")
+    page = invited(visitor, server.links["wide"])
+    expect(page.locator("#consent")).to_be_hidden()
+    answer(page, "rare 7")
+
+
+# ---- what is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fragment", "words"),
+    [
+        ("0" * 64, "The invitation is for fingerprint 0000000000000000… but this is "),
+        ("abc", "What stands after # is not a fingerprint; open the invitation again as you got it."),
+        ("fingerprint=" + "f" * 64, "The invitation is for fingerprint ffffffffffffffff… but this is "),
+    ],
+)
+def test_another_fingerprint_is_refused(visitor, server, fragment, words):
+    page = visitor.open(f"{server.base}/c/toy-survey#{fragment}")
+    refused(visitor, page, words)
+    # The invitation as it should be, put in the same tab: now it can be answered.
+    page.goto(server.links["toy-survey"])
+    page.locator("#form").wait_for()
+
+
+def test_without_a_fingerprint_the_page_says_so(visitor, server):
+    page = invited(visitor, f"{server.base}/c/toy-survey")
+    expect(page.locator("#pinned")).to_contain_text("The invitation names no fingerprint to compare")
+
+
+def tampered(sign):
+    """The toy survey's matrix with HIV told apart by too much; signed anew, or not."""
+    body = mechanisms()["toy-survey"].to_canonical()
+    matrix = body["matrix"]
+    group, other = matrix["groups"]
+    matrix["diagonal"][group] += 4 * 10**6
+    matrix["off"][group][other] -= 10**6
+    return {**body, "fingerprint": fingerprint(body) if sign else mechanisms()["toy-survey"].fingerprint}
+
+
+@pytest.mark.parametrize(
+    ("sign", "words"), [(True, "the promise does not hold; do not answer"), (False, "it was changed after it was made")]
+)
+def test_a_tampered_mechanism_is_refused(visitor, server, sign, words):
+    changed = tampered(sign)
+    said = {"mechanism": changed, "state": "open"}
+    visitor.context.route(server.api("toy-survey"), lambda route: route.fulfill(json=said))
+    refused(visitor, visitor.open(f"{server.base}/c/toy-survey#{changed['fingerprint']}"), words)
+
+
+@pytest.mark.parametrize(
+    "said", [{"json": {}}, {"json": {"state": "open", "mechanism": 3}}, {"body": "<html>"}, {"status": 404}],
+    ids=["empty", "odd", "html", "404"],
+)  # fmt: skip
+def test_a_server_that_talks_nonsense_is_refused(visitor, server, said):
+    visitor.context.route(server.api("toy-survey"), lambda route: route.fulfill(**said))
+    refused(visitor, visitor.open(server.links["toy-survey"]), re.compile(r"^[A-Z].*[^ ]$"))
+
+
+def test_an_unknown_collection_is_named(visitor, server):
+    refused(visitor, visitor.open(f"{server.base}/c/nobody"), re.compile('"nobody"'))
+
+
+def test_a_closed_collection_says_so(visitor, server):
+    page = visitor.open(server.links["closed"])
+    refused(visitor, page, "This question is closed; it takes no more answers.")
+    expect(page.get_by_role("heading", level=1)).to_have_text(mechanisms()["closed"].policy.question)
+
+
+def test_a_collection_that_closes_while_one_answers(visitor, server):
+    page = invited(visitor, server.links["closing"])
+    choose(page, "HIV")
+    prepare(page)
+    server.close_collection("closing")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text('"closing" is closed and takes no more reports; nothing was counted')
+    expect(page.locator("#receipt")).to_be_hidden()
+    assert server.n("closing") == 0
+
+
+def failing(visitor, url, *failures):
+    """The first requests go wrong, each in its way; then all is fine."""
+    left = list(failures)
+
+    visitor.context.route(url, lambda route: left.pop(0)(route) if left else route.continue_())
+
+
+def busy(route):
+    route.fulfill(status=503, json={"detail": "busy"})
+
+
+def lost(route):
+    """The collector gets the request, but the browser never gets the answer."""
+    route.fetch()
+    route.abort()
+
+
+def test_a_server_that_is_away_for_a_moment(visitor, server):
+    """Question and report are asked for and sent again; the report is the same each time and counted once."""
+    before = server.n("toy-survey")
+    failing(visitor, server.api("toy-survey"), busy, lambda route: route.abort())
+    failing(visitor, server.api("toy-survey", "/reports"), busy, lost)
+    page = invited(visitor, server.links["toy-survey"])
+    body = answer(page, "HIV")
+    assert visitor.posts() == [body] * 3
+    expect(page.locator("#thanks")).to_have_text("The collector had this report already; it is counted once.")
+    assert server.n("toy-survey") == before + 1
+
+
+def patiently(page, condition):
+    """Let the page's own time pass until something is so."""
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, "it never was"
+        page.clock.run_for(2000)
+
+
+def test_a_server_that_stays_away(patient, server):
+    """One sentence after a minute of retries; the report that was drawn is sent when the collector is back."""
+    page = invited(patient, server.links["toy-survey"])
+    away = server.api("toy-survey", "/reports")
+    patient.context.route(away, busy)
+    choose(page, "HIV")
+    shown = prepare(page)
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_role("status")).to_have_text("Sending …")
+    alert = page.get_by_role("alert")
+    patiently(page, alert.is_visible)
+    expect(alert).to_contain_text("does not take the request (it answers 503); try again later: the same report will be sent")
+    patient.context.unroute(away)
+    assert send(page)[16:] == shown
+    assert len(set(patient.posts())) == 1
+
+
+def test_nothing_is_sent_when_storage_is_blocked(stranger, server):
+    blocked = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError'); } });"
+    stranger.context.add_init_script(blocked)
+    refused(stranger, stranger.open(server.links["toy-survey"]), "The ledger cannot be read (no), so nothing is sent")
+
+
+def test_nothing_is_sent_when_the_ledger_is_damaged(visitor, server):
+    page = invited(visitor, server.links["toy-survey"])
+    page.evaluate("localStorage.setItem('discreet-ledger/1', '{')")
+    page.reload()
+    refused(visitor, page, "is damaged, so nothing is sent")
+
+
+def test_nothing_is_sent_when_storage_is_full(visitor, server):
+    page = invited(visitor, server.links["toy-survey"])
+    page.evaluate(
+        """() => {
+          for (let text = "x".repeat(8 << 20), k = 0; text; k++) {
+            try { localStorage.setItem(`filler ${k}`, text); } catch { text = text.slice(0, text.length / 2); }
+          }
+        }"""
+    )
+    choose(page, "HIV")
+    prepare(page)
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("so nothing is sent; make room")
+    assert visitor.posts() == []
+
+
+# ---- many answers ---------------------------------------------------------------------------------------------------
+
+
+def test_searching_many_answers(visitor, server):
+    page = invited(visitor, server.links["wide"])
+    search, radios, count = (
+        page.get_by_role("searchbox", name="Search 2,000 answers"),
+        page.get_by_role("radio"),
+        page.locator("#count"),
+    )
+    expect(radios).to_have_count(60)
+    expect(count).to_have_text("1,940 more; type to narrow them.")
+    search.fill(" ITEM 18")
+    expect(radios).to_have_count(60)
+    expect(count).to_have_text("51 more; type to narrow them.")  # 18, 180–189, 1800–1899
+    search.fill("item 1899")
+    expect(radios).to_have_count(1)
+    expect(count).to_have_text("")
+    choose(page, "item 1899")
+    search.fill("rare 9")
+    expect(radios).to_have_count(12)  # 9, 90–99, and the one that is chosen
+    expect(page.get_by_role("radio", name="item 1899", exact=True)).to_be_checked()
+    search.fill("nothing like it")
+    expect(count).to_have_text("No answer matches.")
+    search.press("Enter")  # neither leaves the page nor answers
+    expect(page.locator("#check")).to_be_hidden()
+    body = answer(page)
+    assert visitor.posts() == [body]
+
+
+def test_few_answers_need_no_search(visitor, server):
+    expect(invited(visitor, server.links["toy-survey"]).locator("#search")).to_be_hidden()
+
+
+# ---- for everybody: keyboard, screen readers, phones, dark rooms --------------------------------------------------------
+
+
+def tab_to(page, *, role, name=None):
+    """Press Tab until such a control has the focus; everything on the way must be reachable, and nothing traps it."""
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        here = page.evaluate(
+            "(({ tagName, type, labels, textContent }) => "
+            "[type || tagName.toLowerCase(), labels?.[0]?.textContent ?? textContent])(document.activeElement)"
+        )
+        if here[0] == role and (name is None or here[1].strip() == name):
+            return
+    raise AssertionError(f"Tab does not lead to {role} {name}")
+
+
+def test_keyboard_alone_answers_a_single_question(visitor, server):
+    page = invited(visitor, server.links["toy-survey"])
+    tab_to(page, role="radio", name="HIV")
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_label("anemia")).to_be_checked()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_label("headache")).to_be_checked()
+    page.keyboard.press("ArrowUp")
+    tab_to(page, role="submit", name="Show what will be sent")
+    page.keyboard.press("Enter")
+    expect(page.locator("#check-title")).to_be_focused()
+    tab_to(page, role="button", name="Back")
+    page.keyboard.press("Enter")
+    expect(page.locator("#question")).to_be_focused()
+    tab_to(page, role="radio", name="anemia")  # as it was left
+    tab_to(page, role="submit", name="Show what will be sent")
+    page.keyboard.press("Space")
+    tab_to(page, role="button", name="Send")
+    page.keyboard.press("Enter")
+    expect(page.locator("#receipt-title")).to_be_focused()
+
+
+def test_keyboard_alone_agrees_searches_and_answers(visitor, server):
+    answer(invited(visitor, server.links["bits"]), "HIV")
+    page = invited(visitor, server.links["parts"])
+    tab_to(page, role="search")
+    page.keyboard.type("acne")
+    tab_to(page, role="radio", name="acne")
+    page.keyboard.press("Space")
+    tab_to(page, role="checkbox", name="I agree to that.")
+    page.keyboard.press("Space")
+    tab_to(page, role="submit")
+    page.keyboard.press("Enter")
+    tab_to(page, role="button", name="Send")
+    page.keyboard.press("Space")
+    expect(page.locator("#receipt-title")).to_be_focused()
+
+
+def test_keyboard_alone_answers_a_set_question(visitor, server):
+    page = invited(visitor, server.links["sets"])
+    for label in ("HIV", "flu"):
+        tab_to(page, role="checkbox", name=label)
+        page.keyboard.press("Space")
+        expect(page.get_by_label(label)).to_be_checked()
+    tab_to(page, role="submit")
+    page.keyboard.press("Enter")
+    tab_to(page, role="button", name="Send")
+    page.keyboard.press("Enter")
+    expect(page.locator("#receipt-title")).to_be_focused()
+
+
+@pytest.mark.xfail(reason="BUG: the button that was disabled while sending does not get the focus back", strict=True)
+def test_after_a_failed_sending_the_keyboard_is_where_it_was(visitor, server):
+    page = invited(visitor, server.links["toy-survey"])
+    choose(page, "HIV")
+    prepare(page)
+    page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full'); }; }")
+    tab_to(page, role="button", name="Send")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("so nothing is sent")
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_enabled()
+    assert page.evaluate("document.activeElement.id") == "send"
+
+
+CONTROLS = {"button", "checkbox", "DisclosureTriangle", "link", "radio", "searchbox", "textbox"}
+
+
+def check_names(page):
+    """Every control that a screen reader finds has a name."""
+    session = page.context.new_cdp_session(page)
+    nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+    session.detach()
+    found = [(n["role"]["value"], n.get("name", {}).get("value", "").strip()) for n in nodes if not n["ignored"] and "role" in n]
+    assert not [x for x in found if x[0] in CONTROLS and not x[1]], found
+    assert sum(role == "heading" for role, _ in found) >= 1
+    assert sum(role == "main" for role, _ in found) == 1
+    assert page.evaluate("document.documentElement.lang === 'en' && document.title !== ''")
+
+
+def check_narrow(page, width=320):
+    """The smallest phones need no scrolling to the side."""
+    size = page.viewport_size
+    page.set_viewport_size({"width": width, "height": 640})
+    beyond = "(e) => e.getBoundingClientRect().right > innerWidth + 0.5 && !e.closest('.hidden')"
+    wide = page.evaluate(f"[...document.querySelectorAll('body *')].filter({beyond}).map((e) => e.outerHTML.slice(0, 80))")
+    scrolled = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    page.set_viewport_size(size)
+    assert scrolled[0] <= scrolled[1] == width, (scrolled, wide)
+
+
+CONTRASTS = """() => {
+  const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 });
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  const rgba = (color) => {
+    context.clearRect(0, 0, 1, 1);
+    context.fillStyle = color;
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data].map((x) => x / 255);
+  };
+  const over = ([r, g, b, a], under) => [r, g, b].map((x, k) => a * x + (1 - a) * under[k]);
+  const behind = (e) => {
+    const under = e.parentElement ? behind(e.parentElement) : rgba("Canvas").slice(0, 3);
+    return over(rgba(getComputedStyle(e).backgroundColor), under);
+  };
+  const linear = (x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const ratio = (x, y) => (Math.max(light(x), light(y)) + 0.05) / (Math.min(light(x), light(y)) + 0.05);
+  const seen = (e) => e.checkVisibility({ visibilityProperty: true }) && !e.closest(".hidden, :disabled");
+  const text = (e, color) => (
+    { ratio: ratio(over(rgba(color), behind(e)), behind(e)), needs: 4.5, what: e.outerHTML.slice(0, 90) }
+  );
+  const all = [...document.querySelectorAll("body, body *")].filter(seen);
+  const written = all.filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) && e.tagName !== "SCRIPT");
+  const hints = all.filter((e) => e.placeholder).map((e) => text(e, getComputedStyle(e, "::placeholder").color));
+  const bars = all.filter((e) => e.matches(".bar, .line")).map((e) => (
+    { ratio: ratio(rgba(getComputedStyle(e).backgroundColor).slice(0, 3), behind(e.parentElement)), needs: 3, what: e.outerHTML }
+  ));
+  return { seen: [...written.map((e) => text(e, getComputedStyle(e).color)), ...bars], hints };
+}"""
+
+
+def check_contrast(page, what="seen"):
+    """WCAG 2: 4.5 for every text, 3 for bars and their lines; in the light and in the dark."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found = page.evaluate(CONTRASTS)[what]
+        assert found
+        assert not [x for x in found if x["ratio"] < x["needs"]], scheme
+        dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, re.findall(r"\d+", dark))) < 3 * 60) == (scheme == "dark")
+    page.emulate_media(color_scheme="light")
+
+
+def look(page):
+    check_names(page)
+    check_narrow(page)
+    check_contrast(page)
+
+
+def test_every_step_of_the_participants_page_is_for_everybody(visitor, server):
+    answer(invited(visitor, server.links["bits"]), "HIV")
+    page = invited(visitor, server.links["parts"])
+    choose(page, "HIV")
+    for summary in page.locator("summary").all():
+        summary.click()
+    look(page)  # with the consent, a promise, and all promises
+    page.get_by_label("I agree to that.").check()
+    prepare(page)
+    look(page)
+    send(page)
+    look(page)
+    page = visitor.open(server.links["closed"])
+    expect(page.get_by_role("alert")).to_be_visible()
+    look(page)
+
+
+@pytest.mark.xfail(reason="BUG: a fieldset and grid columns are never narrower than their longest word", strict=True)
+def test_long_words_fit_on_a_small_phone(visitor, server):
+    page = invited(visitor, server.links[ODD])
+    page.locator("summary").first.click()
+    choose(page, LONG)
+    check_narrow(page)
+    prepare(page)
+    check_narrow(page)
+    send(page)
+    organiser(visitor, server, ODD)
+    check_narrow(page)
+
+
+@pytest.mark.xfail(reason="BUG: Chromium's own colour of placeholders has a contrast of 3.7 in the dark", strict=True)
+def test_the_hint_in_a_search_box_can_be_read(visitor, server):
+    check_contrast(invited(visitor, server.links["bits"]), "hints")
+
+
+def test_the_checks_for_everybody_see_what_they_must_see(visitor, server):
+    """Their twins: a nameless button, something wide, pale text."""
+    page = invited(visitor, server.links["toy-survey"])
+    page.evaluate("document.querySelector('main').append(document.createElement('button'))")
+    must_fail(check_names, page)
+    page.evaluate("document.documentElement.style.setProperty('--quiet', '#8a9b97')")
+    must_fail(check_contrast, page)
+    page.evaluate("document.querySelector('main').append('x'.repeat(80)); document.body.style.overflowWrap = 'normal'")
+    must_fail(check_narrow, page)
+
+
+# ---- the organiser's page -------------------------------------------------------------------------------------------
+
+
+def organiser(visitor, server, name, another=False):
+    """The results page of someone who knows the token."""
+    page = (visitor.another if another else visitor.open)(server.results[name])
+    page.get_by_label("Organiser’s token").fill(TOKEN)
+    page.get_by_role("button", name="Show results").click()
+    page.locator("#numbers").wait_for()
+    return page
+
+
+def rows(page):
+    """The texts of the table: item, picture, people, interval, errors."""
+    found = page.evaluate("[...document.querySelectorAll('#rows tr')].map(({ cells }) => [...cells].map((cell) => cell.innerText))")
+    return [tuple("0" if cell == "-0" else cell for cell in row) for row in found]  # -0 has a test of its own
+
+
+def whole(x):
+    return f"{math.floor(x + 0.5):,}"
+
+
+def expected_rows(found, shrunk=False):
+    """What the page must show of the service's JSON."""
+    names = ("shrunk", "shrunk_lower", "shrunk_upper", "shrunk_sd") if shrunk else ("count", "lower", "upper", "stderr")
+    table = [(row["item"], *(row[name] for name in names), row["plain_stderr"]) for row in found["items"]]
+    return [
+        (item, "", whole(count), f"{whole(max(0, low))} to {whole(max(0, high))}", f"{whole(error)} / {whole(plain)}")
+        for item, count, low, high, error, plain in sorted(table, key=lambda row: -row[1])
+    ]
+
+
+@pytest.fixture(scope="module")
+def live(server):
+    """A collection with many reports."""
+    mechanism = mechanisms()["live"]
+    server.upload(mechanism, mechanism.perturb_many(answers(mechanism.m)[:20_000]))
+    return mechanism
+
+
+def test_the_organisers_token(visitor, server, live):
+    """Asked for, refused, taken; it stays in this tab and goes nowhere but in one header."""
+    page = visitor.open(server.results["live"])
+    expect(page.get_by_role("heading", level=1)).to_have_text(live.policy.question)
+    expect(page.locator("#numbers")).to_be_hidden()
+    page.get_by_label("Organiser’s token").fill("somebody else's token")
+    page.get_by_role("button", name="Show results").click()
+    expect(page.get_by_role("alert")).to_have_text("That token is not the organiser’s.")
+    expect(page.locator("#numbers")).to_be_hidden()
+    page.get_by_label("Organiser’s token").fill(TOKEN)
+    page.get_by_label("Organiser’s token").press("Enter")
+    expect(page.locator("#n")).to_have_text("20,000")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    page.reload()
+    expect(page.locator("#n")).to_have_text("20,000")
+    assert page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]") == [0, 1, ""]
+    assert page.evaluate("sessionStorage.getItem('discreet-token')") == TOKEN
+    assert not [r.url for r in visitor.requests if "token" in r.url.lower().replace("%20", " ")]
+    assert {r.headers["authorization"] for r in visitor.requests if "authorization" in r.headers} == {
+        f"Bearer {TOKEN}",
+        "Bearer somebody else's token",
+    }
+    other = visitor.another(server.results["live"])
+    expect(other.get_by_label("Organiser’s token")).to_be_visible()
+    assert visitor.context.cookies() == []
+
+
+@pytest.mark.xfail(reason="BUG: the next look, two seconds later, clears the message", strict=True)
+def test_a_wrong_token_is_said_until_another_is_tried(patient, server):
+    page = patient.open(server.results["live"])
+    page.get_by_label("Organiser’s token").fill("somebody else's token")
+    page.get_by_role("button", name="Show results").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.clock.run_for(10_000)
+    assert page.get_by_role("alert").is_visible()
+
+
+@pytest.mark.xfail(reason="BUG: the token's form is hidden with the focus in it, which is lost", strict=True)
+def test_after_the_token_the_keyboard_is_at_the_results(visitor, server):
+    page = visitor.open(server.results["empty"])
+    tab_to(page, role="password")
+    page.keyboard.type(TOKEN)
+    page.keyboard.press("Enter")
+    page.locator("#numbers").wait_for()
+    assert page.evaluate("document.activeElement.tagName") == "H1"
+
+
+def test_results_are_what_the_service_says(visitor, server, live):
+    """Sorted, with intervals and errors, raw and shrunk, searchable; and the download is the service's."""
+    page = organiser(visitor, server, "live")
+    found = server.estimate("live", shrunk="true").json()
+    assert found["can_shrink"] and found["telling"] > 0
+    assert rows(page) == expected_rows(found)
+    expect(page.locator("#verdict")).to_have_text(
+        f"{found['telling']} of 41 items are held by someone for sure (95 %, all items together)."
+    )
+    for level in found["levels"]:
+        change = math.floor(100 * (level["expected_stderr"] / level["plain_stderr"] - 1) + 0.5)
+        card = page.locator("#levels > div", has_text=level["name"])
+        expect(card).to_contain_text(f"budget {level['epsilon']}")
+        expect(card).to_contain_text(f"expected error ± {whole(level['expected_stderr'])} people")
+        against = f"{abs(change)} % {'below' if change < 0 else 'above'} plain LDP’s ± {whole(level['plain_stderr'])}"
+        expect(card).to_contain_text(against if change else "as with plain LDP")
+    page.get_by_role("radio", name="Shrunk").check(force=True)
+    expect(page.locator("#rows tr").first.locator("td").nth(1)).to_have_text(expected_rows(found, shrunk=True)[0][2])
+    assert rows(page) == expected_rows(found, shrunk=True)
+    for view, shrunk in (("Shrunk", "true"), ("Raw", "false")):
+        page.get_by_role("radio", name=view).check(force=True)
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download CSV").click()
+        assert download.value.suggested_filename == "estimate.csv"
+        assert Path(download.value.path()).read_bytes() == server.estimate("live", shrunk=shrunk, format="csv").content
+    search = page.get_by_role("searchbox", name="Search items")
+    search.fill("DIABETES")
+    assert sorted(row[0] for row in rows(page)) == ["type 1 diabetes", "type 2 diabetes"]
+    search.fill("serious")  # a level
+    assert len(rows(page)) == 5
+    search.fill("nothing like it")
+    assert rows(page) == []
+
+
+def test_results_update_as_reports_arrive(patient, server):
+    """From none over few to many, without a reload; nothing is said that cannot be said."""
+    mechanism, rng = mechanisms()["few"], random.Random(5)
+    page = organiser(patient, server, "few")
+    verdict = page.locator("#verdict")
+
+    def soon(words):
+        patiently(page, lambda: words in verdict.inner_text())
+
+    expect(page.locator("#n")).to_have_text("0")
+    expect(verdict).to_have_text("No report has arrived yet.")
+    assert rows(page) == []
+    page.evaluate("window.same = true")
+    server.upload(mechanism, [some_report(mechanism, rng)])
+    expect(verdict).to_contain_text("Nothing can be said yet: with 1 report the error of a count is ± ")  # by itself
+    assert len(rows(page)) == 41
+    server.upload(mechanism, [some_report(mechanism, rng) for _ in range(4)])
+    soon("Nothing can be said yet: with 5 reports the error of a count is ± ")
+    assert rows(page) == expected_rows(server.estimate("few").json())
+    server.upload(mechanism, mechanism.perturb_many(np.zeros(5000, int)))
+    soon("held by someone for sure")
+    expect(page.locator("#n")).to_have_text("5,005")
+    assert rows(page)[0][0] == "HIV"
+    server.close_collection("few")
+    soon(" The collection is closed.")
+    assert page.evaluate("window.same") is True
+    assert [r.url for r in patient.requests if r.resource_type == "document"] == [server.results["few"]]
+
+
+def test_a_collector_that_is_away_while_one_watches(patient, server, live):
+    page = organiser(patient, server, "live")
+    alert = page.get_by_role("alert")
+    patient.context.route("**/estimate*", lambda route: route.abort())
+    patiently(page, alert.is_visible)
+    expect(alert).to_have_text("The collector cannot be reached; trying again.")
+    expect(page.locator("#numbers")).to_be_visible()
+    patient.context.unroute("**/estimate*")
+    patiently(page, lambda: not alert.is_visible())
+
+
+def test_many_items_are_drawn_on_demand(visitor, server):
+    mechanism = mechanisms()["many"]
+    server.upload(mechanism, mechanism.perturb_many(np.arange(150)))
+    page = organiser(visitor, server, "many")
+    expect(page.locator("#rows tr")).to_have_count(100)
+    check_narrow(page)
+    page.get_by_role("button", name="Show all 150").click()
+    expect(page.locator("#rows tr")).to_have_count(150)
+    expect(page.locator("#more")).to_be_hidden()
+
+
+@pytest.mark.xfail(reason="BUG: Math.round(-0.2).toLocaleString() is -0", strict=True)
+def test_a_count_is_never_minus_nought(visitor, server, live):
+    found = server.estimate("live").json()
+    found["items"][3] |= {"count": -0.2, "lower": -5.0, "upper": 5.0}
+    visitor.context.route("**/estimate*", lambda route: route.fulfill(json=found))
+    page = organiser(visitor, server, "live")
+    page.get_by_role("searchbox").fill(found["items"][3]["item"])
+    assert page.locator("#rows td").nth(1).inner_text() == "0"
+
+
+def test_the_organisers_page_is_for_everybody(visitor, server, live):
+    page = visitor.open(server.results["live"])
+    page.get_by_label("Organiser’s token").fill("wrong")
+    page.get_by_role("button", name="Show results").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    look(page)
+    page = organiser(visitor, server, "live")
+    look(page)
+    moves = (
+        "[...document.querySelectorAll('*')].map((e) => getComputedStyle(e))"
+        ".some(({ transitionDuration, animationName }) => transitionDuration !== '0s' || animationName !== 'none')"
+    )
+    assert page.evaluate(moves)
+    page.emulate_media(reduced_motion="reduce")
+    assert not page.evaluate(moves)
+    look(visitor.open(server.base))
+
+
+@pytest.fixture(scope="module")
+def open_server(tmp_path_factory):
+    found = Server(tmp_path_factory.mktemp("open"), [mechanisms()["toy-survey"]], "--open-results")
+    yield found
+    found.stop()
+
+
+def test_open_results_need_no_token(visitor, open_server):
+    visitor.arrive(open_server.base)
+    answer(invited(visitor, open_server.links["toy-survey"]), "HIV")
+    page = visitor.open(open_server.results["toy-survey"])
+    expect(page.locator("#n")).to_have_text("1")
+    expect(page.get_by_label("Organiser’s token")).to_be_hidden()
+    assert not [r for r in visitor.requests if "authorization" in r.headers]
+
+
+# ---- nothing foreign runs, nothing is taken for markup ------------------------------------------------------------------
+
+
+def test_texts_of_the_organiser_are_shown_as_texts(visitor, server):
+    mechanism = mechanisms()[ODD]
+    server.upload(mechanism, [mechanism.perturb(0)])
+    index = visitor.open(server.base)
+    card = index.locator(".card", has=index.get_by_text(ODD, exact=True))
+    expect(card.get_by_role("heading")).to_have_text(QUESTION)
+    card.get_by_role("link", name="Answer").click()
+    index.locator("#form").wait_for()
+    assert index.locator("#choices .what").all_inner_texts() == list(mechanism.policy.items)
+    index.locator("summary").first.click()
+    expect(index.locator("#promises")).to_contain_text(f"<i>rare: {HTML}, \"quotes\" & 'apostrophes', שלום עולם")
+    choose(index, HTML)
+    expect(index.locator("#promise")).to_contain_text(f"“{HTML}”")
+    results = organiser(visitor, server, ODD, another=True)
+    expect(results.get_by_role("heading", level=1)).to_have_text(QUESTION)
+    assert sorted(row[0] for row in rows(results)) == sorted(mechanism.policy.items)
+    for page in (index, results):
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("img, main b, main i:not(.plot i), main script").count() == 0
+
+
+def test_nothing_but_the_pages_own_script_runs(visitor, server, open_server):
+    """Injected scripts, handlers and styles do not, and no other host can be asked; the twin of every "no violation"."""
+    for link in (server.links["toy-survey"], server.results["toy-survey"], server.base):
+        page = visitor.open(link)
+        page.evaluate(
+            """async (other) => {
+              const script = document.createElement("script");
+              script.textContent = "window.hacked = 'script'";
+              document.body.append(script);
+              document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.hacked = 1'><b style='color: red'>b</b>");
+              await new Promise((done) => setTimeout(done));
+              await fetch(other).then(() => { window.hacked = "fetched"; }, () => {});
+              const image = new Image();
+              await new Promise((done) => { image.onload = image.onerror = done; image.src = `${other}/static/icon.svg`; });
+            }""",
+            open_server.base,
+        )
+        assert page.evaluate("window.hacked") is None
+        said = " ".join(visitor.violations())
+        for directive in ("script-src", "style-src", "connect-src", "img-src"):
+            assert f"VIOLATION {directive}" in said
+        visitor.console.clear()
+    foreign = [r for r in visitor.requests if r.url.startswith(open_server.base)]
+    assert {r.failure for r in foreign} <= {"csp"}
+    visitor.requests = [r for r in visitor.requests if r not in foreign]
+
+
+# ---- the same page, from elsewhere ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """The page as one static file, as its command writes it."""
+    folder = tmp_path_factory.mktemp("copy")
+    printed = command(folder, "page", "-o", "answer.html")
+    assert printed == f"{hashlib.sha256((folder / 'answer.html').read_bytes()).hexdigest()}  answer.html\n"
+    return folder / "answer.html"
+
+
+@pytest.fixture(scope="module")
+def host(copy):
+    """Where somebody else publishes it."""
+    with hosted(copy.parent) as origin:
+        yield f"{origin}/answer.html"
+
+
+def elsewhere(found, name, **changes):
+    return "#" + urlencode({"server": found.base, "collection": name, "fingerprint": mechanisms()[name].fingerprint} | changes)
+
+
+def test_the_page_is_the_published_file(server, copy):
+    for name in ("toy-survey", "sets", "nobody"):
+        assert server.http.get(f"{server.base}/c/{name}").content == copy.read_bytes()
+
+
+@pytest.mark.parametrize("how", ["http", "file"])
+def test_answering_on_a_copy_of_the_page(visitor, server, copy, host, how):
+    """Through CORS, without cookies, although there is one; from another host, or from one's own disk."""
+    before, start = server.n("toy-survey"), host if how == "http" else copy.as_uri()
+    visitor.arrive(server.base, start)
+    visitor.context.add_cookies([{"name": "who", "value": "me", "url": server.base}])
+    page = invited(visitor, start + elsewhere(server, "toy-survey"))
+    expect(page.locator("#where")).to_contain_text(f"your report goes to {server.base.removeprefix('http://')}")
+    body = answer(page, "HIV")
+    assert visitor.posts() == [body]
+    asked = [r for r in visitor.requests if r.url.startswith(server.base)]
+    assert [r.method for r in asked] == ["GET", "POST"]
+    for request in asked:
+        assert not {"cookie", "authorization", "referer"} & set(request.all_headers())
+    assert server.n("toy-survey") == before + 1
+    # The twin: the cookie is there, and would have gone with a request that does not leave it out.
+    visitor.open(server.base)
+    (asked,) = (r for r in visitor.requests if r.url == f"{server.base}/")
+    assert asked.all_headers()["cookie"] == "who=me"
+
+
+def test_a_copy_without_a_whole_invitation_says_what_is_missing(visitor, server, host):
+    visitor.arrive(server.base, host)
+    refused(visitor, visitor.open(host), "This page needs an invitation: its address must end with #server=")
+    page = visitor.open(host + elsewhere(server, "toy-survey", fingerprint="0" * 64))
+    refused(visitor, page, "The invitation is for fingerprint 0000000000000000…")
+
+
+@pytest.mark.xfail(
+    reason="BUG: refusals of the description lack Access-Control-Allow-Origin, so a copy cannot read them", strict=True
+)
+def test_a_copy_says_that_a_collection_does_not_exist(patient, server, host):
+    patient.arrive(server.base, host)
+    page = patient.open(host + elsewhere(server, "toy-survey", collection="nobody"))
+    patiently(page, page.get_by_role("alert").is_visible)
+    patient.console.clear()  # Chromium's own words about CORS
+    assert '"nobody"' in page.get_by_role("alert").inner_text()
+
+
+def test_a_copy_whose_server_is_away(patient, server, host):
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))  # bound, but nobody listens
+        away = f"http://127.0.0.1:{free.getsockname()[1]}"
+        patient.arrive(away, host)
+        page = patient.open(host + elsewhere(server, "toy-survey", server=away))
+        expect(page.get_by_role("status")).to_have_text("Fetching the question and checking its promise …")
+        patiently(page, page.get_by_role("alert").is_visible)
+        refused(patient, page, f"The collector at {away} does not take the request (it cannot be reached); try again later")
+
+
+# ---- nothing but the perturbed report leaves the page --------------------------------------------------------------------
+
+SECRETS = ("toy-survey", "bits", "parts", "wide", "sets")
+TWO_ANSWERS = {  # of every encoding, as different as can be; sets of different sizes
+    "toy-survey": (["HIV"], ["toothache"]), "bits": (["HIV"], ["arthritis"]), "parts": (["depression"], ["acne"]),
+    "wide": (["rare 0"], ["rare 59"]), "sets": ([], ["HIV", "hepatitis", "cold", "flu"]),
+}  # fmt: skip
+
+
+def some_report(mechanism, rng):
+    """A report that anybody may send."""
+    if mechanism.direct:
+        return rng.randrange(mechanism.m).to_bytes(4, "little")
+    head = bytes([rng.randrange(len(mechanism.parts))]) if len(mechanism.parts) > 1 else b""
+    if mechanism.encoding == "compact":
+        return head + b"".join(rng.randrange(P).to_bytes(4, "little") for _ in range(3))
+    return head + np.packbits([rng.random() < 0.4 for _ in range(mechanism.m)], bitorder="little").tobytes()
+
+
+def draws_for(mechanism, labels, report):
+    """32-bit words with which this answer gives that report: every report can come from every answer."""
+    policy = mechanism.policy
+    held = policy.index[labels[0]] if labels else None
+    if mechanism.direct:
+        return [_direct_draw(mechanism, held, int.from_bytes(report, "little"))]
+    words = [0] if mechanism.padding else []  # of a set, the first item is sampled; of none, a dummy
+    part = mechanism.parts[0]
+    if len(mechanism.parts) > 1:
+        part = mechanism.parts[report[0]]
+        words.append(sum(before.numerator for before in mechanism.parts[: report[0]]))
+        report = report[1:]
+    if mechanism.encoding == "bits":
+        bits = np.unpackbits(np.frombuffer(report, np.uint8), bitorder="little")[: mechanism.m]
+        return words + [0 if bit else 2**32 - 1 for bit in bits]
+    s, t, r = np.frombuffer(report, "<u4").tolist()
+    c, edge = held + 1, part.B[policy.level_of[held]]
+    value = (s + t * c + r * c * c) % P
+    return words + ([0, value] if value < edge else [2**32 - 1, value - edge]) + [t, r]
+
+
+def _direct_draw(mechanism, held, sent):
+    """The first draw of the item's place in the row: itself, then group by group in the order of items."""
+    matrix = mechanism.matrix
+    group = [matrix.groups[k] for k in mechanism.policy.level_of]
+    row, others = group[held], [k for c in range(len(matrix.diagonal)) for k in range(mechanism.m) if group[k] == c and k != held]
+    if sent == held:
+        return 0
+    return matrix.diagonal[row] + sum(matrix.off[row][group[k]] for k in others[: others.index(sent)])
+
+
+SCRIPTED = """(text) => {
+  const queue = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  let at = 0;
+  crypto.getRandomValues = (array) => {
+    const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+    if (at + bytes.length > queue.length) throw new Error("the script of draws is too short");
+    bytes.set(queue.subarray(at, at += bytes.length));
+    return array;
+  };
+}"""
+
+
+class Told:
+    """All that somebody told by answering: the bytes that left Chromium, and what it keeps."""
+
+    def __init__(self, visitor, wire, name, labels, report, doctored=None):
+        mechanism, id_ = mechanisms()[name], bytes(range(16))
+        draws = b"".join(word.to_bytes(4, "little") for word in draws_for(mechanism, labels, report)) + bytes(4096)
+        visitor.arrive(wire.base)
+        wire.take()
+        if doctored:
+            visitor.context.route("**/c/*", lambda route: route.fulfill(body=doctored, content_type="text/html"))
+        page = invited(visitor, f"{wire.base}/c/{name}#{mechanism.fingerprint}")
+        page.evaluate(SCRIPTED, base64.b64encode(id_ + draws).decode())
+        assert answer(page, *labels) == id_ + report
+        self.kept = visitor.context.storage_state(indexed_db=True), page.evaluate("JSON.stringify(sessionStorage)")
+        self.sent = wire.take()
+        visitor.leave()
+
+
+def check_same(first, second):
+    """Not a byte differs: method, address, every header, body, number and order of requests."""
+    assert first.sent == second.sent
+    assert first.kept == second.kept
+
+
+@pytest.fixture(scope="module")
+def wire():
+    found = Wire()
+    yield found
+    found.close()
+
+
+def test_all_that_leaves_is_a_function_of_the_report(someone, wire, tmp_path):
+    """Change the answer, fix the report and its number: the wire, the browser's storage, the store and the logs stay the same.
+
+    Two servers that know nothing of each other get the two answers at one address. No header is left out of the comparison.
+    """
+    told, servers = [], []
+    for run in range(2):
+        (folder := tmp_path / str(run)).mkdir()
+        server = Server(folder, [mechanisms()[name] for name in SECRETS])
+        wire.target, rng = server.port, random.Random(11)
+        told.append([Told(someone, wire, name, TWO_ANSWERS[name][run], some_report(mechanisms()[name], rng)) for name in SECRETS])
+        server.stop()
+        servers.append(server)
+    for name, first, second in zip(SECRETS, *told, strict=True):
+        check_same(first, second)
+        heads = [request.split(b"\r\n")[0].decode() for request in first.sent]
+        path = f"/v1/collections/{name}"
+        assert heads == [f"GET /c/{name} HTTP/1.1", f"GET {path} HTTP/1.1", f"POST {path}/reports HTTP/1.1"]
+        (origin,) = first.kept[0]["origins"]
+        assert [entry["name"] for entry in origin["localStorage"]] == ["discreet-ledger/1"]
+        assert first.kept[0]["cookies"] == [] and first.kept[1] == "{}"
+    first, second = servers
+    assert first.stored() == second.stored()
+    assert {x.name for x in first.folder.iterdir()} == {x.name for x in second.folder.iterdir()}
+    assert first.said("stderr") == second.said("stderr") == ""
+
+
+SENT = '"Discreet-Mechanism": mechanism.fingerprint'
+MADE = "const report = mechanism.perturb(answer);"
+LEAKS = {
+    "header": (SENT, f'{SENT}, "X-Extra": globalThis.leak'),
+    "query": ("${this.#path(name)}/reports`", "${this.#path(name)}/reports?${globalThis.leak}`"),
+    "beacon": (MADE, MADE + " fetch(`/healthz?${answer}`);"),
+    "storage": (MADE, MADE + " localStorage.last = answer;"),
+}
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_a_page_that_tells_more_is_seen(someone, wire, server, leak):
+    """The twin: the same check, on a page that someone has changed."""
+    text = pages.answer_file().decode()
+    drawn = "const id = globalThis.crypto.getRandomValues(new Uint8Array(16));"
+    for old, new in (LEAKS[leak], (drawn, drawn + " globalThis.leak = answer;")):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    text = re.sub("<meta http-equiv=.*>", "", text)
+    wire.target, report = server.port, some_report(mechanisms()["bits"], random.Random(12))
+    first, second = (Told(someone, wire, "bits", labels, report, doctored=text) for labels in TWO_ANSWERS["bits"])
+    must_fail(check_same, first, second)
+    assert leak == "storage" or first.sent != second.sent
+
+
+# ---- reports in distribution: the module in Chromium draws as Python does ---------------------------------------------------
+
+EACH = 5000
+SETTINGS = [("mixed", "bits", "single"), ("mixed", "compact", "single"), ("mixed", "bits", "set"), ("opt0", "compact", "set")]
+PERTURB = """async ({ document, answers, each }) => {
+  const { Mechanism } = await import("/discreet.js");
+  const mechanism = await Mechanism.from(document);
+  const rows = new Uint8Array(answers.length * each * mechanism.reportSize);
+  let at = 0;
+  for (const answer of answers) {
+    for (let person = 0; person < each; person++, at += mechanism.reportSize) rows.set(mechanism.perturb(answer), at);
+  }
+  let text = "";
+  for (let k = 0; k < rows.length; k += 4096) text += String.fromCharCode(...rows.subarray(k, k + 4096));
+  return btoa(text);
+}"""
+
+
+@pytest.fixture(scope="module")
+def draw(browser):
+    """A function of a mechanism and answers: the reports of EACH people per answer, from Chromium's randomness."""
+    with hosted(STATIC) as origin:
+        visitor = Visitor(browser, origin)
+        page = visitor.open(f"{origin}/icon.svg")
+
+        def drawn(mechanism, answers_):
+            given = answers_ if mechanism.padding else [x for (x,) in answers_]
+            found = page.evaluate(PERTURB, {"document": document(mechanism), "answers": given, "each": EACH})
+            return np.frombuffer(base64.b64decode(found), np.uint8).reshape(-1, mechanism.report_size)
+
+        yield drawn
+        visitor.leave()
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids="-".join)
+def test_every_bit_and_every_pair_of_bits(draw, setting):
+    """At least 20,000 reports, the tests of Python's own sampler, and their twins."""
+    mechanism = mechanism_of(*setting)
+    held = inputs(setting[2], mechanism.m)
+    table = draw(mechanism, [sorted(x) for x in held])
+    assert len(table) >= 20_000
+    part, bits = bits_of(mechanism, table)
+    tally = mechanism.tally(table)
+    assert tally.n == len(table) and not tally.refused
+    shares = np.array([p.share for p in mechanism.parts])
+    z = z_for(len(shares))
+    assert_bernoulli(np.bincount(part, minlength=len(shares)), len(table), shares, z)
+    check_bits(mechanism, held, part, bits)
+    check_pairs(mechanism, held, part, bits)
+    most = max(np.bincount(part[k * EACH : (k + 1) * EACH]).max() for k in range(len(held)))
+    shift = float(detectable(most, 0.5, z_for(len(held) * len(shares) * mechanism.m)))
+    must_fail(check_bits, mechanism, held, part, bits, shift)
+    must_fail(check_bits, mechanism, held, part, bits, -shift)
+    must_fail(check_bits, mechanism, held, part, np.roll(bits, 1, axis=1))
+    linked = bits.copy()
+    linked[::4, -1] = linked[::4, 0]
+    must_fail(check_pairs, mechanism, held, part, linked)
+    if len(shares) > 1:
+        moved = float(detectable(len(table), shares[0], z))
+        wrong = shares + moved * np.array([1, -1] + [0] * (len(shares) - 2))
+        must_fail(assert_bernoulli, np.bincount(part, minlength=len(shares)), len(table), wrong, z)
+
+
+def test_every_item_sent(draw):
+    mechanism = mechanism_of("direct")
+    matrix, groups = mechanism.matrix, np.array(mechanism.matrix.groups)[mechanism.level_of]
+    held = [0, 1, 5, 10]
+    table, z = draw(mechanism, [[x] for x in held]), z_for(mechanism.m * len(held))
+    assert len(table) == 20_000
+    for k, x in enumerate(held):
+        sent = mechanism.tally(table[k * EACH : (k + 1) * EACH]).counts[0]
+        expected = matrix.O[groups[x], groups]
+        expected[x] = matrix.D[groups[x]]
+        assert_bernoulli(sent, EACH, expected, z)
+        wrong = expected.copy()
+        wrong[x] += float(detectable(EACH, expected[x], z))
+        must_fail(assert_bernoulli, sent, EACH, wrong, z)
+        must_fail(assert_bernoulli, np.roll(sent, 1), EACH, expected, z)

@@ -1,0 +1,194 @@
+"""What the tests of the collector share: mechanisms of every kind, people, bodies, and a real `discreet serve`."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import discreet as d
+from discreet.collector.store import Upload
+
+DISCREET = Path(sys.executable).with_name("discreet")
+TOKEN = "a-token-of-the-organiser"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+DEADLINE = 60.0  # seconds after which a real process is given up; nothing waits that long
+KINDS = ("bits", "compact", "direct", "parts", "compact parts", "set")
+_MODELS = {
+    "bits": ("opt0", {}),
+    "compact": ("opt0", {"encoding": "compact"}),
+    "direct": ("direct", {}),
+    "parts": ("mixed", {}),
+    "compact parts": ("mixed", {"encoding": "compact"}),
+    "set": ("mixed", {"padding": 2}),
+}
+
+
+def policy(name="survey", sizes=(2, 3, 6), eps=1.0, **settings):
+    rows = [
+        (level, round(eps * factor, 6), [f"{level} {k}" for k in range(size)])
+        for level, factor, size in zip(("high", "middle", "low"), (1, 1.2, 2), sizes)
+    ]
+    return d.Policy.from_levels(rows, name=name, question="Which one?", **settings)
+
+
+@cache
+def mechanism(kind="bits", name=None):
+    """A small mechanism of this kind, in a collection of this name (the kind's, unless told)."""
+    model, settings = _MODELS[kind]
+    made = d.design(policy(name or kind, input="set" if kind == "set" else "single"), model, **settings)
+    assert made.direct or (len(made.parts) > 1) == (model == "mixed")
+    return made
+
+
+@cache
+def long_mechanism(name="long"):
+    """Reports of 50 bytes: long enough to be looked for."""
+    return d.design(policy(name, sizes=(100, 100, 200)), "opt0")
+
+
+def people(mechanism, n, seed=0):
+    """Reports of n people."""
+    answers = np.random.default_rng(seed).integers(mechanism.m, size=n)
+    return mechanism.perturb_many([{int(k)} for k in answers] if mechanism.padding else answers)
+
+
+def ids(n):
+    return [os.urandom(16) for _ in range(n)]
+
+
+def upload(mechanism, some, rows=None):
+    return Upload(mechanism.policy.name, list(some), people(mechanism, len(some)) if rows is None else rows)
+
+
+def body(some, rows):
+    """Frames as they are sent."""
+    return b"".join(id_ + row.tobytes() for id_, row in zip(some, rows, strict=True))
+
+
+def frames(made, n, seed=0):
+    return body(ids(n), people(made, n, seed))
+
+
+STRICT = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=()",
+}
+
+
+def assert_strict(answer):
+    for name, value in STRICT.items():
+        assert answer.headers.get_list(name) == [value]
+    assert answer.headers["cache-control"] in ("no-store", "no-cache")
+    rules = answer.headers["content-security-policy"]
+    assert rules.startswith("default-src 'none'; ") and "unsafe" not in rules and "http" not in rules
+    assert not {"set-cookie", "server", "x-powered-by", "access-control-allow-credentials"} & set(answer.headers)
+
+
+def until(true, what, seconds=DEADLINE):
+    """Ask again and again until it is so."""
+    end = time.monotonic() + seconds
+    while not (found := true()):
+        assert time.monotonic() < end, f"still not after {seconds} s: {what}"
+        time.sleep(0.02)
+    return found
+
+
+class Server:
+    """`discreet serve` in a process of its own, on a free port of loopback; `before` is Python run in it first."""
+
+    def __init__(self, folder, *arguments, before="", token=TOKEN):
+        self.folder = Path(folder)
+        start = [sys.executable, "-c", f"{before}\nfrom discreet.cli import main\nmain()"] if before else [str(DISCREET)]
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("DISCREET_")}
+        environment |= {"DISCREET_TOKEN": token} if token else {}
+        self.temporary = self.folder / "temporary"
+        self.temporary.mkdir(exist_ok=True)
+        environment["TMPDIR"] = str(self.temporary)
+        self.files = self.folder / f"out{time.monotonic_ns()}", self.folder / f"err{time.monotonic_ns()}"
+        with self.files[0].open("wb") as out, self.files[1].open("wb") as err:
+            self.process = subprocess.Popen(
+                [*start, "serve", *map(str, arguments), "--port", "0"], cwd=folder, stdout=out, stderr=err, env=environment
+            )
+
+    @property
+    def output(self):
+        return self.files[0].read_text()
+
+    @property
+    def log(self):
+        return self.files[1].read_text()
+
+    def ready(self):
+        """Wait until it answers; it may have been asked to come up with a mistake."""
+        until(lambda: "Collecting" in self.output or self.process.poll() is not None, "the collector has started")
+        assert self.process.poll() is None, self.log
+        self.url = re.search(r"invitation +(http://[^/]+)", self.output)[1]
+        self.port = int(self.url.rsplit(":", 1)[1])
+        until(self._answers, "the collector answers")
+        return self
+
+    def _answers(self):
+        try:
+            self.connect().close()
+        except ConnectionRefusedError:
+            assert self.process.poll() is None, self.log
+            return False
+        return True
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE)
+
+    def stop(self, sign=signal.SIGTERM):
+        """Ask it to stop and wait; returns the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(sign)
+        return self.process.wait(DEADLINE)
+
+
+@contextmanager
+def serving(folder, *arguments, **settings):
+    """A running collector."""
+    server = Server(folder, *arguments, **settings)
+    try:
+        yield server.ready()
+    finally:
+        if server.process.poll() is None:
+            server.process.terminate()
+        try:
+            server.process.wait(DEADLINE)
+        finally:
+            server.process.kill()
+            server.process.wait()
+
+
+@contextmanager
+def listening(application):
+    """An application behind a real socket of loopback, in a thread of this process; its URL."""
+    import uvicorn
+
+    from discreet.collector.server import Patient, listen
+
+    sock = listen("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(application, http=Patient, ws="none", lifespan="on", log_config=None, access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
+    thread.start()
+    try:
+        until(lambda: server.started or not thread.is_alive(), "the server has started")
+        yield f"http://127.0.0.1:{sock.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(DEADLINE)
+        sock.close()

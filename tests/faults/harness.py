@@ -1,0 +1,384 @@
+"""Real processes: a service that can be killed, clients that do not give up, and a checker that trusts neither.
+
+Nothing here assumes how long anything takes; a deadline only turns a hang into a failure.
+"""
+
+import http.client
+import json
+import os
+import random
+import re
+import secrets
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import discreet as d
+
+DEADLINE = 120.0  # seconds until something that must happen has not happened
+TOKEN = "the organiser's token of these tests"
+POLICY = d.Policy.from_levels(
+    [("high", 1.0, [f"h{i}" for i in range(4)]), ("low", 2.0, [f"l{i}" for i in range(33)])], name="faults", question="Which?"
+)
+MECHANISM = d.design(POLICY, "mixed")  # two parts, bits: 1 + 5 bytes
+POOL = [row.tobytes() for row in MECHANISM.perturb_many(np.arange(4000) % POLICY.m)]
+
+
+def seed() -> int:
+    """Of this test; pytest shows what is printed when the test fails."""
+    found = int(os.environ.get("DISCREET_SEED") or secrets.randbits(32))
+    print(f"seed {found} (DISCREET_SEED={found} draws the same again)")
+    return found
+
+
+def wait_for(what: str, condition: Callable[[], object], deadline: float = DEADLINE) -> None:
+    end = time.monotonic() + deadline
+    while not condition():
+        assert time.monotonic() < end, f"not within {deadline:.0f} s: {what}"
+        time.sleep(0.01)
+
+
+# ---- the service -----------------------------------------------------------------------------------------------
+
+
+class Process(NamedTuple):
+    pid: int
+    parent: int
+    command: str
+
+
+def group(leader: int) -> list[Process]:
+    """The living processes of a group, those that are only waiting to be buried left out."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state, parent, pgrp = (folder / "stat").read_text().rpartition(") ")[2].split()[:3]
+            if int(pgrp) == leader and state not in "ZX":
+                found.append(Process(int(folder.name), int(parent), (folder / "cmdline").read_text().replace("\0", " ")))
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+class Service:
+    """`discreet serve` with its workers, in a process group of its own."""
+
+    def __init__(self, folder: Path, store: str, workers: int = 1) -> None:
+        self.folder, self.store, self.workers = folder, store, workers
+        self.port: int | None = None
+        self.process: subprocess.Popen[bytes] | None = None
+        self.temporary = folder / "tmp"
+        self.temporary.mkdir()
+        self._said = folder / "stderr"
+        MECHANISM.save(folder / "mechanism.json")
+
+    def launch(self) -> None:
+        """Start it; whether it comes up is not waited for."""
+        assert self.process is None
+        command = [Path(sys.executable).parent / "discreet", "serve", "mechanism.json", "--store", self.store, "--port", "0"]
+        command += ["--workers", str(self.workers), "--keep", "reports"]
+        environment = {**os.environ, "DISCREET_TOKEN": TOKEN, "TMPDIR": str(self.temporary)}
+        with (self.folder / "stdout").open("wb") as out, self._said.open("ab") as err:
+            self.process = subprocess.Popen(
+                command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+            )
+
+    def start(self) -> None:
+        """Start it and learn its port."""
+        self.launch()
+        text = self.folder / "stdout"
+        wait_for(
+            "discreet serve says that it collects", lambda: "Collecting" in text.read_text() or self.process.poll() is not None
+        )
+        assert self.alive(), self.words()
+        self.port = int(re.search(r"http://127\.0\.0\.1:(\d+)/", text.read_text())[1])
+
+    def alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def members(self) -> list[Process]:
+        return group(self.process.pid)
+
+    def worker_pids(self) -> set[int]:
+        """The workers of a supervisor; a service of one worker is its own."""
+        if self.workers == 1:
+            return {self.process.pid}
+        return {p.pid for p in self.members() if p.parent == self.process.pid and "spawn_main" in p.command}
+
+    def kill(self) -> None:
+        """SIGKILL to the whole group; returns when nothing of it lives."""
+        if self.process is None:
+            return
+        leader, self.port = self.process.pid, None
+        with suppress(ProcessLookupError):
+            os.killpg(leader, signal.SIGKILL)
+        self.process.wait(DEADLINE)
+        wait_for("the killed processes are gone", lambda: not group(leader))
+        self.process = None
+
+    def stop(self, sign: int = signal.SIGTERM, everyone: bool = False) -> int:
+        """Ask it to end (a Ctrl-C reaches everyone in the group); returns its exit code."""
+        (os.killpg if everyone else os.kill)(self.process.pid, sign)
+        code = self.process.wait(DEADLINE)
+        leader, self.port, self.process = self.process.pid, None, None
+        wait_for("the workers are gone", lambda: not group(leader))
+        return code
+
+    def request(self, method: str, path: str, body: bytes = b"", timeout: float = DEADLINE) -> tuple[int, dict[str, str], bytes]:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)) as connection:
+            connection.request(method, path, body, HEADERS)
+            answer = connection.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read()
+
+    def n(self) -> int:
+        """The number of reports, as the organiser is told."""
+        status, _, body = self.request("GET", "/v1/collections/faults/estimate")
+        assert status == 200, body
+        return json.loads(body)["n"]
+
+    def words(self) -> str:
+        """The end of what it said on stderr."""
+        return self._said.read_text()[-2000:] if self._said.exists() else ""
+
+
+HEADERS = {
+    "Content-Type": "application/octet-stream",
+    "Discreet-Mechanism": MECHANISM.fingerprint,
+    "Authorization": f"Bearer {TOKEN}",
+}
+PATH = "/v1/collections/faults/reports"
+
+
+@contextmanager
+def running(folder: Path, store: str, workers: int = 1) -> Iterator[Service]:
+    """A started service; nothing of it survives the block."""
+    service = Service(folder, store, workers)
+    try:
+        service.start()
+        yield service
+    finally:
+        service.kill()
+        print(f"stderr of the service:\n{service.words()}")
+
+
+# ---- the clients -----------------------------------------------------------------------------------------------
+
+
+class Book:
+    """What the clients know for certain, all of them together."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.sent: dict[bytes, set[bytes]] = {}  # id -> the reports it was sent with
+        self.acknowledged: set[bytes] = set()
+        self.accepted = 0  # as the answers say
+        self.answers = 0  # acknowledgements
+        self.refused: Counter[int] = Counter()  # by status
+        self.wrong: list[str] = []  # what should never be answered
+
+    def send(self, frames: list[tuple[bytes, bytes]]) -> None:
+        with self.lock:
+            for id_, report in frames:
+                self.sent.setdefault(id_, set()).add(report)
+
+    def answer(self, frames: list[tuple[bytes, bytes]], status: int, headers: dict[str, str], body: bytes) -> bool:
+        """Write an answer down; returns whether it acknowledged the frames."""
+        with self.lock:
+            if status != 200:
+                self.refused[status] += 1
+                if status != 503:
+                    self.wrong.append(f"answer {status}: {body[:300]!r}")
+                elif not headers.get("retry-after", "").isdigit():
+                    self.wrong.append(f"a 503 without Retry-After: {headers}")
+                return False
+            said = json.loads(body)
+            if said["accepted"] + said["duplicates"] != len(frames) or said["accepted"] < 0 or said["duplicates"] < 0:
+                self.wrong.append(f"{len(frames)} frames were answered with {said}")
+            self.answers += 1
+            self.accepted += said["accepted"]
+            self.acknowledged.update(id_ for id_, _ in frames)
+            return True
+
+
+class Load:
+    """Clients that send without pause and repeat the same frames until they are acknowledged.
+
+    Now and then two of them send the same frames at once, a body has an id twice, or an id comes with two reports.
+    """
+
+    def __init__(self, service: Service, number: int, clients: int = 4) -> None:
+        self.service, self.book = service, Book()
+        self._stopping, self._hurry = threading.Event(), time.monotonic() + 10 * 3600
+        self._shared: deque[list[tuple[bytes, bytes]]] = deque(maxlen=8)
+        self._threads = [threading.Thread(target=self._client, args=(random.Random(number + k),)) for k in range(clients)]
+
+    def __enter__(self) -> "Load":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self._hurry = 0
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+
+    def finish(self) -> Book:
+        """No new reports; everything that is pending is sent until it is acknowledged."""
+        self._hurry = time.monotonic() + DEADLINE
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+        assert not self.book.wrong, self.book.wrong[:3]
+        assert self.book.acknowledged == set(self.book.sent), "some reports were never acknowledged"
+        return self.book
+
+    def abandon(self) -> None:
+        """Send nothing more, not even what is pending."""
+        self._hurry = 0
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+        assert not self.book.wrong, self.book.wrong[:3]
+
+    def wait_for_answers(self, more: int = 1) -> None:
+        """Until this many further posts are acknowledged: the service is up and under load."""
+        goal = self.book.answers + more
+        wait_for("acknowledgements", lambda: self.book.answers >= goal or self.book.wrong)
+        assert not self.book.wrong, self.book.wrong[:3]
+
+    def wait_for_refusals(self, more: int = 1) -> None:
+        """Until this many further posts are refused with 503."""
+        goal = self.book.refused[503] + more
+        wait_for("refusals", lambda: self.book.refused[503] >= goal or self.book.wrong)
+        assert not self.book.wrong, self.book.wrong[:3]
+
+    def _frames(self, rng: random.Random) -> list[tuple[bytes, bytes]]:
+        if rng.random() < 0.2:
+            with suppress(IndexError):
+                return self._shared.popleft()
+        frames = [(rng.randbytes(16), rng.choice(POOL)) for _ in range(rng.randint(1, 50))]
+        if rng.random() < 0.1:
+            frames.append(rng.choice(frames))
+        if rng.random() < 0.1:
+            frames.append((rng.choice(frames)[0], rng.choice(POOL)))
+        self.book.send(frames)
+        if rng.random() < 0.2:
+            self._shared.append(frames)
+        return frames
+
+    def _client(self, rng: random.Random) -> None:
+        connection: http.client.HTTPConnection | None = None
+        try:
+            while not self._stopping.is_set():
+                frames = self._frames(rng)
+                body = b"".join(id_ + report for id_, report in frames)
+                while time.monotonic() < self._hurry:
+                    if connection is None:
+                        connection = self._connect()
+                    if connection is not None and (answer := self._exchange(connection, body)):
+                        if self.book.answer(frames, *answer):
+                            break
+                    elif connection is not None:
+                        connection.close()
+                        connection = None
+                    time.sleep(rng.uniform(0.005, 0.05))
+        finally:
+            if connection is not None:
+                connection.close()
+
+    def _connect(self) -> http.client.HTTPConnection | None:
+        port = self.service.port
+        if port is None:
+            return None
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        try:
+            connection.connect()
+        except OSError:
+            return None
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+    @staticmethod
+    def _exchange(connection: http.client.HTTPConnection, body: bytes) -> tuple[int, dict[str, str], bytes] | None:
+        try:
+            connection.request("POST", PATH, body, HEADERS)
+            answer = connection.getresponse()
+            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+        except (OSError, http.client.HTTPException):
+            return None
+
+
+# ---- the checker -----------------------------------------------------------------------------------------------
+
+
+class Contents(NamedTuple):
+    """All that a store holds of the collection."""
+
+    ids: list[bytes]
+    reports: list[bytes]
+    numbers: bytes  # reports per part, then the counts
+
+
+def look_into(store: str) -> Contents:
+    """Read the tables themselves, past the code that is tested."""
+    if store.startswith("postgresql://"):
+        import psycopg
+
+        with psycopg.connect(store) as db:
+            rows = db.execute("SELECT id, report FROM discreet_report", binary=True).fetchall()
+            (numbers,) = db.execute("SELECT numbers FROM discreet_tally", binary=True).fetchone()
+    else:
+        with closing(sqlite3.connect(store)) as db:
+            assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            rows = db.execute("SELECT id, report FROM report").fetchall()
+            (numbers,) = db.execute("SELECT numbers FROM tally").fetchone()
+    return Contents([id_ for id_, _ in rows], [report for _, report in rows], numbers)
+
+
+def recount(reports: list[bytes]) -> np.ndarray:
+    """Reports per part and the count of every bit, the slow and plain way."""
+    rows = np.frombuffer(b"".join(reports), np.uint8).reshape(-1, MECHANISM.report_size)
+    bits = np.unpackbits(rows[:, 1:], axis=1, bitorder="little")[:, : POLICY.m].astype(np.int64)
+    parts = range(len(MECHANISM.parts))
+    return np.concatenate([[np.sum(rows[:, 0] == k) for k in parts], *(bits[rows[:, 0] == k].sum(axis=0) for k in parts)])
+
+
+def problems(contents: Contents, book: Book) -> list[str]:
+    """Everything that is not as it must be, in words."""
+    found = []
+    stored, numbers = set(contents.ids), np.frombuffer(contents.numbers, "<i8")
+    n = int(numbers[: len(MECHANISM.parts)].sum())
+    if lost := book.acknowledged - stored:
+        found.append(f"lost: {len(lost)} acknowledged reports are not in the store")
+    if len(stored) < len(contents.ids):
+        found.append(f"twice: {len(contents.ids) - len(stored)} ids are stored more than once")
+    if n != len(stored):
+        found.append(f"n: the tally has {n} reports, the store {len(stored)} ids")
+    if not np.array_equal(numbers, recount(contents.reports)):
+        found.append("tally: it differs from a recount of the stored reports")
+    if strange := sum(report not in book.sent.get(id_, ()) for id_, report in zip(contents.ids, contents.reports)):
+        found.append(f"strange: {strange} stored reports were never sent")
+    if book.accepted > n:
+        found.append(f"accepted: the answers say {book.accepted} were new, the tally has {n}")
+    return found
+
+
+def assert_exactly_once(service: Service, book: Book) -> None:
+    """Acknowledged is counted, once, and the organiser is told the same number."""
+    contents = look_into(service.store)
+    assert problems(contents, book) == []
+    if service.port is not None:
+        assert service.n() == len(contents.ids)
