@@ -457,3 +457,10 @@ def test_items_in_two_places_are_refused(tmp_path):
 def test_hostile_files_get_a_sentence(tmp_path, name, content):
     with pytest.raises(d.DiscreetError):
         Policy.load(write(tmp_path / name, content))
+
+
+def test_labels_may_be_spelled_with_joiners_but_not_of_joiners_alone():
+    policy = Policy.from_levels([("a", 1, ["می\u200cخواهم", "👩\u200d⚕️"])])
+    assert policy.index["👩\u200d⚕️"] == 1
+    with pytest.raises(PolicyError, match="non-empty"):
+        Policy.from_levels([("a", 1, ["x", "\u200d"])])

@@ -423,6 +423,7 @@ def serve(
 def _served(path: str, model: str, prior: Any, encoding: str | None, padding: int | None) -> Mechanism:
     """The mechanism of a file: itself, or designed from a policy; compact where bits would be long."""
     from discreet.mechanism import Mechanism, is_document
+    from discreet.policy import is_label
 
     if is_document(path):
         if encoding or padding or model != "auto" or prior != "uniform":
@@ -434,7 +435,7 @@ def _served(path: str, model: str, prior: Any, encoding: str | None, padding: in
         if encoding is None and not mechanism.direct and mechanism.report_size > 64:
             mechanism = _designed(policy, model, prior, "compact", padding)
     name = mechanism.policy.name
-    if "/" in name or name in (".", "..") or not name.isprintable() or not 0 < len(name) <= 200:
+    if "/" in name or name in (".", "..") or not is_label(name) or not 0 < len(name) <= 200:
         raise DesignError(
             f"{path}: a collection's name stands in its address: no slash, no control character, at most 200, got {name!r}"
         )

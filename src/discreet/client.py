@@ -30,7 +30,7 @@ from discreet import report as wire
 from discreet.errors import DataError, DiscreetError, FingerprintError, ReportError
 from discreet.files import write_text
 from discreet.mechanism import Mechanism
-from discreet.policy import Policy
+from discreet.policy import Policy, without_joiners
 
 _LARGEST = 256 << 20  # bytes of an answer that are read
 _LONGEST_PAUSE = 20.0  # seconds between two attempts, whatever the server asks for
@@ -353,8 +353,8 @@ def _find(entries: list[dict[str, Any]], origin: str, asked: Asked) -> dict[str,
 
 
 def _plainly(label: str) -> str:
-    """A label without what people do not see as a difference: form and case of letters, blanks."""
-    return " ".join(unicodedata.normalize("NFKC", label).casefold().split())
+    """A label without what people do not see as a difference: form and case of letters, blanks, joiners."""
+    return " ".join(unicodedata.normalize("NFKC", without_joiners(label)).casefold().split())
 
 
 def _overlaps(entries: list[dict[str, Any]], mechanism: Mechanism) -> list[dict[str, Any]]:

@@ -157,6 +157,7 @@ def check_direct(policy: Policy, groups: Sequence[int], diagonal: Sequence[int],
     """
     count = len(diagonal)
     shaped = len(groups) == len(policy.levels) and set(groups) == set(range(count)) and len(off) == count
+    shaped = shaped and all(type(group) is int for group in groups)
     if not shaped or any(len(row) != count for row in off):
         return Violation("the matrix does not have a row and a column for every group of levels")
     sizes = [0] * count

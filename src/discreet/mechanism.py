@@ -351,6 +351,8 @@ def _certificate(body: Mapping[str, Any]) -> Certificate | None:
     if "certificate" not in body:
         return None
     c = body["certificate"]
+    if not all(isinstance(c[key], str) for key in ("objective", "value", "lower_bound", "note")):
+        raise ValueError("certificate")
     bound = float(c["lower_bound"]) if c["lower_bound"] else None
     return Certificate(c["objective"], float(c["value"]), bound, c["note"])
 

@@ -204,12 +204,12 @@ class Policy:
         if not self.items:
             raise PolicyError("the policy has no items; add a [[level]] with items")
         for label in self.items:
-            if not isinstance(label, str) or not label.strip() or not label.isprintable():
+            if not isinstance(label, str) or not is_label(label):
                 raise PolicyError(f"item {show(label)} must be a non-empty text without control characters")
         _refuse_duplicates(self.items, "item")
         _refuse_duplicates([level.name for level in self.levels], "level")
         for level in self.levels:
-            if not isinstance(level.name, str) or not level.name.strip() or not level.name.isprintable():
+            if not isinstance(level.name, str) or not is_label(level.name):
                 raise PolicyError(f"name = {show(level.name)} of a level must be a non-empty text")
             ok = isinstance(level.weight, int | float) and not isinstance(level.weight, bool)
             if not (ok and 0 < level.weight <= 1e12):
@@ -220,9 +220,9 @@ class Policy:
         _choice("notion", self.notion, NOTIONS)
         _choice("input", self.input, INPUTS)
         for key, value in (("name", self.name), ("question", self.question)):
-            if not isinstance(value, str) or not (value.isprintable() or key == "question"):
+            if not isinstance(value, str) or not (key == "question" or without_joiners(value).isprintable()):
                 raise PolicyError(f"{key} = {show(value)} must be a text")
-        if not self.name.strip():
+        if not without_joiners(self.name).strip():
             raise PolicyError(f"name = {show(self.name)} must not be empty")
         self._check_padding()
         self._check_pairs()
@@ -500,6 +500,17 @@ def _refuse_duplicates(labels: Sequence[Any], what: str) -> None:
 def _choice(key: str, value: object, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise PolicyError(f"{key} = {show(value)} must be one of {', '.join(allowed)}")
+
+
+def is_label(text: str) -> bool:
+    """Something to see, without control characters; the joiners are fine."""
+    plain = without_joiners(text)
+    return bool(plain.strip()) and plain.isprintable()
+
+
+def without_joiners(text: str) -> str:
+    """Without the two invisible characters that Persian, Indic scripts and emoji are spelled with."""
+    return text.replace("\u200c", "").replace("\u200d", "")
 
 
 def show(value: object) -> str:

@@ -20,6 +20,8 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
 
+from discreet.collector.store import open_store
+
 TOKEN = "the organiser's token of these tests"
 DEADLINE = 60.0  # seconds until something that must happen has not happened
 
@@ -182,7 +184,9 @@ class Server:
         assert found.status_code == 200, found.text
 
     def close_collection(self, name):
-        command(self.folder, "close", name)
+        store = open_store(str(self.folder / "discreet.sqlite"))
+        store.close_collection(name)
+        store.close()
 
     def stored(self):
         """Everything in the store, as SQL."""

@@ -58,7 +58,7 @@ def of(policy, name):
 
 @cache
 def mechanisms():
-    """All that is asked for, but the toy survey, which `discreet serve` designs itself."""
+    """All that is asked for; the last one, the toy survey, `discreet serve` designs itself from its policy."""
     toy, health = example("toy"), example("health-survey")
     wide = levels(("rare", 1, [f"rare {k}" for k in range(100)]), ("common", 2, [f"item {k}" for k in range(1900)]), name="wide")
     serious, common = ["HIV", "hepatitis"], ["cold", "flu", "headache", "back pain", "allergy"]
@@ -198,7 +198,9 @@ def ledger(page):
 
 
 @pytest.mark.parametrize(
-    ("name", "label"), [("toy-survey", "anemia"), ("bits", "HIV"), ("parts", "arthritis"), ("wide", "rare 7"), (ODD, HTML)]
+    ("name", "label"),
+    [("toy-survey", "anemia"), ("bits", "HIV"), ("parts", "arthritis"), ("wide", "rare 7"), (ODD, HTML)],
+    ids=["direct", "bits", "parts", "compact", "odd"],
 )
 def test_answer_a_single_question(visitor, server, name, label):
     mechanism, before = mechanisms()[name], server.n(name)
@@ -247,7 +249,7 @@ def test_what_will_be_sent_is_shown_in_words(visitor, server):
     shown = page.locator("#bits li").all_inner_texts()
     assert shown == (yes if len(yes) <= 24 else [*yes[:24], f"and {len(yes) - 24} more"])
     expect(page.locator("#meaning")).to_contain_text(f"It says yes to {len(yes)}:")
-    # Looking again does not draw again; another answer does; nothing was sent so far.
+    # Looking again does not draw again, and nothing was sent or written down so far.
     page.get_by_role("button", name="Back").click()
     expect(page.get_by_role("heading", level=1)).to_be_focused()
     assert prepare(page) == report
@@ -350,6 +352,7 @@ def test_other_items_need_no_consent(visitor, server):
         ("abc", "What stands after # is not a fingerprint; open the invitation again as you got it."),
         ("fingerprint=" + "f" * 64, "The invitation is for fingerprint ffffffffffffffff… but this is "),
     ],
+    ids=["another", "none", "named"],
 )
 def test_another_fingerprint_is_refused(visitor, server, fragment, words):
     page = visitor.open(f"{server.base}/c/toy-survey#{fragment}")
@@ -375,7 +378,9 @@ def tampered(sign):
 
 
 @pytest.mark.parametrize(
-    ("sign", "words"), [(True, "the promise does not hold; do not answer"), (False, "it was changed after it was made")]
+    ("sign", "words"),
+    [(True, "the promise does not hold; do not answer"), (False, "it was changed after it was made")],
+    ids=["signed", "unsigned"],
 )
 def test_a_tampered_mechanism_is_refused(visitor, server, sign, words):
     changed = tampered(sign)

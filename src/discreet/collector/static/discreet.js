@@ -132,8 +132,13 @@ function choice(key, value, allowed) {
 // What Python calls not printable, except code points that are not assigned yet: which those are depends on the browser's age.
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Noncharacter_Code_Point}]|(?! )\p{Z}/u;
 
+/** Without the two invisible characters that Persian, Indic scripts and emoji are spelled with. */
+function withoutJoiners(text) {
+  return text.replace(/[\u200c\u200d]/g, "");
+}
+
 function label(text, what) {
-  if (typeof text !== "string" || !text.trim() || UNPRINTABLE.test(text)) {
+  if (typeof text !== "string" || !withoutJoiners(text).trim() || UNPRINTABLE.test(withoutJoiners(text))) {
     throw refused(`${what} is ${show(text)}, but must be a non-empty text without control characters`);
   }
   return text;
@@ -867,9 +872,9 @@ function isOf(origin, name, fingerprint) {
   return (entry) => entry.origin === origin && entry.name === name && entry.fingerprint === fingerprint;
 }
 
-/** A label without what people do not see as a difference: width and form of letters, case, blanks. */
+/** A label without what people do not see as a difference: width and form of letters, case, blanks, joiners. */
 function plainly(text) {
-  const folded = text.normalize("NFKC").toLowerCase().toUpperCase().toLowerCase(); // as Python's casefold: "ß" is "ss"
+  const folded = withoutJoiners(text).normalize("NFKC").toLowerCase().toUpperCase().toLowerCase(); // as Python's casefold: "ß" is "ss"
   return folded.replace(/\s+/g, " ").trim();
 }
 
