@@ -69,6 +69,8 @@ def main() -> None:
         keys = {"TIME": f"{seconds:.0f}", "QUICK": f"{quick:.0f}", "REALTIME": f"{real_seconds:.0f}", "REPEATS": str(REPEATS)}
         for verdict, key in (("holds", "HOLD"), ("does not hold", "FAIL"), ("cannot be shown here", "OPEN")):
             keys[key] = str(sum(one["verdict"] == verdict for one in claims))
+        keys["TOTAL"] = str(len(claims))
+        keys["OURS"] = str(sum("not in the paper" in one["where"] or "our reading" in one["where"] for one in claims))
         keys["CLAIMS"] = claims_table(claims)
         keys["REAL"] = claims_table([one for one in real if one["claim"] in ("experiment is theory", "compact beside bits")])
         keys["MORE"] = claims_table([one for one in more if "precision" in one["claim"]])

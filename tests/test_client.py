@@ -282,7 +282,6 @@ def test_a_budget_can_be_pinned_per_item(fake):
     client.collection("bits", max_epsilon={"high 0": levels[0]})
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: a budget pinned for an item is not applied when the server writes its label otherwise")
 @pytest.mark.parametrize("label", ["HIGH 0", "high  0", "ｈigh 0"])
 def test_a_budget_pinned_for_an_item_cannot_be_evaded_by_writing_it_otherwise(fake, label):
     client = Client(fake(mechanism("bits")).url)
@@ -290,7 +289,6 @@ def test_a_budget_pinned_for_an_item_cannot_be_evaded_by_writing_it_otherwise(fa
         client.collection("bits", max_epsilon={label: 0.1})
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: max_epsilon = nan allows everything")
 def test_a_pinned_budget_is_a_number(fake):
     client = Client(fake(mechanism("bits")).url)
     with pytest.raises((PromiseError, DataError)):
@@ -350,7 +348,6 @@ def test_an_answer_that_is_no_collection_is_refused(fake, said):
     assert len(server.seen) == 1
 
 
-@pytest.mark.xfail(strict=True, raises=RecursionError, reason="BUG: JSON nested too deeply ends in a traceback")
 @pytest.mark.parametrize("status", [200, 400])
 def test_an_answer_that_is_nested_too_deeply_is_refused(fake, status):
     server = fake()
@@ -413,7 +410,6 @@ def test_dropped_connections_are_tried_again_with_the_same_bytes(fake, clock):
     assert len(server.posts) == 3 and len(set(server.posts)) == 1 and len(clock.pauses) == 2
 
 
-@pytest.mark.xfail(strict=True, raises=ClientError, reason="BUG: an answer cut off in the middle is not asked for again")
 def test_an_answer_that_was_cut_off_is_asked_for_again(fake, clock):
     server = fake(mechanism("bits"))
     _, _, whole = server.answer("GET", "/v1/collections/bits")
@@ -439,7 +435,6 @@ def test_a_refusal_is_told_and_not_repeated(fake, clock, status):
     assert len(server.posts) == 1 and clock.pauses == []
 
 
-@pytest.mark.xfail(strict=True, raises=ClientError, reason="BUG: 408 says that it should be sent again, and it is not")
 def test_a_body_that_was_too_slow_is_sent_again(fake, clock):
     server = fake(mechanism("bits"))
     client = Client(server.url)
@@ -456,7 +451,6 @@ def test_a_strange_retry_after_is_not_believed(fake, clock, said):
     assert 0.25 <= clock.pauses[0] <= 0.5
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="BUG: '²'.isdigit() is true and float('²') is an error: a traceback")
 def test_a_retry_after_of_superscript_digits_is_not_believed(fake, clock):
     server = fake(mechanism("bits"))
     server.script.append((503, {"Retry-After": "²"}, b""))
@@ -518,7 +512,7 @@ def test_the_address_of_one_server_may_be_written_in_several_ways(fake):
     assert Client(server.url.replace("http", "HTTP") + "/").prepare(Client(server.url).collection("bits"), "low 1").repeated
 
 
-@pytest.mark.parametrize("label", ["hiv", "HIV ", " H I V", "ＨＩＶ", "Hiv", "h  i v"])
+@pytest.mark.parametrize("label", ["hiv", "HIV ", " H I V", "ＨＩＶ", "Hiv", "h  i v", "H\u200dIV"])
 def test_a_label_written_otherwise_is_the_same_item(fake, label):
     before = "H I V" if " " in label.strip() else "HIV"
     server = fake(single("first", before, "b"), single("second", label, "c"))
@@ -695,7 +689,6 @@ def test_with_a_full_disk_nothing_is_sent_and_the_ledger_stays(fake, home):
     assert client.send(prepared) == Receipt(1, 0)
 
 
-@pytest.mark.xfail(strict=True, raises=DataError, reason="BUG: write_text turns OSError into DataError, unexpected in Ledger")
 def test_a_full_disk_is_a_ledger_error(fake):
     client = Client(fake(mechanism("bits")).url)
     prepared = client.prepare(client.collection("bits"), "high 0")
@@ -768,7 +761,6 @@ def test_the_command_for_machines(fake, home):
     assert found == {"accepted": 1, "duplicates": 0, "id": body[:16].hex(), "report": body[16:].hex()}
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: the id and report printed are those prepared, not those sent")
 def test_the_command_says_what_was_sent_when_another_process_was_quicker(fake, monkeypatch):
     server = fake(mechanism("bits"))
     send = Client.send
@@ -805,7 +797,6 @@ def test_the_command_perturbs_the_answer_it_was_given(fake, monkeypatch):
     assert given == [{"high 0", "low 5"}, "x", set()]
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: --nothing beside an item is ignored")
 def test_nothing_and_something_at_once_is_refused(fake):
     server = fake(mechanism("set"))
     refused(f"{server.url}/c/set", "high 0", "--nothing", "-y")
@@ -908,7 +899,6 @@ def test_what_is_no_address_is_refused(url):
         Client(url)
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="BUG: urlsplit itself refuses some addresses: a traceback")
 @pytest.mark.parametrize("use", [Client, invitation])
 def test_a_broken_address_is_refused(use):
     with pytest.raises(DataError):

@@ -23,6 +23,7 @@ from collecting import BEARER, DEADLINE, TOKEN, Server, assert_strict, body, fra
 import discreet as d
 from discreet.cli import _served, main
 from discreet.collector import server
+from discreet.collector.app import PATIENCE
 from discreet.collector.store import open_store
 from discreet.errors import DataError, DesignError
 
@@ -133,14 +134,15 @@ def test_serve_refuses_files_and_stores_that_are_none(here):
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the bug of the next test
-@pytest.mark.parametrize(("host", "sentence"), [("127.0.0.1", "Address already in use"), ("no.such.host.invalid", "listen on no")])
+@pytest.mark.parametrize(
+    ("host", "sentence"), [("127.0.0.1", "already in use"), ("192.0.2.1", "Cannot assign"), ("a..b", "listen on a..b")]
+)
 def test_serve_refuses_an_address_it_cannot_have(here, host, sentence):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         line = refused("serve", here(), "--host", host, "--port", taken.getsockname()[1])
     assert sentence in line and line.endswith("choose another with --host and --port")
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: the socket that could not be bound is not closed")
 def test_an_address_that_is_taken_leaves_no_socket():
     with socket.create_server(("127.0.0.1", 0)) as taken, warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -194,7 +196,6 @@ def test_serve_says_where_the_token_is(here, started, monkeypatch):
     assert "DISCREET_TOKEN" not in os.environ and not Path("discreet.token").exists()
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: despite DISCREET_TOKEN_FILE serve makes discreet.token and names it")
 def test_serve_takes_the_token_file_of_the_environment(here, started, monkeypatch):
     Path("mine").write_text(TOKEN)
     monkeypatch.setenv("DISCREET_TOKEN_FILE", "mine")
@@ -237,7 +238,6 @@ def test_export_and_close_refuse_what_is_not_there(here):
     assert "cannot be written" in refused("export", "survey", "-o", "nowhere/t.json")
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: export and close make an empty store when its URL begins with sqlite://")
 def test_export_makes_no_store(here):
     refused("export", "none", "-o", "t.json", "--store", "sqlite:///missing.sqlite")
     assert not Path("missing.sqlite").exists()
@@ -306,6 +306,9 @@ def test_a_server_as_it_is_started_by_default(tmp_path, saved):
         assert token not in server.output + server.log
         assert commands(server.process.pid) and not any(token in command for command in commands(server.process.pid))
         assert_strict(client.get("/none"))
+        for content, status in ((b"", 400), (b"x", 400), (bytes(16) + b"\xff" * made.report_size, 422)):
+            answer = client.post(**posting(made, content))
+            assert answer.status_code == status and answer.elapsed.total_seconds() < PATIENCE / 2  # nothing more is waited for
 
 
 def test_no_token_can_be_given_on_the_command_line(here):
@@ -348,7 +351,7 @@ def test_logs_and_stores_hold_nothing_of_anyone(tmp_path, saved):
 
 IMPATIENT = """
 from discreet.collector import app, server
-app.PATIENCE, app.MOST_PATIENCE, server.HEADER_SECONDS, server.CONNECTIONS = 0.4, 1.5, 0.6, 15
+app.PATIENCE, app.MOST_PATIENCE, server.HEADER_SECONDS = 0.8, 2.0, 1.2
 """
 
 
@@ -388,11 +391,12 @@ def test_whoever_does_not_finish_the_head_of_a_request_is_cut_off(impatient, sai
 def test_whoever_drips_the_head_of_a_second_request_is_cut_off(impatient):
     with impatient.connect() as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        assert b" 200 " in heard_one(connection)
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ")
 
         def drip():
             try:
-                connection.sendall(b"G")
+                connection.sendall(b"y")
             except (ConnectionResetError, BrokenPipeError):
                 return True
 
@@ -482,7 +486,6 @@ def paused(pid):
         os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.xfail(strict=True, raises=OSError, reason="BUG: the connection is cut while the body still comes")
 def test_whoever_sends_all_of_a_body_before_listening_is_told_that_it_is_too_large(impatient):
     made = mechanism("parts")
     connection = http.client.HTTPConnection("127.0.0.1", impatient.port, timeout=DEADLINE)
@@ -494,10 +497,6 @@ def test_whoever_sends_all_of_a_body_before_listening_is_told_that_it_is_too_lar
         connection.close()
 
 
-OWN = "BUG: uvicorn's own answers have no strict headers, are no problem+json, and name no Retry-After"
-
-
-@pytest.mark.xfail(strict=True, reason=OWN)
 def test_what_is_no_http_is_a_problem_too(impatient):
     with impatient.connect() as connection:
         connection.sendall(b"NONSENSE\r\n\r\n")
@@ -506,7 +505,6 @@ def test_what_is_no_http_is_a_problem_too(impatient):
     assert b"application/problem+json" in answer and b"nosniff" in answer
 
 
-@pytest.mark.xfail(strict=True, reason=OWN)
 def test_too_many_connections_are_a_problem_too(tmp_path, saved):
     few = "from discreet.collector import server\nserver.CONNECTIONS = 3"
     with serving(tmp_path, saved, before=few) as server:
@@ -521,11 +519,18 @@ def test_too_many_connections_are_a_problem_too(tmp_path, saved):
     assert b"application/problem+json" in answer and b"nosniff" in answer and b"retry-after" in answer
 
 
+UNHURRIED = """
+import uvicorn
+Config = uvicorn.Config
+uvicorn.Config = lambda *args, **settings: Config(*args, timeout_worker_healthcheck=60, **settings)  # a paused worker is not dead
+"""
+
+
 def test_two_workers_count_together(tmp_path, saved):
     """While one of them is paused the other answers, in turn; the store and the counters are one."""
     made = mechanism("parts")
     first, second = frames(made, 3), frames(made, 4)
-    with serving(tmp_path, saved, "--workers", 2) as server:
+    with serving(tmp_path, saved, "--workers", 2, before=UNHURRIED) as server:
         one, two = until(lambda: len(found := sorted(server.temporary.rglob("*.counters"))) == 2 and found, "two workers")
         assert len(commands(server.process.pid)) >= 3 and not any(TOKEN in command for command in commands(server.process.pid))
         with paused(int(two.stem)), web(server) as client:

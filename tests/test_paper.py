@@ -19,6 +19,7 @@ from discreet.paper.datasets import Dataset
 from discreet.paper.experiments import Numbers, Profile, Row, Task, mechanism_of, observe
 from discreet.paper.run import merged
 from discreet.paper.settings import SHARES, Settings
+from discreet.paper.verdicts import Findings, judged
 
 # ---- data -----------------------------------------------------------------------------------------------
 
@@ -391,6 +392,36 @@ def test_rows_are_selected_by_any_of_their_fields():
     rows = [Row("a", "oue", eps, 3, 0.05, 0, "bits", "mse", 0, "raw", (1.0, 3.0)) for eps in (1.0, 2.0)]
     assert Numbers(rows).select(eps=1.0) == rows[:1] and Numbers(rows).select(eps=(1.0, 2.0), model="oue") == rows
     assert (rows[0].mean, rows[0].stderr) == (2.0, 1.0)
+
+
+# ---- docs/paper.md is true -------------------------------------------------------------------------------
+
+PAGE = Path(__file__).parent.parent / "docs" / "paper.md"
+
+
+def test_the_page_has_the_tables_of_today():
+    text = PAGE.read_text(encoding="utf-8")
+    settings = Settings()
+    made = (tables.leakage(), tables.cap(), tables.toy(), tables.toy_beyond(), tables.designs(settings), tables.limit(settings))
+    for table in (*made, tables.box(settings)):
+        assert table.markdown().strip() in text, table.name
+
+
+def test_the_page_has_the_numbers_of_its_seed():
+    """Figure 3 needs no data: its claims are judged again, and must read as on the page."""
+    text, settings = PAGE.read_text(encoding="utf-8"), Settings()
+    if f"numpy {np.__version__}," not in text:
+        pytest.skip("the page was made with another numpy, whose random streams may differ")
+    data = {key: datasets.synthetic(key, settings) for key in ("power-law", "uniform")}
+    assert all(one.sha256 in text for one in data.values())
+    rows = [
+        row for task in experiments.tasks_of("fig3", settings, data) for row in experiments.run(task, data[task.data], settings)
+    ]
+    found = Findings(Numbers(rows), {table.name: table.rows for table in tables.tables_of("fig3", settings, data)})
+    reports = judged(["fig3"], found)
+    assert len(reports) == 12
+    for one in reports:
+        assert one["number"].replace("|", "\\|") in text, one["claim"]
 
 
 # ---- the real files, where they are ------------------------------------------------------------------------

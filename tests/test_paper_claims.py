@@ -350,7 +350,7 @@ def test_the_report_is_a_table_with_every_claim():
     text = markdown(reports, "A run.")
     assert text.count("\n| ") == len(reports) + 1 and "A run." in text
     head = text.split("\n")[2]
-    assert head.startswith(f"{sum(x['verdict'] == HOLDS for x in reports)} holds, ")
+    assert head.startswith(f"holds: {sum(x['verdict'] == HOLDS for x in reports)}, does not hold: ")
     for line in text.splitlines():
         if line.startswith("|"):
             assert line.replace("\\|", "").count("|") == 7

@@ -105,11 +105,7 @@ def test_collections_are_listed_by_name_and_unknown_ones_are_refused(store):
             use("none")
 
 
-def test_a_name_that_no_collection_can_have_is_just_unknown(place, store, request):
-    if place.startswith("postgresql"):
-        request.applymarker(
-            pytest.mark.xfail(strict=True, raises=StoreDown, reason="BUG: GET /v1/collections/%00 looks like a failed PostgreSQL")
-        )
+def test_a_name_that_no_collection_can_have_is_just_unknown(store):
     with pytest.raises(NoCollection):
         store.collection("a\0b")
 
@@ -356,7 +352,6 @@ def test_rows_of_a_closed_collection_are_in_the_order_of_the_ids(place):
             ask(place, "SELECT rowid FROM report")
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: within a page SQLite lays cells in order of arrival; tidy() must VACUUM")
 def test_the_bytes_of_a_closed_sqlite_file_do_not_tell_who_came_first(tmp_path):
     """The same ids in two orders of arrival leave the same layout."""
     some = ids(60)
@@ -371,7 +366,6 @@ def test_the_bytes_of_a_closed_sqlite_file_do_not_tell_who_came_first(tmp_path):
 
 
 @GROUP
-@pytest.mark.xfail(strict=True, reason="BUG: CLUSTER keeps the raw xmin of every row, which grows with the order of arrival")
 def test_the_transaction_numbers_of_a_closed_postgresql_table_do_not_tell_who_came_first(postgres):
     some = ids(50)
     layouts = []

@@ -399,7 +399,8 @@ def serve(
     if token_file:
         os.environ["DISCREET_TOKEN_FILE"] = token_file
         os.environ.pop("DISCREET_TOKEN", None)
-    made = not token_file and not os.environ.get("DISCREET_TOKEN") and server.token_file(Path("discreet.token"))
+    named = os.environ.get("DISCREET_TOKEN_FILE")
+    made = not named and not os.environ.get("DISCREET_TOKEN") and server.token_file(Path("discreet.token"))
     token()
     opened = open_store(store)
     try:
@@ -413,7 +414,7 @@ def serve(
         link = f"{base}/c/{_quoted(mechanism.policy.name)}"
         click.echo(f"{mechanism.policy.name}\n  invitation  {link}#{mechanism.fingerprint}\n  results     {link}/results")
     if not open_results:
-        where = token_file or ("the environment" if os.environ.get("DISCREET_TOKEN") else "discreet.token")
+        where = "the environment" if os.environ.get("DISCREET_TOKEN") else named or "discreet.token"
         click.echo(f"The organiser's token is in {where}{' (made now, for you alone to read)' if made else ''}.")
     click.echo("Collecting; stop with Ctrl-C.")
     sys.stdout.flush()
@@ -501,9 +502,7 @@ def close_(name: str, store: str) -> None:
 def _opened(store: str) -> Iterator[Any]:
     from discreet.collector.store import open_store
 
-    if "://" not in store and not Path(store).exists():
-        raise DataError(f"the store {store} does not exist; name the one that discreet serve used with --store")
-    opened = open_store(store)
+    opened = open_store(store, create=False)
     try:
         yield opened
     finally:
@@ -550,6 +549,8 @@ def answer(
     server, name, pinned = invitation(url)
     client = Client(server)
     collection = client.collection(name, policy=_policy(policy) if policy else None, max_epsilon=max_epsilon, fingerprint=pinned)
+    if items and nothing:
+        raise DataError("--nothing says that you have none of the items; leave it or the items out")
     if not items and not nothing:
         shown = {"question": collection.mechanism.policy.question, "promises": collection.mechanism.guarantee().sentences()}
         if as_json:
@@ -567,14 +568,8 @@ def answer(
         click.confirm("Send it?", abort=True)
     receipt = client.send(prepared)
     if as_json:
-        _print_json(
-            {
-                "accepted": receipt.accepted,
-                "duplicates": receipt.duplicates,
-                "id": prepared.id.hex(),
-                "report": prepared.report.hex(),
-            }
-        )
+        facts = {"accepted": receipt.accepted, "duplicates": receipt.duplicates}
+        _print_json({**facts, "id": receipt.id.hex(), "report": receipt.report.hex()})
     else:
         click.echo("Counted." if receipt.accepted else "It had been counted before; it is counted once.")
 

@@ -21,10 +21,10 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from discreet import report as wire
 from discreet.errors import DataError, DiscreetError, FingerprintError, ReportError
@@ -86,6 +86,8 @@ class Receipt:
 
     accepted: int
     duplicates: int
+    id: bytes = field(default=b"", repr=False, compare=False)
+    report: bytes = field(default=b"", repr=False, compare=False)
 
 
 class Client:
@@ -96,8 +98,8 @@ class Client:
     """
 
     def __init__(self, url: str, ledger: Ledger | None = None, patience: float = 60.0) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
+        parts = _split(url)
+        if parts is None:
             raise DataError(f'"{url}" is not the address of a collector; it begins with http:// or https://')
         self.url, self.origin = url.rstrip("/"), f"{parts.scheme}://{parts.netloc}".lower()
         self.ledger, self.patience = ledger or Ledger(), patience
@@ -156,7 +158,7 @@ class Client:
         headers = {"Content-Type": "application/octet-stream", "Discreet-Mechanism": mechanism.fingerprint}
         found = self._request(self._path(asked.name) + "/reports", body, headers)
         try:
-            receipt = Receipt(int(found["accepted"]), int(found["duplicates"]))
+            receipt = Receipt(int(found["accepted"]), int(found["duplicates"]), body[:16], body[16:])
         except (KeyError, TypeError, ValueError):
             receipt = Receipt(0, 0)
         if receipt.accepted + receipt.duplicates != 1:
@@ -188,16 +190,18 @@ class Client:
                     raw = answer.read(_LARGEST + 1)
                 if len(raw) > _LARGEST:
                     raise ClientError(f"{self.url} answers more than any collector would; check the address")
+                if len(raw) < _whole(answer.headers.get("Content-Length")):
+                    raise http.client.IncompleteRead(raw)
                 return json.loads(raw)
             except urllib.error.HTTPError as error:
-                if error.code < 500:
+                if error.code < 500 and error.code not in (408, 425, 429):
                     raise ClientError(f"the collector refused: {_detail(error)}") from None
                 why = f"it answers {error.code}"
-                wait = min(_LONGEST_PAUSE, max(wait, _seconds(error.headers.get("Retry-After"))))
+                wait = min(_LONGEST_PAUSE, max(wait, float(_whole(error.headers.get("Retry-After")))))
             except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
                 reason = getattr(error, "reason", error)
                 why = getattr(reason, "strerror", None) or str(reason) or type(error).__name__
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise ClientError(f"{self.url} does not answer like a collector; check the address") from None
             if time.monotonic() + wait > end:
                 raise ClientError(f"the collector at {self.url} cannot be used: {why}; try again later")
@@ -218,19 +222,20 @@ _OPENER = urllib.request.build_opener(_Stay)
 def _detail(error: urllib.error.HTTPError) -> str:
     try:
         return str(json.loads(error.read(65536))["detail"])[:300]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return f"it answers {error.code}"
 
 
-def _seconds(text: str | None) -> float:
-    return float(text) if text and text.isdigit() else 0.0
+def _whole(text: str | None) -> int:
+    """A header that is a whole number; 0 if it is none, or no sensible one."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 12 else 0
 
 
 def invitation(url: str) -> tuple[str, str, str | None]:
     """Server, collection and pinned fingerprint of an invitation link, such as http://host/c/survey#fingerprint."""
-    parts = urlsplit(url)
-    found = re.fullmatch(r"(.*)/(?:c|v1/collections)/([^/]+)/?", parts.path)
-    if parts.scheme not in ("http", "https") or not parts.netloc or not found:
+    parts = _split(url)
+    found = re.fullmatch(r"(.*)/(?:c|v1/collections)/([^/]+)/?", parts.path) if parts else None
+    if not parts or not found:
         raise DataError(f'"{url}" is not an invitation; it looks like https://host/c/survey#fingerprint')
     pinned = parts.fragment.removeprefix("fingerprint=") or None
     if pinned is not None and not re.fullmatch("[0-9a-f]{64}", pinned):
@@ -238,10 +243,25 @@ def invitation(url: str) -> tuple[str, str, str | None]:
     return f"{parts.scheme}://{parts.netloc}{found[1]}", unquote(found[2]), pinned
 
 
+def _split(url: str) -> SplitResult | None:
+    """The parts of a web address, or None if it is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    return parts if parts.scheme in ("http", "https") and parts.netloc else None
+
+
 def _check_budgets(mechanism: Mechanism, limit: float | Mapping[str, float]) -> None:
     levels = _epsilons(mechanism)
+    pinned = {_plainly(item): most for item, most in limit.items()} if isinstance(limit, Mapping) else None
+    for most in (limit,) if pinned is None else pinned.values():
+        if not isinstance(most, int | float) or not most > 0:
+            raise DataError(f"a budget is a positive number, got {most!r}")
+    if pinned is not None and (unknown := pinned.keys() - set(map(_plainly, mechanism.policy.items))):
+        raise PromiseError(f'"{min(unknown)}", for which you pinned a budget, is not an item of this collection; do not answer')
     for item, k in zip(mechanism.policy.items, mechanism.policy.level_of, strict=True):
-        most = limit.get(item, math.inf) if isinstance(limit, Mapping) else limit
+        most = limit if not isinstance(limit, Mapping) else (pinned or {}).get(_plainly(item), math.inf)
         if levels[k] > most + 1e-9:
             raise PromiseError(
                 f'"{item}" has budget {levels[k]:.4g} in this collection, above the {most:.4g} you allow; do not answer'
@@ -307,8 +327,8 @@ class Ledger:
         try:
             write_text(self.path, text + "\n")
             self.path.chmod(0o600)
-        except OSError as error:
-            raise LedgerError(f"the ledger {self.path} cannot be written: {error.strerror}; nothing is sent without it") from None
+        except (OSError, DataError) as error:
+            raise LedgerError(f"the ledger {self.path} cannot be written: {error}; nothing is sent without it") from None
         finally:
             os.umask(old)
 

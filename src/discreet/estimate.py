@@ -74,10 +74,11 @@ class Estimate:
         return np.where(known, ends[0], -np.inf), np.where(known, ends[1], np.inf)
 
     def _root(self, e: Floats, z2: float, sign: int) -> Floats:
-        """The root of (c - e)^2 = z^2 (a0 + a1 c + a2 c^2) on one side."""
+        """The root of (c - e)^2 = z^2 (a0 + a1 c + a2 c^2) on one side; e itself where no count there has a variance (small n)."""
         lead, half = 1 - z2 * self.a2, e + z2 * self.a1 / 2
-        inside = np.maximum(half**2 - lead * (e**2 - z2 * self.a0), 0)
-        return (half + sign * np.sqrt(inside)) / lead
+        inside = half**2 - lead * (e**2 - z2 * self.a0)
+        alone = inside < 0 if sign > 0 else self.a0 + self.a1 * e + self.a2 * e**2 <= 0
+        return np.where(alone, e, (half + sign * np.sqrt(np.maximum(inside, 0))) / lead)
 
     # ---- named post-processing: est.counts stays unbiased ---------------------------------------------
 

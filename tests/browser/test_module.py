@@ -409,7 +409,24 @@ WEIGHTS = [
     *(format(random.Random(k).lognormvariate(0, 8), ".17g") for k in range(60)),
 ]
 LABELS = [
-    *["x", " x", "x ", " ", "", "a\tb", "\ue000", "\ufffe", "\uffff", "\U0010ffff", "\U000f0000", "🙂", "👩\u200d⚕", "می\u200cخواهم", "\u200d", "日本語"],
+    *[
+        "x",
+        " x",
+        "x ",
+        " ",
+        "",
+        "a\tb",
+        "\ue000",
+        "\ufffe",
+        "\uffff",
+        "\U0010ffff",
+        "\U000f0000",
+        "🙂",
+        "👩\u200d⚕",
+        "می\u200cخواهم",
+        "\u200d",
+        "日本語",
+    ],
     *["سلام", "e\u0301", "y", "y ", "Y", "ｙ", "<b>", 1, None],
     *(f"a{chr(k)}" for k in range(0x3001) if not chr(k).isprintable() and category(chr(k)) != "Cn"),
 ]

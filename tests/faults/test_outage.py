@@ -58,7 +58,6 @@ def test_postgres_stopped_and_started_often(tmp_path, database, stoppable, worke
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="BUG: a worker that cannot open the store exits with 3, and uvicorn then stops everything")
 def test_a_worker_that_dies_in_the_outage(tmp_path, database, stoppable):
     """Its successor waits for the store; the service is there when PostgreSQL is."""
     with running(tmp_path, database, 2) as service, Load(service, seed()) as load:
@@ -96,7 +95,6 @@ def freeze():
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="BUG: nothing bounds the wait for a store that does not answer, not even the grace")
 def test_a_postgres_that_hangs(tmp_path, database, stoppable, freeze):
     """Nobody waits for ever: 503, and SIGTERM ends the service."""
     leader = int((stoppable.data / "postmaster.pid").read_text().split()[0])
@@ -114,7 +112,6 @@ def test_a_postgres_that_hangs(tmp_path, database, stoppable, freeze):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="BUG: a collector that froze or lost its machine keeps the collection's lock for ever")
 def test_a_frozen_collector_does_not_stop_the_others(tmp_path, database, freeze):
     for name in ("one", "other"):
         (tmp_path / name).mkdir()

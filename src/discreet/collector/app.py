@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from starlette.routing import Route
 
 from discreet import report, summary, theory
 from discreet.collector import openapi, pages
-from discreet.collector.commit import Committer
+from discreet.collector.commit import Committer, answered
 from discreet.collector.metrics import Metrics
 from discreet.collector.store import ID_SIZE, Collection, NoCollection, Store, StoreDown, Upload, open_store
 from discreet.designs import BASELINES, design
@@ -40,6 +40,7 @@ _said = -math.inf  # when the log last said that the store is down
 
 MAX_BODY = 8 << 20  # bytes of one request
 MAX_WAITING = 256 << 20  # bytes of all requests that are not answered yet; beyond, people are asked to come back
+MOST_DRAINED = 64 << 20  # bytes of a refused request that are still read, and dropped
 PATIENCE = 10.0  # seconds without a byte of the body
 MOST_PATIENCE = 60.0  # seconds for the whole body
 FRESH = 1.0  # seconds for which the state of a collection is believed
@@ -98,7 +99,7 @@ class Collector:
     async def _read(self, work: Callable[..., Any], *args: Any) -> Any:
         """Ask the store, aside from the event loop."""
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._readers, work, *args)
+            return await answered(asyncio.get_running_loop().run_in_executor(self._readers, work, *args), self.store)
         except StoreDown as error:
             raise _down(error) from None
 
@@ -108,7 +109,12 @@ class Collector:
 
     async def collection(self, request: Request) -> Response:
         """GET /v1/collections/{name}"""
-        return _json(describe(await self.find(request.path_params["name"], fresh=True)), headers=_ANYONE)
+        try:
+            found = await self.find(request.path_params["name"], fresh=True)
+        except Problem as problem:
+            problem.headers.update(_ANYONE)
+            raise
+        return _json(describe(found), headers=_ANYONE)
 
     # ---- reports ------------------------------------------------------------------------------------
 
@@ -127,6 +133,7 @@ class Collector:
             problem = error if isinstance(error, Problem) else _down(error)
             self.metrics.refused(problem.reason)
             problem.headers.update(_ANYONE)
+            await _drain(request)
             raise problem from None
         finally:
             self._waiting -= len(body)
@@ -281,7 +288,7 @@ class Collector:
             exception_handlers={Problem: _problem, HTTPException: _http, Exception: _unexpected},
         )
         app.router.redirect_slashes = False
-        return _with_headers(app)
+        return with_headers(app)
 
 
 # ---- one worker's application, from its environment ----------------------------------------------------------
@@ -304,16 +311,16 @@ def token() -> str:
     """The organiser's token: the environment's DISCREET_TOKEN, or the content of the file DISCREET_TOKEN_FILE."""
     import os
 
-    if os.environ.get("DISCREET_TOKEN"):
-        return os.environ["DISCREET_TOKEN"].strip()
-    path = Path(os.environ.get("DISCREET_TOKEN_FILE", "discreet.token"))
-    try:
-        secret = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"the token file {path} cannot be read: {getattr(error, 'strerror', 'it is not text')}") from None
-    if len(secret) < 16:
-        raise DataError(f"the token in {path} has {len(secret)} characters; it must have at least 16")
-    return secret
+    secret, where = os.environ.get("DISCREET_TOKEN"), "DISCREET_TOKEN"
+    if not secret:
+        path = Path(os.environ.get("DISCREET_TOKEN_FILE", "discreet.token"))
+        try:
+            secret, where = path.read_text(encoding="utf-8"), str(path)
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"the token file {path} cannot be read: {getattr(error, 'strerror', 'it is not text')}") from None
+    if len(secret.strip()) < 16:
+        raise DataError(f"the token in {where} has {len(secret.strip())} characters; it must have at least 16")
+    return secret.strip()
 
 
 # ---- what is said about a collection -------------------------------------------------------------------------
@@ -425,6 +432,17 @@ def _check_headers(request: Request, collection: Collection) -> None:
         raise _too_large()
 
 
+async def _drain(request: Request) -> None:
+    """Read on what a client still sends before we refuse it, within limits: it may not listen before it is done."""
+    size, more = 0, True
+    with suppress(TimeoutError, ClientDisconnect):
+        async with asyncio.timeout(PATIENCE):
+            while more and size < MOST_DRAINED:
+                message = await request.receive()
+                size += len(message.get("body", b""))
+                more = message["type"] == "http.request" and message.get("more_body", False)
+
+
 def frames(mechanism: Mechanism, body: bytes) -> Upload:
     """A body as checked reports; one bad frame refuses the whole, with its index."""
     size = ID_SIZE + mechanism.report_size
@@ -483,14 +501,14 @@ def _wishes(request: Request) -> tuple[bool, float, str]:
 
 # ---- answers -------------------------------------------------------------------------------------------------
 
-_ANYONE = {"Access-Control-Allow-Origin": "*"}
+_ANYONE = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After"}
 _PREFLIGHT = {
     **_ANYONE,
     "Access-Control-Allow-Methods": "GET, POST",
     "Access-Control-Allow-Headers": "Content-Type, Discreet-Mechanism",
     "Access-Control-Max-Age": "600",
 }
-_ALWAYS = [
+STRICT = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
@@ -524,14 +542,14 @@ async def _unexpected(_: Request, error: Exception) -> Response:
     return Problem(500, "unexpected", "something went wrong here; nothing was acknowledged, so send it again").response()
 
 
-def _with_headers(app: Any) -> Any:
+def with_headers(app: Any) -> Any:
     """Strict headers on every answer."""
 
     async def wrapped(scope: Any, receive: Any, send: Callable[[Any], Awaitable[None]]) -> None:
         async def strict(message: Any) -> None:
             if message["type"] == "http.response.start":
                 given = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *_ALWAYS, *(pair for pair in _UNLESS_SAID if pair[0] not in given)]
+                message["headers"] = [*message["headers"], *STRICT, *(pair for pair in _UNLESS_SAID if pair[0] not in given)]
             await send(message)
 
         await app(scope, receive, strict if scope["type"] == "http" else send)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from discreet.collector.store import Outcome, Store, StoreDown, Upload
 
 MOST = 50_000  # reports in one transaction: a second of work, not more
+PATIENCE = 10.0  # seconds for a transaction; then the store hangs
 
 
 class Committer:
@@ -32,7 +34,8 @@ class Committer:
         while self._waiting:
             group = self._take()
             try:
-                outcomes = await loop.run_in_executor(self._thread, self._store.add, [upload for upload, _ in group])
+                work = loop.run_in_executor(self._thread, self._store.add, [upload for upload, _ in group])
+                outcomes = await answered(work, self._store)
             except Exception as error:
                 down = error if isinstance(error, StoreDown) else StoreDown(f"the store cannot be used: {type(error).__name__}")
                 for _, future in group:
@@ -57,3 +60,11 @@ class Committer:
         if self._task is not None:
             await self._task
         self._thread.shutdown()
+
+
+async def answered(work: asyncio.Future[Any], store: Store) -> Any:
+    """What the store answers; if it hangs, its connections are cut, which ends the wait with StoreDown."""
+    done, _ = await asyncio.wait({work}, timeout=PATIENCE)
+    if not done:
+        store.abort()
+    return await work

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from discreet.collector.store import Store, StoreDown, failing_as, unknown_version
-from discreet.errors import DataError, MissingExtra
+from discreet.errors import MissingExtra
 
 if TYPE_CHECKING:
     import psycopg
@@ -28,6 +30,7 @@ MIGRATIONS = (
     """,
 )
 _LOCK = 0x64697363  # of migrations
+_WAIT = 10  # seconds that a transaction may stand still
 
 
 class PostgresStore(Store):
@@ -45,7 +48,7 @@ class PostgresStore(Store):
         try:
             self._migrate()
         except StoreDown as error:
-            raise DataError(f"the PostgreSQL store cannot be opened: {error}") from None
+            raise StoreDown(f"the PostgreSQL store cannot be opened: {error}") from None
 
     def _migrate(self) -> None:
         with self.writing():
@@ -68,6 +71,7 @@ class PostgresStore(Store):
         if db is None:
             db = psycopg.connect(self._url, autocommit=True, connect_timeout=5, application_name="discreet")
             db.execute("SET synchronous_commit = on")
+            db.execute(f"SET idle_in_transaction_session_timeout = '{_WAIT}s'")  # a collector that froze does not stop the others
             self._local.db = db
             self._open.append(db)
         return db
@@ -149,13 +153,18 @@ class PostgresStore(Store):
             self._db.execute("SELECT 1 FROM discreet_schema").fetchone()
 
     def tidy(self) -> None:
-        """Rows lie in order of arrival, with their transaction's number: rewrite the table in the order of the ids, frozen."""
-        with failing_as(self._errors):
-            try:
-                self._db.execute("CLUSTER discreet_report USING discreet_report_id")
-            except BaseException:
-                self._forget()
-                raise
+        """Rows lie in order of arrival, with their transaction's number: write them anew, in the order of the ids, at once."""
+        with self.writing():
+            self._db.execute("LOCK TABLE discreet_report IN ACCESS EXCLUSIVE MODE")
+            self._db.execute("CREATE TEMPORARY TABLE discreet_tidy ON COMMIT DROP AS SELECT * FROM discreet_report")
+            self._db.execute("TRUNCATE discreet_report")
+            self._db.execute("INSERT INTO discreet_report SELECT * FROM discreet_tidy ORDER BY collection, id")
+
+    def abort(self) -> None:
+        """Cut the connections: a server that hangs would not hear anything else."""
+        for db in list(self._open):
+            with suppress(Exception), socket.socket(fileno=os.dup(db.fileno())) as line:
+                line.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connections of all threads."""

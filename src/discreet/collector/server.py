@@ -22,7 +22,8 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
-from discreet.collector.app import Settings
+from discreet.collector.app import STRICT, Problem, Settings, with_headers
+from discreet.collector.store import StoreDown
 from discreet.errors import DataError
 
 HEADER_SECONDS = 10.0  # for the head of a request
@@ -53,9 +54,18 @@ class Patient(HttpToolsProtocol):
             self.transport.close()
 
     def on_headers_complete(self) -> None:
-        """The request is here."""
+        """The request is here; when there is a crowd, it is asked to come back."""
         self._forget()
+        self.app = _CROWDED if len(self.connections) > CONNECTIONS else self.config.loaded_app
         super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP is answered like everything else."""
+        problem = Problem(400, "http", "this is not a request in HTTP/1.1").response()
+        head = [(b"connection", b"close"), *problem.raw_headers, *STRICT]
+        lines = [b"HTTP/1.1 400 Bad Request", *(name + b": " + value for name, value in head)]
+        self.transport.write(b"\r\n".join([*lines, b"", bytes(problem.body)]))
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing more to wait for."""
@@ -73,6 +83,14 @@ class Patient(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+async def _crowd(scope: Any, receive: Any, send: Any) -> None:
+    detail = "too many are connected; come back in some seconds"
+    await Problem(503, "busy", detail, {"Retry-After": "2", "Connection": "close"}).response()(scope, receive, send)
+
+
+_CROWDED = with_headers(_crowd)
 
 
 class JsonLines(logging.Formatter):
@@ -107,8 +125,12 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         found = socket.socket(family, kind, proto)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
+        try:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(address)
+        except BaseException:
+            found.close()
+            raise
         found.set_inheritable(True)
         return found
     except (OSError, UnicodeError, OverflowError) as error:
@@ -138,7 +160,7 @@ def run(store: str, sock: socket.socket, workers: int = 1, open_results: bool = 
         config = uvicorn.Config(
             "discreet.collector.server:application", factory=True, workers=workers, http=Patient, ws="none", lifespan="on",
             access_log=False, server_header=False, proxy_headers=False, log_config=LOGGING, log_level="warning",
-            limit_concurrency=CONNECTIONS, timeout_keep_alive=20, timeout_graceful_shutdown=GRACE,
+            timeout_keep_alive=20, timeout_graceful_shutdown=GRACE,
         )  # fmt: skip
         if workers > 1:
             Multiprocess(config, sockets=[sock]).run()
@@ -159,7 +181,12 @@ def application() -> Any:
 
         threading.Thread(target=follow, daemon=True).start()
     try:
-        return from_environment()
+        while True:
+            try:
+                return from_environment()
+            except StoreDown as error:  # we are wanted as soon as it is back
+                logging.getLogger("discreet").error("store", extra={"facts": {"problem": str(error)}})
+                time.sleep(1)
     except DataError as error:
         logging.getLogger("discreet").error("cannot start", extra={"facts": {"problem": str(error)}})
         sys.exit(3)

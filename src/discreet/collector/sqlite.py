@@ -6,6 +6,7 @@ import fcntl
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from discreet.collector.store import Store, StoreDown, failing_as, unknown_versi
 from discreet.errors import DataError
 
 _ERRORS = (sqlite3.Error, OSError)
-_WAIT = 30.0  # seconds for a lock that another process holds
+_WAIT = 10.0  # seconds for a lock that another process holds
 
 # Every entry brings a store from the version before it to its own; entries are never changed, only added.
 MIGRATIONS = (
@@ -86,9 +87,9 @@ class SqliteStore(Store):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One writer at a time: workers queue at a file lock, which wakes the next one at once."""
+        """One writer at a time: workers queue at a file lock, where they wait less long than SQLite would let them."""
         with failing_as(_ERRORS):
-            fcntl.flock(self._turn, fcntl.LOCK_EX)
+            self._take_turn()
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 yield
@@ -98,6 +99,18 @@ class SqliteStore(Store):
                 raise
             finally:
                 fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def _take_turn(self) -> None:
+        """Wait for the file lock, but not for ever: another process may hang with it."""
+        end, pause = time.monotonic() + _WAIT, 0.0002
+        while True:
+            try:
+                return fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(pause)
+            pause = min(2 * pause, 0.002)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -172,9 +185,19 @@ class SqliteStore(Store):
             self._db.execute("SELECT count(*) FROM collection").fetchone()
 
     def tidy(self) -> None:
-        """The write-ahead log is in order of arrival: empty it into the file, whose rows are in the order of the ids."""
+        """The log, and the rows within a page, are in order of arrival: write the file anew, in the order of the ids."""
         with failing_as(_ERRORS):
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._take_turn()
+            try:
+                self._db.execute("VACUUM")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def abort(self) -> None:
+        """Interrupt what runs; waiting for a lock ends by itself."""
+        for db in list(self._open):
+            db.interrupt()
 
     def close(self) -> None:
         """Close the connections of all threads; the last one empties the log."""

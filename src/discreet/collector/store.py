@@ -12,12 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DataError, DiscreetError
+from discreet.errors import DataError
 from discreet.mechanism import Mechanism
 from discreet.tally import Tally
 
@@ -26,7 +27,7 @@ KEEPS = ("counts", "reports")
 DEFAULT = "discreet.sqlite"
 
 
-class StoreDown(DiscreetError):
+class StoreDown(DataError):
     """The store cannot be used just now: nothing was counted; try again."""
 
 
@@ -220,13 +221,17 @@ class Store(ABC):
         """Leave no trace of the order in which reports came, where the database would keep one."""
 
     @abstractmethod
+    def abort(self) -> None:
+        """Make whoever waits for the store fail with StoreDown, from another thread: it hangs."""
+
+    @abstractmethod
     def close(self) -> None:
         """Close the connections."""
 
     # ---- shared -------------------------------------------------------------------------------------
 
     def _find(self, name: str, lock: bool = False) -> Collection | None:
-        rows = self._rows(name, lock)
+        rows = [] if "\0" in name else self._rows(name, lock)  # no collection has such a name, and PostgreSQL has no such text
         return self._collection(*rows[0]) if rows else None
 
     def _collection(self, key: int, name: str, keep: str, is_open: Any) -> Collection:
@@ -241,8 +246,8 @@ class Store(ABC):
         self._write_numbers(key, numbers.astype("<i8").tobytes())
 
 
-def open_store(url: str) -> Store:
-    """The store of a URL: a path or sqlite:///path, or postgresql://…"""
+def open_store(url: str, create: bool = True) -> Store:
+    """The store of a URL: a path or sqlite:///path, or postgresql://…; a file that is not there is made, if asked to."""
     if url.startswith(("postgresql://", "postgres://")):
         from discreet.collector.postgres import PostgresStore
 
@@ -252,7 +257,10 @@ def open_store(url: str) -> Store:
     scheme, _, rest = url.partition("://")
     if rest and scheme != "sqlite":
         raise DataError(f'the store "{scheme}://…" is not known; give a path for SQLite or postgresql://…')
-    return SqliteStore(rest.removeprefix("/") if rest else url)
+    path = rest.removeprefix("/") if rest else url
+    if not create and not Path(path).exists():
+        raise DataError(f"the store {path} does not exist; name the one that discreet serve used with --store")
+    return SqliteStore(path)
 
 
 def unknown_version(found: int, known: int) -> DataError:

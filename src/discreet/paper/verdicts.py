@@ -191,7 +191,7 @@ def printed(pairs: Mapping[str, tuple[float, float, float]]) -> Verdict:
 def markdown(reports: Sequence[Mapping[str, Any]], note: str) -> str:
     """claims.md."""
     tally = {verdict: sum(one["verdict"] == verdict for one in reports) for verdict in (HOLDS, FAILS, UNKNOWN)}
-    lines = ["# The paper's claims", "", f"{', '.join(f'{count} {verdict}' for verdict, count in tally.items())}. {note}", ""]
+    lines = ["# The paper's claims", "", f"{', '.join(f'{verdict}: {count}' for verdict, count in tally.items())}. {note}", ""]
     lines += [line.strip() for line in (__doc__ or "").split("\n\n", 1)[1].strip().splitlines()]
     lines += ["", "| claim | from | verdict | number | margin | note |", "|---|---|---|---|---|---|"]
     for one in reports:

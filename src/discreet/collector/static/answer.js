@@ -119,6 +119,7 @@ class Page {
   /** Questions about the same items under another name or fingerprint: shown what they sum to, before anything is drawn. */
   overlap() {
     const { client, name, mechanism } = this;
+    $("agree").checked = false;
     if (client.ledger.find(client.origin, name, mechanism.fingerprint)) return;
     const overlaps = client.ledger.overlaps(client.origin, name, mechanism);
     $("consent").hidden = !overlaps.length;
@@ -184,7 +185,7 @@ class Page {
       const { accepted, id, report, repeated } = await this.client.send(this.prepared);
       const hex = (bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
       $("thanks").textContent = accepted
-        ? "Your report is stored for good and counted once."
+        ? "Your report is counted, once and for good."
         : "The collector had this report already; it is counted once.";
       if (repeated) $("thanks").textContent += " It is the report that this browser had made before.";
       $("sent").textContent = report.length > 64 ? `${hex(report.slice(0, 64))}… (${report.length} bytes)` : hex(report);
@@ -194,6 +195,7 @@ class Page {
     });
     $("status").hidden = true;
     $("send").disabled = false;
+    if (!$("check").hidden) $("send").focus(); // a disabled button loses it
   }
 
   // ---- around
@@ -208,6 +210,12 @@ class Page {
     try {
       await work();
     } catch (error) {
+      if (error.code === "overlap") { // answered in another tab meanwhile: ask for consent, and draw anew once it is given
+        this.drawn.clear();
+        this.overlap();
+        this.ready();
+        this.show("form", "question");
+      }
       say(error);
     }
   }
@@ -216,7 +224,7 @@ class Page {
 function say(error) {
   if (!(error instanceof DiscreetError)) console.error(error);
   const text = error instanceof DiscreetError ? error.message : "Something went wrong on this page; nothing was sent. Load it again.";
-  $("problem").textContent = text[0].toUpperCase() + text.slice(1);
+  $("problem").textContent = text[0].toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? "" : ".");
   $("problem").hidden = false;
   $("status").hidden = true;
 }

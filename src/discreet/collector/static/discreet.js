@@ -895,6 +895,7 @@ function isEntry({ origin, name, fingerprint, id, report, items, budgets, sent }
  * @typedef {{accepted: number, duplicates: number, id: Uint8Array, report: Uint8Array, repeated: boolean}} Receipt
  */
 
+const LATER = new Set([408, 425, 429]); // refusals that ask for the same again
 const LONGEST = 20_000; // milliseconds of one attempt, and of a pause, whatever the collector asks for
 
 /** Fetches a mechanism, verifies it, and uploads one perturbed report, once. Requests are a function of the report alone. */
@@ -998,7 +999,7 @@ export class Client {
           ...options, signal, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store", redirect: "manual",
         });
         const text = await response.text();
-        if (response.status < 500) return readAnswer(response, text);
+        if (response.status < 500 && !LATER.has(response.status)) return readAnswer(response, text);
         why = `it answers ${response.status}`;
         asked = 1000 * (Number(response.headers.get("Retry-After")) || 0);
       } catch (error) {
@@ -1006,7 +1007,7 @@ export class Client {
       }
       const wait = Math.min(LONGEST, Math.max(asked, pause * (0.5 + Math.random())));
       if (performance.now() + wait > end) {
-        const next = "try again later: the same report will be sent";
+        const next = options.body ? "try again later: the same report will be sent" : "try again later";
         throw new DiscreetError("network", `the collector at ${this.url} does not take the request (${why}); ${next}`);
       }
       await new Promise((resolve) => setTimeout(resolve, wait));

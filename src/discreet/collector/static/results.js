@@ -10,7 +10,7 @@ let found = null; // the last estimate
 let mark = ""; // its ETag
 let all = false;
 
-const whole = (x) => Math.round(x).toLocaleString();
+const whole = (x) => (Math.round(x) + 0).toLocaleString(); // never "-0"
 const shrunk = () => document.querySelector('[name="view"]:checked').value === "shrunk";
 const address = (more = {}) => `${page.dataset.estimate}?${new URLSearchParams({ shrunk: shrunk(), ...more })}`;
 const headers = () => (token ? { Authorization: `Bearer ${token}` } : {});
@@ -25,7 +25,7 @@ function element(name, text = "", className = "") {
 // ---- look ---------------------------------------------------------------------------------------------
 
 async function look() {
-  if (page.dataset.token !== undefined && !token) return ask();
+  if (page.dataset.token !== undefined && !token) return $("token").hidden ? ask() : undefined;
   try {
     const answer = await fetch(address(), { headers: { ...headers(), ...(mark ? { "If-None-Match": mark } : {}) } });
     if (answer.status === 304) return say("");
@@ -43,6 +43,7 @@ async function look() {
 
 function ask(problem = "") {
   token = null;
+  sessionStorage.removeItem("discreet-token");
   $("token").hidden = false;
   $("numbers").hidden = true;
   say(problem);
@@ -57,8 +58,10 @@ function say(problem) {
 
 function draw() {
   const { n, items, levels, telling, note, can_shrink: canShrink, state } = found;
+  const asked = !$("token").hidden;
   $("token").hidden = true;
   $("numbers").hidden = false;
+  if (asked) document.querySelector("h1").focus(); // the form that had it is gone
   $("n").textContent = n.toLocaleString();
   $("note").textContent = note;
   $("views").hidden = !canShrink;
@@ -101,7 +104,7 @@ function drawRows(items, place) {
     .map((row) => ({ ...row, ...view(row) }))
     .sort((x, y) => (y.count ?? -Infinity) - (x.count ?? -Infinity));
   const shown = all ? rows : rows.slice(0, FIRST);
-  const top = Math.max(1, ...shown.map(({ upper, count }) => upper ?? count ?? 0));
+  const top = Math.max(1, ...shown.map(({ upper, count, plain_stderr: plain }) => Math.max(upper ?? 0, (count ?? 0) + 1.96 * plain)));
   $("rows").replaceChildren(...shown.map((row) => drawRow(row, place.get(row.level), top)));
   $("more").hidden = shown.length === rows.length;
   $("more").textContent = `Show all ${rows.length.toLocaleString()}`;
