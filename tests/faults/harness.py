@@ -141,6 +141,12 @@ class Service:
             answer = connection.getresponse()
             return answer.status, dict(answer.getheaders()), answer.read()
 
+    def healthy(self) -> bool:
+        try:
+            return self.request("GET", "/healthz")[0] == 200
+        except OSError:
+            return False
+
     def n(self) -> int:
         """The number of reports, as the organiser is told."""
         status, _, body = self.request("GET", "/v1/collections/faults/estimate")

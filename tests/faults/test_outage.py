@@ -62,16 +62,32 @@ def test_a_worker_that_dies_in_the_outage(tmp_path, database, stoppable):
     """Its successor waits for the store; the service is there when PostgreSQL is."""
     with running(tmp_path, database, 2) as service, Load(service, seed()) as load:
         load.wait_for_answers()
-        wait_for("both workers run", lambda: len(service.worker_pids()) == 2)
-        stoppable.stop("immediate")
-        os.kill(min(service.worker_pids()), signal.SIGKILL)
-        later = time.monotonic() + 15  # its successor has tried by then
-        wait_for("15 s, or the end of the service", lambda: time.monotonic() > later or not service.alive())
-        assert service.alive()
+        orphan(service, stoppable)
         stoppable.start()
         load.wait_for_answers(5)
         wait_for("both workers run", lambda: len(service.worker_pids()) == 2)
         assert_exactly_once(service, load.finish())
+
+
+@pytest.mark.slow
+def test_stop_in_the_outage(tmp_path, database, stoppable):
+    """Even where a worker is waiting for the store."""
+    with running(tmp_path, database, 2) as service:
+        wait_for("the service is up", lambda: service.healthy())
+        orphan(service, stoppable)
+        assert service.stop() == 0
+
+
+def orphan(service, postgres):
+    """PostgreSQL goes, and then a worker, whose successor has no store."""
+    wait_for("both workers run", lambda: len(service.worker_pids()) == 2)
+    postgres.stop("immediate")
+    gone = min(service.worker_pids())
+    os.kill(gone, signal.SIGKILL)
+    wait_for("another worker is started", lambda: gone not in service.worker_pids() and len(service.worker_pids()) == 2)
+    later = time.monotonic() + 10  # it has tried by then
+    wait_for("10 s, or the end of the service", lambda: time.monotonic() > later or not service.alive())
+    assert service.alive(), "the service has given up"
 
 
 @pytest.fixture

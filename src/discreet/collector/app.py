@@ -80,6 +80,7 @@ class Collector:
         self._readers = ThreadPoolExecutor(2, "read")  # and so two connections to the store, whatever is asked of us
         self._rendering = asyncio.Lock()
         self._plain: dict[str, Any] = {}
+        self._descriptions: dict[tuple[str, bool], bytes] = {}
         self.committer = Committer(store)
 
     # ---- collections --------------------------------------------------------------------------------
@@ -114,17 +115,20 @@ class Collector:
         except Problem as problem:
             problem.headers.update(_ANYONE)
             raise
-        return _json(describe(found), headers=_ANYONE)
+        key = (found.name, found.open)
+        if key not in self._descriptions:
+            self._descriptions[key] = await run_in_threadpool(lambda: _dump(describe(found)))
+        return Response(self._descriptions[key], headers=_ANYONE, media_type="application/json")
 
     # ---- reports ------------------------------------------------------------------------------------
 
     async def reports(self, request: Request) -> Response:
         """POST /v1/collections/{name}/reports"""
-        began, body = time.perf_counter(), b""
+        began, body, read = time.perf_counter(), b"", False
         try:
             collection = await self.find(request.path_params["name"])
             _check_headers(request, collection)
-            body = await self._body(request)
+            body, read = await self._body(request), True
             outcome = await self.committer.submit(frames(collection.mechanism, body))
             if outcome.closed:
                 detail = f'the collection "{collection.name}" is closed and takes no more reports; nothing was counted'
@@ -133,7 +137,8 @@ class Collector:
             problem = error if isinstance(error, Problem) else _down(error)
             self.metrics.refused(problem.reason)
             problem.headers.update(_ANYONE)
-            await _drain(request)
+            if not read and problem.reason != "slow":
+                await _drain(request)
             raise problem from None
         finally:
             self._waiting -= len(body)
@@ -143,28 +148,26 @@ class Collector:
     async def _body(self, request: Request) -> bytes:
         """The whole body; its bytes count as waiting until the caller gives them back."""
         clock = asyncio.get_running_loop().time
-        chunks: list[bytes] = []
-        size, deadline = 0, clock() + MOST_PATIENCE
+        held, deadline = bytearray(), clock() + MOST_PATIENCE
         stream = aiter(request.stream())
         try:
             while True:
                 async with asyncio.timeout_at(min(deadline, clock() + PATIENCE)):
                     chunk = await anext(stream, None)
                 if chunk is None:
-                    return b"".join(chunks)
-                if size + len(chunk) > MAX_BODY:
+                    return bytes(held)
+                if len(held) + len(chunk) > MAX_BODY:
                     raise _too_large()
                 if self._waiting + len(chunk) > MAX_WAITING:
                     detail = "too many reports are waiting; send the same ones again in some seconds, they are counted once"
                     raise Problem(503, "busy", detail, {"Retry-After": "2"})
-                chunks.append(chunk)
-                size += len(chunk)
+                held += chunk
                 self._waiting += len(chunk)
         except (TimeoutError, ClientDisconnect):
-            self._waiting -= size
+            self._waiting -= len(held)
             raise Problem(408, "slow", "the body did not come, or too slowly; send it again") from None
         except BaseException:
-            self._waiting -= size
+            self._waiting -= len(held)
             raise
 
     # ---- results ------------------------------------------------------------------------------------

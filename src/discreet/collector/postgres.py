@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -84,10 +85,21 @@ class PostgresStore(Store):
             self._mechanisms.clear()  # one of them may have been rolled back
             db.close()
 
+    def _left(self) -> bool:
+        """Whether an idle connection has something to read: that the server has gone."""
+        db: psycopg.Connection[Any] | None = getattr(self._local, "db", None)
+        if db is None or db.closed:
+            return db is not None
+        poll = select.poll()
+        poll.register(db.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
+
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A transaction; its connection is dropped on any error."""
+        """A transaction; its connection is dropped on any error, and before if the server has left meanwhile."""
         with failing_as(self._errors):
+            if self._left():
+                self._forget()
             try:
                 with self._db.transaction():
                     yield
