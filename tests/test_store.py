@@ -452,7 +452,7 @@ def test_a_postgresql_connection_that_was_cut_is_not_used_again(postgres, databa
     ours = "FROM pg_stat_activity WHERE application_name = 'discreet' AND datname = current_database()"
     with psycopg.connect(database, autocommit=True) as db:
         db.execute(f"SELECT pg_terminate_backend(pid) {ours}")
-        until(lambda: db.execute(f"SELECT count(*) {ours}").fetchone()[0] == 0)
+        until(lambda: db.execute(f"SELECT count(*) {ours}").fetchone()[0] == 0, "cut")
     assert store.add([upload(mechanism(), ids(2))]) == [Outcome(2, 0)]
     store.close()
 
