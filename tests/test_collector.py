@@ -291,7 +291,7 @@ def test_the_first_bad_frame_is_named_whatever_its_reason(serve):
     content[2 * size - 1] |= 0x80
     assert_problem(service.post(made, bytes(content)), 422, "padding", "frame 1 is not")
     content[size + 16] = 77  # both at once, in the same frame
-    found = assert_problem(service.post(made, bytes(content)), 422, "padding", "frame 1 is not")
+    found = assert_problem(service.post(made, bytes(content)), 422, "part", "frame 1 is not")
     assert found["index"] == 1 and service.n("parts") == 0
 
 

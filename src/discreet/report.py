@@ -6,6 +6,7 @@ item (direct, grr): the item's index, 4 bytes little-endian.  Several parts: one
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,6 +18,7 @@ from discreet.exact import P
 from discreet.mechanism import Mechanism
 
 Bytes = NDArray[np.uint8]
+_TRIPLE = struct.Struct("<3I")
 REASONS = {
     "length": "a report of this mechanism has {size} bytes, got {got}",
     "part": "the first byte names part {got}, but the mechanism has parts 0 to {last}",
@@ -75,13 +77,18 @@ def words_of(body: Bytes) -> NDArray[np.uint32]:
 
 
 def check(mechanism: Mechanism, report: bytes) -> None:
-    """Raise ReportError unless this is a report of the mechanism."""
-    size = mechanism.report_size
+    """Raise ReportError unless this is a report of the mechanism; the same as `refusals`, for one and without numpy."""
+    size, m, parts = mechanism.report_size, mechanism.m, len(mechanism.parts_)
     if len(report) != size:
         raise ReportError(REASONS["length"].format(size=size, got=len(report)), "length")
-    part, body = split(mechanism, np.frombuffer(report, np.uint8).reshape(1, -1))
-    for reason, rows in refusals(mechanism, part, body).items():
-        if rows[0]:
-            got = int(words_of(body)[0, 0]) if reason == "item" else int(part[0])
-            sentence = REASONS[reason].format(got=got, last=len(mechanism.parts_) - 1, m=mechanism.m)
-            raise ReportError(sentence, reason)
+    if mechanism.direct:
+        got = int.from_bytes(report, "little")
+        if got >= m:
+            raise ReportError(REASONS["item"].format(m=m, got=got), "item")
+    elif parts > 1 and report[0] >= parts:
+        raise ReportError(REASONS["part"].format(got=report[0], last=parts - 1), "part")
+    elif mechanism.encoding == "compact":
+        if max(_TRIPLE.unpack_from(report, size - 12)) >= P:
+            raise ReportError(REASONS["range"], "range")
+    elif m % 8 and report[-1] >> (m % 8):
+        raise ReportError(REASONS["padding"], "padding")

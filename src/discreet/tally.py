@@ -52,7 +52,11 @@ class Tally:
             with lock:
                 total[0] = total[0] + part
 
-        run_blocks(work, len(rows), _step(mechanism, len(rows)), threads)
+        step = _step(mechanism, len(rows))
+        if len(rows) <= step:
+            total[0] = _count(mechanism, rows)
+        else:
+            run_blocks(work, len(rows), step, threads)
         if wrong:
             return total[0] + cls(mechanism, total[0].part_n * 0, total[0].counts * 0, {"length": wrong})
         return total[0]

@@ -9,6 +9,7 @@ import io
 import json
 import logging
 import math
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -31,7 +33,7 @@ from discreet.collector.commit import Committer, answered
 from discreet.collector.metrics import Metrics
 from discreet.collector.store import ID_SIZE, Collection, NoCollection, Store, StoreDown, Upload, open_store
 from discreet.designs import BASELINES, design
-from discreet.errors import DataError
+from discreet.errors import DataError, ReportError
 from discreet.mechanism import Mechanism
 from discreet.tally import Tally
 
@@ -122,47 +124,61 @@ class Collector:
 
     # ---- reports ------------------------------------------------------------------------------------
 
-    async def reports(self, request: Request) -> Response:
-        """POST /v1/collections/{name}/reports"""
+    async def upload(self, name: str, scope: Any, receive: Any, send: Any) -> None:
+        """POST /v1/collections/{name}/reports, as plain ASGI: this is what the service does all day."""
+        try:
+            accepted, duplicates = await self._upload(name, dict(scope["headers"]), receive)
+        except Problem as problem:
+            self.metrics.refused(problem.reason)
+            problem.headers.update(_ANYONE)
+            await with_headers(problem.response())(scope, receive, send)
+            return
+        said = b'{"accepted":%d,"duplicates":%d}' % (accepted, duplicates)
+        await send({"type": "http.response.start", "status": 200, "headers": [*_COUNTED, (b"content-length", b"%d" % len(said))]})
+        await send({"type": "http.response.body", "body": said})
+
+    async def _upload(self, name: str, headers: dict[bytes, bytes], receive: Any) -> tuple[int, int]:
         began, body, read = time.perf_counter(), b"", False
         try:
-            collection = await self.find(request.path_params["name"])
-            _check_headers(request, collection)
-            body, read = await self._body(request), True
+            collection = await self.find(name)
+            _check_headers(headers, collection)
+            body, read = await self._body(receive), True
             outcome = await self.committer.submit(frames(collection.mechanism, body))
             if outcome.closed:
                 detail = f'the collection "{collection.name}" is closed and takes no more reports; nothing was counted'
                 raise Problem(410, "closed", detail)
-        except (Problem, StoreDown) as error:
-            problem = error if isinstance(error, Problem) else _down(error)
-            self.metrics.refused(problem.reason)
-            problem.headers.update(_ANYONE)
+        except StoreDown as error:
+            raise _down(error) from None
+        except Problem as problem:
             if not read and problem.reason != "slow":
-                await _drain(request)
-            raise problem from None
+                await _drain(receive)
+            raise
         finally:
             self._waiting -= len(body)
         self.metrics.accepted(outcome.accepted, outcome.duplicates, time.perf_counter() - began)
-        return _json({"accepted": outcome.accepted, "duplicates": outcome.duplicates}, headers=_ANYONE)
+        return outcome.accepted, outcome.duplicates
 
-    async def _body(self, request: Request) -> bytes:
+    async def _body(self, receive: Any) -> bytes:
         """The whole body; its bytes count as waiting until the caller gives them back."""
         clock = asyncio.get_running_loop().time
         held, deadline = bytearray(), clock() + MOST_PATIENCE
-        stream = aiter(request.stream())
         try:
-            while True:
-                async with asyncio.timeout_at(min(deadline, clock() + PATIENCE)):
-                    chunk = await anext(stream, None)
-                if chunk is None:
-                    return bytes(held)
-                if len(held) + len(chunk) > MAX_BODY:
-                    raise _too_large()
-                if self._waiting + len(chunk) > MAX_WAITING:
-                    detail = "too many reports are waiting; send the same ones again in some seconds, they are counted once"
-                    raise Problem(503, "busy", detail, {"Retry-After": "2"})
-                held += chunk
-                self._waiting += len(chunk)
+            async with asyncio.timeout_at(clock() + PATIENCE) as limit:
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise ClientDisconnect
+                    chunk = message.get("body", b"")
+                    if len(held) + len(chunk) > MAX_BODY:
+                        raise _too_large()
+                    if self._waiting + len(chunk) > MAX_WAITING:
+                        detail = "too many reports are waiting; send the same ones again in some seconds, they are counted once"
+                        raise Problem(503, "busy", detail, {"Retry-After": "2"})
+                    held += chunk
+                    self._waiting += len(chunk)
+                    if not message.get("more_body", False):
+                        return bytes(held)
+                    limit.reschedule(min(deadline, clock() + PATIENCE))
         except (TimeoutError, ClientDisconnect):
             self._waiting -= len(held)
             raise Problem(408, "slow", "the body did not come, or too slowly; send it again") from None
@@ -270,7 +286,6 @@ class Collector:
 
         base = "/v1/collections"
         routes = [
-            Route(base + "/{name}/reports", self.reports, methods=["POST"]),
             Route(base + "/{name}/reports", self.preflight, methods=["OPTIONS"]),
             Route(base + "/{name}/estimate", self.estimate),
             Route(base + "/{name}", self.collection),
@@ -291,7 +306,16 @@ class Collector:
             exception_handlers={Problem: _problem, HTTPException: _http, Exception: _unexpected},
         )
         app.router.redirect_slashes = False
-        return with_headers(app)
+
+        strict = with_headers(app)
+
+        async def service(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] == "http" and scope["method"] == "POST" and (found := _UPLOAD.fullmatch(scope["path"])):
+                await self.upload(found[1], scope, receive, send)
+            else:
+                await strict(scope, receive, send)
+
+        return service
 
 
 # ---- one worker's application, from its environment ----------------------------------------------------------
@@ -394,7 +418,7 @@ def result(collection: Collection, tally: Tally, shrunk: bool, level: float, exp
         if shrunk and estimate.can_shrink:
             columns |= estimate.extra_columns(shrunk=True, consistent=False, level=level)
         names = list(columns)
-        rounded = [[_number(x) for x in column] if name not in ("item", "level") else column for name, column in columns.items()]
+        rounded = [column if name in ("item", "level") else _rounded(column) for name, column in columns.items()]
         document["items"] = [dict(zip(names, row, strict=True)) for row in zip(*rounded, strict=True)]
         document["note"] = estimate.truncation_note
         document["telling"] = int((estimate.interval(0.95, simultaneous=True)[0] > 0).sum())
@@ -402,8 +426,12 @@ def result(collection: Collection, tally: Tally, shrunk: bool, level: float, exp
     return document
 
 
-def _number(x: float) -> float | None:
-    return round(x, 6) if math.isfinite(x) else None
+def _rounded(column: list[float]) -> list[float | None]:
+    """To six digits after the point; null where there is no number."""
+    rounded = np.round(column, 6)
+    if np.isfinite(rounded).all():
+        return rounded.tolist()
+    return [x if math.isfinite(x) else None for x in rounded.tolist()]
 
 
 def as_csv(rows: list[dict[str, Any]]) -> bytes:
@@ -421,27 +449,27 @@ def as_csv(rows: list[dict[str, Any]]) -> bytes:
 # ---- uploads -------------------------------------------------------------------------------------------------
 
 
-def _check_headers(request: Request, collection: Collection) -> None:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+def _check_headers(headers: dict[bytes, bytes], collection: Collection) -> None:
+    kind = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
     if kind != "application/octet-stream":
         raise Problem(415, "type", f'reports are sent as application/octet-stream, got "{kind[:80]}"')
-    mark = request.headers.get("discreet-mechanism")
-    if mark != collection.mechanism.fingerprint:
+    mark = headers.get(b"discreet-mechanism")
+    if mark != collection.mechanism.fingerprint.encode():
         got = "is missing" if mark is None else "names another mechanism"
         detail = f"the header Discreet-Mechanism {got}; fetch /v1/collections/{collection.name} and send its fingerprint"
         raise Problem(409 if mark else 400, "mechanism", detail)
-    length = request.headers.get("content-length", "")
+    length = headers.get(b"content-length", b"")
     if length.isdigit() and int(length) > MAX_BODY:
         raise _too_large()
 
 
-async def _drain(request: Request) -> None:
+async def _drain(receive: Any) -> None:
     """Read on what a client still sends before we refuse it, within limits: it may not listen before it is done."""
     size, more = 0, True
     with suppress(TimeoutError, ClientDisconnect):
         async with asyncio.timeout(PATIENCE):
             while more and size < MOST_DRAINED:
-                message = await request.receive()
+                message = await receive()
                 size += len(message.get("body", b""))
                 more = message["type"] == "http.request" and message.get("more_body", False)
 
@@ -455,16 +483,25 @@ def frames(mechanism: Mechanism, body: bytes) -> Upload:
     if rest:
         detail = f"frame {whole} has {rest} of {size} bytes (a {ID_SIZE}-byte id and a report); nothing was counted"
         raise Problem(400, "frame", detail, index=whole)
+    if whole == 1:
+        return Upload(mechanism.policy.name, [body[:ID_SIZE]], _alone(mechanism, body))
     rows = np.frombuffer(body, np.uint8).reshape(-1, size)[:, ID_SIZE:]
     part, content = report.split(mechanism, rows)
     bad = [(int(which.argmax()), reason) for reason, which in report.refusals(mechanism, part, content).items() if which.any()]
     if bad:
-        index, reason = min(bad)
-        try:
-            report.check(mechanism, rows[index].tobytes())
-        except DataError as error:
-            raise Problem(422, reason, f"frame {index} is not a report: {error}; nothing was counted", index=index) from None
+        index = min(bad)[0]
+        _alone(mechanism, body[index * size : (index + 1) * size], index)
     return Upload(mechanism.policy.name, [body[k : k + ID_SIZE] for k in range(0, len(body), size)], rows)
+
+
+def _alone(mechanism: Mechanism, frame: bytes, index: int = 0) -> report.Bytes:
+    """The report of one frame, as a row; most people send one."""
+    try:
+        report.check(mechanism, frame[ID_SIZE:])
+    except ReportError as error:
+        detail = f"frame {index} is not a report: {error}; nothing was counted"
+        raise Problem(422, error.reason, detail, index=index) from None
+    return np.frombuffer(frame, np.uint8, offset=ID_SIZE).reshape(1, -1)
 
 
 def _too_large() -> Problem:
@@ -511,6 +548,7 @@ _PREFLIGHT = {
     "Access-Control-Allow-Headers": "Content-Type, Discreet-Mechanism",
     "Access-Control-Max-Age": "600",
 }
+_UPLOAD = re.compile("/v1/collections/([^/]+)/reports")
 STRICT = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -520,8 +558,13 @@ STRICT = [
 _UNLESS_SAID = [(b"cache-control", b"no-store"), (b"content-security-policy", pages.POLICY.encode())]
 
 
+_COUNTED = [
+    (b"content-type", b"application/json"), *((k.lower().encode(), v.encode()) for k, v in _ANYONE.items()), *STRICT, *_UNLESS_SAID,
+]  # fmt: skip
+
+
 def _dump(document: Any) -> bytes:
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    return orjson.dumps(document)
 
 
 def _json(document: Any, status: int = 200, headers: dict[str, str] | None = None, kind: str = "application/json") -> Response:

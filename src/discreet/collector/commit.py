@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from discreet.collector.store import Outcome, Store, StoreDown, Upload
 
 MOST = 50_000  # reports in one transaction: a second of work, not more
+LONGEST_PAUSE = 0.005  # seconds that a transaction waits for company
 PATIENCE = 10.0  # seconds for a transaction; then the store hangs
 
 
@@ -20,11 +22,15 @@ class Committer:
         self._thread = ThreadPoolExecutor(1, "commit")
         self._waiting: list[tuple[Upload, asyncio.Future[Outcome]]] = []
         self._task: asyncio.Task[None] | None = None
+        self._enough = asyncio.Event()
+        self._crowd, self._took, self._ended = 1, 0.0, 0.0  # of the last transaction: who waited then, how long, until when
 
     async def submit(self, upload: Upload) -> Outcome:
         """Count an upload; returns when it is durable. After StoreDown nobody knows: the same ids must be sent again."""
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((upload, future))
+        if len(self._waiting) >= self._crowd:
+            self._enough.set()
         if self._task is None:
             self._task = asyncio.create_task(self._run())
         return await future
@@ -32,7 +38,8 @@ class Committer:
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while self._waiting:
-            group = self._take()
+            await self._gather()
+            group, began = self._take(), loop.time()
             try:
                 work = loop.run_in_executor(self._thread, self._store.add, [upload for upload, _ in group])
                 outcomes = await answered(work, self._store)
@@ -45,7 +52,18 @@ class Committer:
                 for (_, future), outcome in zip(group, outcomes, strict=True):
                     if not future.done():  # whoever has gone away is counted all the same
                         future.set_result(outcome)
+            self._ended = loop.time()
+            self._crowd, self._took = len(group) + len(self._waiting), self._ended - began
         self._task = None
+
+    async def _gather(self) -> None:
+        """Those who were just answered often come back at once: let them share the next transaction, for as long as one takes."""
+        pause = min(LONGEST_PAUSE, self._ended + self._took - asyncio.get_running_loop().time())
+        if len(self._waiting) < self._crowd and pause > 0:
+            self._enough.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._enough.wait()
 
     def _take(self) -> list[tuple[Upload, asyncio.Future[Outcome]]]:
         size, end = 0, 0

@@ -16,6 +16,7 @@ REFUSALS = (
 _EDGES = [*map(str, BUCKETS), "+Inf"]
 _NAMES = ("accepted", "duplicate", *(f"refused:{reason}" for reason in REFUSALS), *(f"le:{edge}" for edge in _EDGES))
 _PLACE = {name: k for k, name in enumerate(_NAMES)}
+_FIRST = _PLACE[f"le:{_EDGES[0]}"]
 _SIZE = 8 * (len(_NAMES) + 1)  # the last number is the sum of the latencies in microseconds
 
 
@@ -27,17 +28,16 @@ class Metrics:
         path = self._folder / f"{os.getpid()}.counters"
         path.write_bytes(bytes(_SIZE))
         with path.open("r+b") as file:
-            self._memory = mmap.mmap(file.fileno(), _SIZE)
+            self._numbers = memoryview(mmap.mmap(file.fileno(), _SIZE)).cast("q")
 
     def _add(self, place: int, count: int) -> None:
-        (now,) = struct.unpack_from("<q", self._memory, 8 * place)
-        struct.pack_into("<q", self._memory, 8 * place, now + count)
+        self._numbers[place] += count
 
     def accepted(self, accepted: int, duplicates: int, seconds: float) -> None:
         """An upload that was counted."""
         self._add(_PLACE["accepted"], accepted)
         self._add(_PLACE["duplicate"], duplicates)
-        self._add(_PLACE[f"le:{_EDGES[bisect_left(BUCKETS, seconds)]}"], 1)
+        self._add(_FIRST + bisect_left(BUCKETS, seconds), 1)
         self._add(len(_NAMES), round(seconds * 1e6))
 
     def refused(self, reason: str) -> None:
@@ -50,7 +50,7 @@ class Metrics:
         for path in self._folder.glob("*.counters"):
             raw = path.read_bytes()
             if len(raw) == _SIZE:
-                total = [a + b for a, b in zip(total, struct.unpack(f"<{len(total)}q", raw), strict=True)]
+                total = [a + b for a, b in zip(total, struct.unpack(f"={len(total)}q", raw), strict=True)]
         lines = []
         for name, meaning in (("accepted", "Reports counted."), ("duplicate", "Reports that had been counted before.")):
             lines += [f"# HELP discreet_reports_{name}_total {meaning}", f"# TYPE discreet_reports_{name}_total counter"]

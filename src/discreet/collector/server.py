@@ -30,6 +30,7 @@ HEADER_SECONDS = 10.0  # for the head of a request
 HEADER_BYTES = 32 << 10
 GRACE = 30  # seconds for requests in flight when we are asked to stop
 CONNECTIONS = 1000
+SWITCH = 0.0005  # seconds: the thread that commits must not wait long for the event loop to hand over, eight times a transaction
 
 
 class Patient(HttpToolsProtocol):
@@ -44,14 +45,15 @@ class Patient(HttpToolsProtocol):
         self._expect()
 
     def data_received(self, data: bytes) -> None:
-        """Between requests, only the beginning of the next one may come, and not slowly."""
-        if self._between():
-            self._head += len(data)
-            if self._timer is None:
-                self._expect()
+        """Between requests, only the beginning of the next one may come: not slowly, and not too much of it."""
         super().data_received(data)
-        if self._between() and self._head > HEADER_BYTES and not self.transport.is_closing():
+        if not self._between() or self.transport.is_closing():
+            return
+        self._head += len(data)
+        if self._head > HEADER_BYTES:
             self.transport.close()
+        elif self._timer is None:
+            self._expect()
 
     def on_headers_complete(self) -> None:
         """The request is here; when there is a crowd, it is asked to come back."""
@@ -172,6 +174,7 @@ def application() -> Any:
     """One worker's application; the worker goes when its supervisor does."""
     from discreet.collector.app import from_environment
 
+    sys.setswitchinterval(SWITCH)
     parent = multiprocessing.parent_process()
     if parent is not None:
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from discreet.collector.store import Store, StoreDown, failing_as, unknown_version
+from discreet.collector.store import ID_SIZE, Store, StoreDown, failing_as, unknown_version
 from discreet.errors import DataError
 
 _ERRORS = (sqlite3.Error, OSError)
@@ -72,6 +72,7 @@ class SqliteStore(Store):
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
             db.execute("PRAGMA cache_size = -65536")
+            db.execute("PRAGMA temp_store = MEMORY")  # for the journal of a savepoint
             self._local.db = db
             self._open.append(db)
         return db
@@ -161,13 +162,17 @@ class SqliteStore(Store):
         return known
 
     def _try_insert(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> int:
-        if reports is None:
-            rows = self._db.executemany("INSERT OR IGNORE INTO report (collection, id) VALUES (?, ?)", [(key, id_) for id_ in ids])
-        else:
-            rows = self._db.executemany(
-                "INSERT OR IGNORE INTO report VALUES (?, ?, ?)", [(key, *row) for row in zip(ids, reports, strict=True)]
-            )
-        return rows.rowcount if ids else 0
+        """How many were new. One statement whatever their number: for many, Python would hand over its lock at every row."""
+        if not ids:
+            return 0
+        values: list[Any] = [len(ids), key, b"".join(ids)]
+        columns = f"?2, substr(?3, {ID_SIZE} * i + 1, {ID_SIZE}), NULL"
+        if reports is not None:
+            size = len(reports[0])
+            columns = columns.replace("NULL", f"substr(?4, {size} * i + 1, {size})")
+            values.append(b"".join(reports))
+        places = "WITH RECURSIVE k (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i + 1 < ?1)"
+        return self._db.execute(f"INSERT OR IGNORE INTO report {places} SELECT {columns} FROM k", values).rowcount
 
     def _read_numbers(self, key: int) -> bytes:
         return self._db.execute("SELECT numbers FROM tally WHERE collection = ?", (key,)).fetchone()[0]
