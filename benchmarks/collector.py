@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psycopg
 
 import discreet as d
 from benchmarks.reports import policy
@@ -182,7 +183,7 @@ def _child(*arguments: Any) -> str:
 
 @contextmanager
 def postgres() -> Iterator[Callable[[], str] | None]:
-    """Makes databases in a PostgreSQL of our own, the tests' one; None where there is none."""
+    """Makes databases in a PostgreSQL of our own, the tests' one but with fsync; None where there is none."""
     found = importlib.util.find_spec("pgserver")
     if found is None:
         yield None
@@ -190,7 +191,14 @@ def postgres() -> Iterator[Callable[[], str] | None]:
     sys.path.insert(0, str(ROOT / "tests"))
     from postgres import Postgres
 
-    server = Postgres(Path(found.submodule_search_locations[0]) / "pginstall" / "bin")
+    class Durable(Postgres):
+        def start(self) -> None:
+            self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "-o", f'-c listen_addresses="" -k {self.folder}', "start")
+            with psycopg.connect(self.url()) as db:
+                if db.execute("SHOW fsync").fetchone() != ("on",):
+                    raise RuntimeError("PostgreSQL runs without fsync")
+
+    server = Durable(Path(found.submodule_search_locations[0]) / "pginstall" / "bin")
     try:
         yield server.fresh
     finally:
@@ -220,8 +228,6 @@ def raw_sqlite(path: Path) -> float:
 
 
 def raw_postgres(url: str) -> float:
-    import psycopg
-
     with psycopg.connect(url, autocommit=True) as db:
         db.execute(
             "CREATE TABLE report (collection INTEGER NOT NULL, id BYTEA NOT NULL, report BYTEA, PRIMARY KEY (collection, id))"

@@ -71,7 +71,7 @@ class SqliteStore(Store):
             db = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
-            db.execute("PRAGMA cache_size = -65536")
+            db.execute("PRAGMA cache_size = -16384")
             db.execute("PRAGMA temp_store = MEMORY")  # for the journal of a savepoint
             self._local.db = db
             self._open.append(db)
