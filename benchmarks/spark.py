@@ -74,7 +74,7 @@ def child(master: str, homes: list[str]) -> None:
             "first": first,
             "best": _best(lambda: spark.tally_files([home], mechanism)),
             "read": _best(lambda: _read_only(session, groups, mechanism)),
-            "frame": _best(lambda: spark.tally(session.read.parquet(home), mechanism)),
+            "frame": _best(lambda: spark.tally(session.read.parquet(f"{home}/*.parquet"), mechanism)),
         }  # fmt: skip
     found["driver"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     java = [p for p in Path("/proc").glob("[0-9]*") if _name(p) == "java" and _parent(p) == os.getpid()]
