@@ -70,7 +70,6 @@ def test_a_worker_that_dies_in_the_outage(tmp_path, database, stoppable):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="BUG: a worker that waits for the store in application() does not hear SIGTERM")
 def test_stop_in_the_outage(tmp_path, database, stoppable):
     """Even where a worker is waiting for the store."""
     with running(tmp_path, database, 2) as service:

@@ -124,3 +124,24 @@ def test_workers_go_when_their_supervisor_is_killed(tmp_path, store):
             service.start()
         load.wait_for_answers()
         assert_exactly_once(service, load.finish())
+
+
+@pytest.mark.slow
+def test_workers_that_start_slowly(tmp_path, monkeypatch):
+    """As on a machine with too much to do: their supervisor lets them."""
+    (tmp_path / "slow").mkdir()
+    late = "import sys, time\nif any('spawn_main' in word for word in sys.orig_argv):\n    time.sleep(8)\n"
+    (tmp_path / "slow" / "sitecustomize.py").write_text(late)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "slow"))
+    with running(tmp_path, str(tmp_path / "store.sqlite"), 2) as service, Load(service, seed()) as load:
+        load.wait_for_answers()
+        seen = {}  # when each worker was first there
+        wait_for("both workers are left alone for 12 s", lambda: _settled(service, seen, 12), 60)
+        assert_exactly_once(service, load.finish())
+
+
+def _settled(service, seen, seconds):
+    now = service.worker_pids()
+    for pid in now:
+        seen.setdefault(pid, time.monotonic())
+    return len(now) == 2 and all(time.monotonic() - seen[pid] > seconds for pid in now)

@@ -128,10 +128,12 @@ class Collector:
         """POST /v1/collections/{name}/reports, as plain ASGI: this is what the service does all day."""
         try:
             accepted, duplicates = await self._upload(name, dict(scope["headers"]), receive)
-        except Problem as problem:
-            self.metrics.refused(problem.reason)
-            problem.headers.update(_ANYONE)
-            await with_headers(problem.response())(scope, receive, send)
+        except Exception as error:
+            if isinstance(error, Problem):
+                self.metrics.refused(error.reason)
+                error.headers.update(_ANYONE)
+            answer = error.response() if isinstance(error, Problem) else await _unexpected(Request(scope), error)
+            await with_headers(answer)(scope, receive, send)
             return
         said = b'{"accepted":%d,"duplicates":%d}' % (accepted, duplicates)
         await send({"type": "http.response.start", "status": 200, "headers": [*_COUNTED, (b"content-length", b"%d" % len(said))]})

@@ -11,7 +11,8 @@ from discreet.collector.store import Outcome, Store, StoreDown, Upload
 
 MOST = 50_000  # reports in one transaction: a second of work, not more
 LONGEST_PAUSE = 0.005  # seconds that a transaction waits for company
-PATIENCE = 10.0  # seconds for a transaction; then the store hangs
+PATIENCE = 10.0  # seconds for a transaction, and more for a large one; then the store hangs
+SLOWEST = 5_000  # reports per second
 
 
 class Committer:
@@ -42,7 +43,7 @@ class Committer:
             group, began = self._take(), loop.time()
             try:
                 work = loop.run_in_executor(self._thread, self._store.add, [upload for upload, _ in group])
-                outcomes = await answered(work, self._store)
+                outcomes = await answered(work, self._store, sum(len(upload.ids) for upload, _ in group))
             except Exception as error:
                 down = error if isinstance(error, StoreDown) else StoreDown(f"the store cannot be used: {type(error).__name__}")
                 for _, future in group:
@@ -80,9 +81,9 @@ class Committer:
         self._thread.shutdown()
 
 
-async def answered(work: asyncio.Future[Any], store: Store) -> Any:
+async def answered(work: asyncio.Future[Any], store: Store, reports: int = 0) -> Any:
     """What the store answers; if it hangs, its connections are cut, which ends the wait with StoreDown."""
-    done, _ = await asyncio.wait({work}, timeout=PATIENCE)
+    done, _ = await asyncio.wait({work}, timeout=PATIENCE + reports / SLOWEST)
     if not done:
         store.abort()
     return await work

@@ -162,12 +162,20 @@ def run(store: str, sock: socket.socket, workers: int = 1, open_results: bool = 
         config = uvicorn.Config(
             "discreet.collector.server:application", factory=True, workers=workers, http=Patient, ws="none", lifespan="on",
             access_log=False, server_header=False, proxy_headers=False, log_config=LOGGING, log_level="warning",
-            timeout_keep_alive=20, timeout_graceful_shutdown=GRACE,
+            timeout_keep_alive=20, timeout_graceful_shutdown=GRACE, timeout_worker_healthcheck=60,
         )  # fmt: skip
         if workers > 1:
             Multiprocess(config, sockets=[sock]).run()
         else:
             uvicorn.Server(config).run(sockets=[sock])
+
+
+def _pause() -> None:
+    """A second in which we can be stopped: uvicorn's own handlers would only note it."""
+    old = {number: signal.signal(number, lambda *_: os._exit(0)) for number in (signal.SIGTERM, signal.SIGINT)}
+    time.sleep(1)
+    for number, handler in old.items():
+        signal.signal(number, handler)
 
 
 def application() -> Any:
@@ -189,7 +197,7 @@ def application() -> Any:
                 return from_environment()
             except StoreDown as error:  # we are wanted as soon as it is back
                 logging.getLogger("discreet").error("store", extra={"facts": {"problem": str(error)}})
-                time.sleep(1)
+                _pause()
     except DataError as error:
         logging.getLogger("discreet").error("cannot start", extra={"facts": {"problem": str(error)}})
         sys.exit(3)

@@ -235,9 +235,10 @@ class Store(ABC):
         return self._collection(*rows[0]) if rows else None
 
     def _collection(self, key: int, name: str, keep: str, is_open: Any) -> Collection:
-        if key not in self._mechanisms:  # checked when it is first read, like any other mechanism
-            self._mechanisms[key] = Mechanism.from_document(json.loads(self._document(key)))
-        return Collection(key, name, self._mechanisms[key], keep, bool(is_open))
+        mechanism = self._mechanisms.get(key)
+        if mechanism is None:  # checked when it is first read, like any other mechanism
+            mechanism = self._mechanisms[key] = Mechanism.from_document(json.loads(self._document(key)))
+        return Collection(key, name, mechanism, keep, bool(is_open))
 
     def _numbers(self, key: int) -> NDArray[np.int64]:
         return np.frombuffer(self._read_numbers(key), "<i8").astype(np.int64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from array import array
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -181,28 +180,40 @@ def _named(source: Source, path: Path, n: int, m: int) -> tuple[str, str]:
 
 def _read(path: Path, advance: Advance) -> tuple[Ints, Ints]:
     """All item ids and the number of them on every line; duplicates on a line are kept."""
-    ids, lengths = array("q"), array("q")
-    packed = path.suffix if path.suffix in (".gz", ".xz") else ""
-    blank = 0
-    with _opened(str(path), packed, advance) as stream:
-        for number, line in enumerate(stream, 1):
-            tokens = line.split()
-            if not tokens:
-                blank = blank or number
-                continue
-            if blank:
-                raise DataError(f"{path}, line {blank} is empty; every line holds the items of one person")
-            try:
-                if not b"".join(tokens).isdigit():
-                    raise ValueError
-                ids.extend(map(int, tokens))
-            except (ValueError, OverflowError):
-                bad = next(t for t in tokens if not t.isdigit() or len(t) > 18).decode("ascii", "backslashreplace")[:40]
-                raise DataError(f'{path}, line {number}: "{bad}" is not an item id; items are whole numbers') from None
-            lengths.append(len(tokens))
-    if not lengths:
+    with _opened(str(path), path.suffix if path.suffix in (".gz", ".xz") else "", advance) as stream:
+        text = stream.read().rstrip() + b"\n"
+    if text == b"\n":
         raise DataError(f"{path} is empty; it should hold one line of item ids per person")
-    return np.frombuffer(ids, np.int64), np.frombuffer(lengths, np.int64)
+    letters = np.frombuffer(text, np.uint8)
+    digit = (letters >= ord("0")) & (letters <= ord("9"))
+    starts = np.flatnonzero(digit & ~np.concatenate(([False], digit[:-1])))
+    ends = np.flatnonzero(letters == ord("\n"))
+    lengths = np.diff(np.searchsorted(starts, ends), prepend=0)
+    blank = (letters == ord(" ")) | (letters == ord("\n")) | (letters == ord("\r")) | (letters == ord("\t"))
+    if not (digit | blank).all() or not lengths.all() or _longest(starts, digit) > _DIGITS:
+        raise _malformed(path, text)
+    return np.fromstring(text, np.int64, sep=" "), lengths
+
+
+_DIGITS = 18  # of an id that a 64-bit integer certainly holds
+
+
+def _longest(starts: Ints, digit: Any) -> int:
+    """The largest number of digits of an id: each runs to the next place that is no digit."""
+    stops = np.flatnonzero(~digit)
+    return int((stops[np.searchsorted(stops, starts)] - starts).max())
+
+
+def _malformed(path: Path, text: bytes) -> DataError:
+    """The sentence about the first line that is not one."""
+    for number, line in enumerate(text.rstrip().split(b"\n"), 1):
+        if not line.strip():
+            return DataError(f"{path}, line {number} is empty; every line holds the items of one person")
+        for token in line.split():
+            if not token.isdigit() or len(token) > _DIGITS:
+                bad = token.decode("ascii", "backslashreplace")[:40]
+                return DataError(f'{path}, line {number}: "{bad}" is not an item id; items are whole numbers')
+    return DataError(f"{path} holds a sign that separates nothing; items are separated by blanks")
 
 
 def _sha256(path: Path) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet import plots
 from discreet.paper.datasets import Dataset
-from discreet.paper.experiments import Numbers, Row, padded, singles
+from discreet.paper.experiments import Numbers, Row, padded, shrunk_singles, singles
 from discreet.paper.settings import FIGURES, PAPER_MODELS, THREE_MODELS, Settings
 
 STYLES = {  # colour, marker
@@ -167,6 +167,8 @@ def _fig4(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list[Fi
                 Panel(title, "eps", METRICS["re"].format(k=k), _lines(THREE_MODELS, metric="re", k=k, **common)),
             ]
         )
+        if key not in shrunk_singles(settings, data):
+            continue
         pair = []
         for metric, want in (("mse", {}), ("re", {"k": k})):
             lines = _lines(("oue", "opt0", "mixed"), ", raw", metric=metric, **want, **common)
@@ -302,9 +304,10 @@ def draw(figure: Figure, numbers: Numbers, folder: Path) -> None:
         picture.suptitle(figure.title, fontsize=11)
         rows = -(-len(handles) * (max(map(len, handles)) + 7) // int(13 * inches))  # as many as the labels need
         picture.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=-(-len(handles) // rows), frameon=False)
+        picture.get_layout_engine().execute(picture)
+        picture.set_layout_engine("none")  # the layout is found once, for both files
         for path in paths:
             plots.save(picture, path, dpi=140)
-            picture.set_layout_engine("none")  # the layout is found once
 
 
 def _draw_panel(panel: Panel, axes: Any, numbers: Numbers) -> dict[str, Any]:

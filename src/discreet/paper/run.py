@@ -71,6 +71,7 @@ class Run:
         wanted: dict[str, tuple[str, ...]] = {"retail": ("retail",)} if "fig9" in self.names else {}
         if "table3" in self.names:
             wanted |= {key: source.stems for key, source in SOURCES.items() if source.stems}
+        if "table3" in self.names and not self.settings.quick:
             wanted["clothing-all"] = (EXTRAS["clothing-all"][0],)
         whole = datasets.find(self.folder, ("kosarak",))
         if {"table3", "fig4", "fig5"} & set(self.names) and not whole and not self.settings.quick:
@@ -80,18 +81,13 @@ class Run:
             if path and key not in self.paths:
                 self.paths[key] = path
 
-    @property
-    def bytes(self) -> int:
-        """Size of the data files, for a progress bar over reading them."""
-        return sum(path.stat().st_size for path in self.paths.values())
-
     def load(self, advance: Advance = lambda _: None) -> dict[str, Dataset]:
         """Read and generate the data."""
         data = {key: datasets.load(key, path, advance) for key, path in self.paths.items()}
         if {"fig3", "table3"} & set(self.names):
             data |= {key: datasets.synthetic(key, self.settings) for key in ("power-law", "uniform")}
-        kosarak = data.get("kosarak")
-        if "fig9" in self.names and kosarak and kosarak.n * 5 < SOURCES["kosarak"].users and not self.settings.quick:
+        kosarak, long = data.get("kosarak"), not (self.settings.quick or self.settings.through_reports)
+        if "fig9" in self.names and kosarak and kosarak.n * 5 < SOURCES["kosarak"].users and long:
             data[TENFOLD] = kosarak.repeated(10)
         return data
 
