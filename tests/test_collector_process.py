@@ -519,18 +519,11 @@ def test_too_many_connections_are_a_problem_too(tmp_path, saved):
     assert b"application/problem+json" in answer and b"nosniff" in answer and b"retry-after" in answer
 
 
-UNHURRIED = """
-import uvicorn
-Config = uvicorn.Config
-uvicorn.Config = lambda *args, **settings: Config(*args, timeout_worker_healthcheck=60, **settings)  # a paused worker is not dead
-"""
-
-
 def test_two_workers_count_together(tmp_path, saved):
     """While one of them is paused the other answers, in turn; the store and the counters are one."""
     made = mechanism("parts")
     first, second = frames(made, 3), frames(made, 4)
-    with serving(tmp_path, saved, "--workers", 2, before=UNHURRIED) as server:
+    with serving(tmp_path, saved, "--workers", 2) as server:
         one, two = until(lambda: len(found := sorted(server.temporary.rglob("*.counters"))) == 2 and found, "two workers")
         assert len(commands(server.process.pid)) >= 3 and not any(TOKEN in command for command in commands(server.process.pid))
         with paused(int(two.stem)), web(server) as client:
