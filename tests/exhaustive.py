@@ -1,93 +1,287 @@
-"""Exact enumeration of every report's probability, in rational arithmetic: the real claim, without sampling."""
+"""Every report's probability by enumeration, in fractions: the real claim, without sampling.
+
+Nothing of discreet is used: a mechanism is its document (format 2), and probabilities come from
+what the client does with it, step by step: the part, the own item, then the subset, the bits or
+the ticket. For small mechanisms only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import combinations, product
+from math import inf, log, prod
+from typing import Any
 
-from discreet.exact import D
-from discreet.mechanism import Mechanism
-from discreet.policy import Budget, Policy
-
-Distribution = dict[object, Fraction]
-
-
-def factor(policy: Policy, i: int, j: int) -> Fraction | None:
-    """e^{r_ij} of two levels to 50 digits, rounded up, computed apart from exact.py."""
-    context = Context(prec=60)
-
-    def log(budget: Budget) -> Decimal:
-        value = context.divide(Decimal(budget.value.numerator), Decimal(budget.value.denominator))
-        return context.ln(value) if budget.is_log else value
-
-    if (i, j) in policy.overrides:
-        budget = policy.overrides[i, j]
-        if budget is None:
-            return None
-        r = log(budget)
-    else:
-        first, second = log(policy.levels[i].budget), log(policy.levels[j].budget)
-        r = min(first, second) if policy.notion == "min" else context.divide(context.add(first, second), Decimal(2))
-    return Fraction(context.exp(r)) * (1 + Fraction(1, 10**50))  # far closer to e^r than one unit of 2^-32
+D = 2**32
+Document = dict[str, Any]
+Distribution = dict[bytes, Fraction]
+Weights = Sequence[Sequence[Fraction]]  # parts x groups
 
 
-def single(mechanism: Mechanism) -> Callable[[int], Distribution]:
-    """Pr(report | item) for every item, over (part, bits) or the item sent."""
-    policy = mechanism.policy
-    if mechanism.matrix is not None:
-        matrix, groups = mechanism.matrix, [mechanism.matrix.groups[k] for k in policy.level_of]
-
-        def direct(x: int) -> Distribution:
-            return {
-                y: Fraction(matrix.diagonal[groups[x]] if x == y else matrix.off[groups[x]][groups[y]], D) for y in range(policy.m)
-            }
-
-        return direct
-
-    def unary(x: int | None) -> Distribution:
-        found: Distribution = {}
-        for k, part in enumerate(mechanism.parts):
-            a = [Fraction(part.A[level], D) for level in policy.level_of]
-            b = [Fraction(part.B[level], part.base) for level in policy.level_of]
-            for y in product((0, 1), repeat=policy.m):
-                chance = Fraction(part.numerator, D)
-                for i, bit in enumerate(y):
-                    p = a[i] if i == x else b[i]
-                    chance *= p if bit else 1 - p
-                found[k, y] = chance
-        return found
-
-    return unary  # type: ignore[return-value]
+# ---- what is in a document ----------------------------------------------------------------------
 
 
-def sets(mechanism: Mechanism) -> Callable[[frozenset[int]], Distribution]:
-    """Pr(report | set): padded and sampled; a dummy draws every bit from b (DESIGN "set input")."""
-    one = single(mechanism)
-    cache = {x: one(x) for x in (*range(mechanism.m), None)}  # type: ignore[arg-type]
-    ell = mechanism.padding or 1
+def groups_of(document: Document) -> list[int]:
+    """The group of every item."""
+    return [document["groups"][level] for level in document["policy"]["level_of"]]
+
+
+def members(document: Document) -> list[list[int]]:
+    """The items of every group."""
+    of = groups_of(document)
+    return [[i for i, x in enumerate(of) if x == g] for g in range(max(document["groups"]) + 1)]
+
+
+def answers(document: Document) -> list[int | None]:
+    """Everything that can be held: the items and, for set input, None."""
+    nothing = [None] if document["policy"]["input"] == "set" else []
+    return [*range(len(document["policy"]["items"])), *nothing]
+
+
+# ---- what the client does -----------------------------------------------------------------------
+
+
+def distribution(document: Document, item: int | None) -> Distribution:
+    """Pr(report | what is held) of every report that can be sent."""
+    write = {"fixed": fixed, "bits": bits, "ticket": tickets}[document["encoding"]["kind"]]
+    found: Distribution = {}
+    for o, part in enumerate(document["parts"]):
+        chance = part["none"] if item is None else part["chance"][groups_of(document)[item]]
+        for own, p in own_item(document, part, item):
+            for report, share in write(document, o, item, own):
+                found[report] = found.get(report, Fraction(0)) + Fraction(chance, D) * p * share
+    return found
+
+
+def own_item(
+    document: Document, part: Document, item: int | None
+) -> list[tuple[bool | None, Fraction]]:
+    """Whether the own item is named, with its chance; None where nothing is drawn for it."""
+    if item is None or not part["other"][groups_of(document)[item]]:
+        return [(None, Fraction(1))]
+    own = Fraction(part["own"][groups_of(document)[item]], D)
+    return [(True, own), (False, 1 - own)]
+
+
+def fixed(
+    document: Document, o: int, item: int | None, own: bool | None
+) -> Iterator[tuple[bytes, Fraction]]:
+    """A uniform subset of every speaking group, around the own item in its group."""
+    choices = []
+    for group, size in zip(members(document), document["parts"][o]["other"], strict=True):
+        if own is None or item not in group:
+            choices.append(list(combinations(group, size)))
+        else:
+            others = [i for i in group if i != item]
+            rest = combinations(others, size - own)
+            choices.append([(*((item,) if own else ()), *some) for some in rest])
+    share = Fraction(1, prod(map(len, choices)) or 1)
+    for some in product(*choices):
+        yield packed(document, o, [i for row in some for i in row]), share
+
+
+def bits(
+    document: Document, o: int, item: int | None, own: bool | None
+) -> Iterator[tuple[bytes, Fraction]]:
+    """Every bit of a speaking group by itself; silent groups are 0."""
+    other, of = document["parts"][o]["other"], groups_of(document)
+    ones = [Fraction(other[g], D) for g in of]
+    if own is not None and item is not None:
+        ones[item] = Fraction(int(own))
+    for row in product(*((0, 1) if 0 < p < 1 else (int(p),) for p in ones)):
+        share = prod(
+            (p if bit else 1 - p for p, bit in zip(ones, row, strict=True)), start=Fraction(1)
+        )
+        yield packed(document, o, [i for i, bit in enumerate(row) if bit]), share
+
+
+def tickets(
+    document: Document, o: int, item: int | None, own: bool | None
+) -> Iterator[tuple[bytes, Fraction]]:
+    """A uniform ticket, or one that gives the own item a uniform mark on its side of T."""
+    q, t = document["encoding"]["q"], document["encoding"]["t"]
+    if own is None or item is None:
+        for y in range(q ** (t + 1)):
+            yield numbered(document, o, y), Fraction(1, q ** (t + 1))
+        return
+    threshold = document["parts"][o]["other"][groups_of(document)[item]]
+    marks = range(threshold) if own else range(threshold, q)
+    for v, *rest in product(marks, *[range(q)] * t):
+        first = (v - sum(a * c for a, c in zip(rest, code(document, item), strict=True))) % q
+        y = sum(digit * q**k for k, digit in enumerate(reversed([first, *rest])))
+        yield numbered(document, o, y), Fraction(1, len(marks) * q**t)
+
+
+def code(document: Document, item: int) -> list[int]:
+    """c_1 … c_t of an item: its digits, each but the first moved by a power of the first."""
+    q, t = document["encoding"]["q"], document["encoding"]["t"]
+    x, found = item % q, [item % q]
+    for j in range(2, t + 1):
+        item //= q
+        found.append((item + x**j) % q)
+    return found
+
+
+def packed(document: Document, o: int, named: Sequence[int]) -> bytes:
+    """The part's number where there are several, then a bit per item."""
+    row = bytearray(-(-len(document["policy"]["items"]) // 8))
+    for i in named:
+        row[i >> 3] |= 1 << (i & 7)
+    return (bytes([o]) if len(document["parts"]) > 1 else b"") + bytes(row)
+
+
+def numbered(document: Document, o: int, y: int) -> bytes:
+    """Part and ticket in four bytes."""
+    each = document["encoding"]["q"] ** (document["encoding"]["t"] + 1)
+    return (o * each + y).to_bytes(4, "little")
+
+
+def part_and_named(document: Document, report: bytes) -> tuple[int, list[int]]:
+    """What a report that can be sent says."""
+    of, every = groups_of(document), range(len(document["policy"]["items"]))
+    if document["encoding"]["kind"] != "ticket":
+        front = len(document["parts"]) > 1
+        row = report[front:]
+        return report[0] if front else 0, [i for i in every if row[i >> 3] >> (i & 7) & 1]
+    q, t = document["encoding"]["q"], document["encoding"]["t"]
+    o, y = divmod(int.from_bytes(report, "little"), q ** (t + 1))
+    first, rest = y // q**t, [y // q**k % q for k in range(t - 1, -1, -1)]
+    other = document["parts"][o]["other"]
+
+    def mark(i: int) -> int:
+        return (first + sum(a * c for a, c in zip(rest, code(document, i), strict=True))) % q
+
+    return o, [i for i in every if mark(i) < other[of[i]]]
+
+
+# ---- sets ---------------------------------------------------------------------------------------
+
+
+def sets(document: Document) -> Callable[[frozenset[int]], Distribution]:
+    """Pr(report | set): one of max(|x|, padding) places is drawn, beyond the set: nothing."""
+    held = {x: distribution(document, x) for x in answers(document)}
 
     def of(x: frozenset[int]) -> Distribution:
-        each = Fraction(1, max(len(x), ell))
+        each = Fraction(1, max(len(x), document["padding"]))
         rest = 1 - each * len(x)
-        return {y: rest * nothing + sum((each * cache[i][y] for i in x), Fraction(0)) for y, nothing in cache[None].items()}
+        reports = {y for table in held.values() for y in table}
+        zero = Fraction(0)
+        return {
+            y: rest * held[None].get(y, zero) + each * sum((held[i].get(y, zero) for i in x), zero)
+            for y in reports
+        }
 
     return of
 
 
 def subsets(m: int) -> Iterator[frozenset[int]]:
+    """All sets of items."""
     for size in range(m + 1):
         yield from (frozenset(c) for c in combinations(range(m), size))
 
 
-def violations(mechanism: Mechanism) -> list[tuple[int, int]]:
-    """Ordered pairs of items that some report tells apart by more than the policy allows (single input)."""
-    of, policy = single(mechanism), mechanism.policy
-    tables = [of(x) for x in range(policy.m)]
-    found = []
-    for i, j in product(range(policy.m), repeat=2):
-        e = factor(policy, policy.level_of[i], policy.level_of[j])
-        if i != j and e is not None and any(tables[i][y] > e * tables[j][y] for y in tables[i]):
-            found.append((i, j))
-    return found
+# ---- what the policy allows ---------------------------------------------------------------------
+
+CONTEXT = Context(prec=60)
+CLOSE = Fraction(1, 10**50)  # of e^r, relative: far closer than one unit of 2^-32
+
+
+def budget(text: str) -> Decimal:
+    """epsilon to 60 digits."""
+    logarithm = re.fullmatch(r"ln\((\d+)(?:/(\d+))?\)", text)
+    if not logarithm:
+        return Decimal(text)
+    return CONTEXT.ln(CONTEXT.divide(Decimal(logarithm[1]), Decimal(logarithm[2] or 1)))
+
+
+def pair_budget(policy: Document, i: int, j: int) -> Decimal | None:
+    """r_ij of two levels; None where they are not protected."""
+    names = {policy["levels"][i]["name"], policy["levels"][j]["name"]}
+    for pair in policy["pairs"]:
+        if set(pair["levels"]) == names:
+            return budget(pair["epsilon"]) if pair["epsilon"] else None
+    first, second = (budget(policy["levels"][k]["epsilon"]) for k in (i, j))
+    if policy["notion"] == "min":
+        return min(first, second)
+    return CONTEXT.divide(CONTEXT.add(first, second), Decimal(2))
+
+
+def allowed(policy: Document, x: int | None, y: int | None) -> Decimal | None:
+    """r of two answers by the policy alone; with nothing: the smallest of the item's level."""
+    levels = [None if k is None else policy["level_of"][k] for k in (x, y)]
+    if None not in levels:
+        return pair_budget(policy, *levels)
+    level = next(k for k in levels if k is not None)
+    found = [pair_budget(policy, level, k) for k in range(len(policy["levels"]))]
+    return min((r for r in found if r is not None), default=None)
+
+
+def factor(r: Decimal) -> tuple[Fraction, Fraction]:
+    """Rationals just below and just above e^r."""
+    near = Fraction(CONTEXT.exp(r))
+    return near * (1 - CLOSE), near * (1 + CLOSE)
+
+
+def pairs(document: Document) -> Iterator[tuple[Any, Any, Decimal, Fraction | None]]:
+    """Two protected answers, their budget, and the largest ratio of any report; None: infinite."""
+    tables = {x: distribution(document, x) for x in answers(document)}
+    for x, y in product(tables, repeat=2):
+        r = None if x == y else allowed(document["policy"], x, y)
+        if r is None:
+            continue
+        if any(p and not tables[y].get(report) for report, p in tables[x].items()):
+            yield x, y, r, None
+        else:
+            some = (p / tables[y][report] for report, p in tables[x].items() if p)
+            yield x, y, r, max(some)
+
+
+def worst_excess(document: Document) -> float:
+    """The largest ln ratio - r over reports and pairs of answers; -inf where nothing is bound."""
+    found = (
+        inf if ratio is None else log(ratio.numerator) - log(ratio.denominator) - float(r)
+        for _, _, r, ratio in pairs(document)
+    )
+    return max(found, default=-inf)
+
+
+def violations(document: Document) -> list[tuple[Any, Any]]:
+    """Ordered pairs of answers that some report tells apart by more than the policy allows.
+
+    A ratio that is e^r to 50 digits is e^r: budgets such as ln(4) are met to the last unit.
+    """
+    return [(x, y) for x, y, r, ratio in pairs(document) if ratio is None or ratio > factor(r)[1]]
+
+
+def breaks(document: Document) -> bool:
+    """Whether some report breaks the promise of the policy."""
+    return bool(violations(document))
+
+
+# ---- moments of an estimator --------------------------------------------------------------------
+
+
+def scores(
+    document: Document, report: bytes, w: Weights, b: Weights, tau: Weights
+) -> list[Fraction]:
+    """What one report adds to the estimate of every item: w (named - b) + tau of its part."""
+    o, named = part_and_named(document, report)
+    return [
+        w[o][g] * ((i in named) - b[o][g]) + tau[o][g] for i, g in enumerate(groups_of(document))
+    ]
+
+
+def moments(
+    document: Document, item: int | None, w: Weights, b: Weights, tau: Weights
+) -> tuple[list[Fraction], list[Fraction]]:
+    """Expectation and variance of what one answer adds to the estimate of every item."""
+    m = range(len(document["policy"]["items"]))
+    first, second = [Fraction(0) for _ in m], [Fraction(0) for _ in m]
+    for report, p in distribution(document, item).items():
+        for i, score in enumerate(scores(document, report, w, b, tau)):
+            first[i] += p * score
+            second[i] += p * score * score
+    return first, [s - f * f for s, f in zip(second, first, strict=True)]

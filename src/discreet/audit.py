@@ -16,16 +16,14 @@ class Findings:
     fingerprint: str
     problems: list[str] = field(default_factory=list)
     promises: list[str] = field(default_factory=list)
+    certificate: str = ""
 
 
 def audit(path: str, policy: Policy | None = None) -> Findings:
     """Check the fingerprint, the guarantee and, if given, the policy; raises MechanismError if unreadable."""
     document = read_document(path)
     body = {key: value for key, value in document.items() if key != "fingerprint"}
-    try:
-        findings = Findings(fingerprint(body))
-    except (UnicodeEncodeError, ValueError):
-        raise MechanismError(f"{path} holds a text that cannot be written as UTF-8") from None
+    findings = Findings(fingerprint(body))
     if document.get("fingerprint") != findings.fingerprint:
         findings.problems.append("the content does not match the fingerprint: it was changed after it was made")
     try:
@@ -39,6 +37,7 @@ def audit(path: str, policy: Policy | None = None) -> Findings:
         mechanism.check_written_as(body)
     except MechanismError as error:
         findings.problems.append(str(error))
+    findings.certificate = mechanism.certificate.sentence if mechanism.certificate else ""
     findings.promises = mechanism.guarantee().sentences() if len(mechanism.policy.levels) <= 1000 else []
     if policy is not None:
         differences = policy.differences(mechanism.policy)

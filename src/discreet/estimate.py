@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from discreet import theory
 from discreet.errors import DataError
 from discreet.mechanism import Floats, Mechanism
 from discreet.shrink import Shrunk, project, shrink
@@ -22,7 +21,7 @@ from discreet.tally import Tally
 class Estimate:
     """Counts of people per item, unbiased, with their errors.
 
-    `variance(c)`, the variance of an estimate whose true count is c, is the parabola a0 + a1 c + a2 c^2 per item. For set
+    `variance(c)` is the variance of an estimate whose true count is c: `base` + `slope` c per item. For set
     input the counts are unbiased for people with at most `padding` items; whoever has more is counted for each of them
     with padding / (number of items) instead of 1, which no interval covers (`truncation_note`).
     """
@@ -30,25 +29,38 @@ class Estimate:
     mechanism: Mechanism
     n: int
     counts: Floats
-    a0: Floats
-    a1: Floats
-    a2: Floats
-    step: Floats  # the change of an estimate when one report changes its bit: the grain of the estimates
+    base: Floats  # variance of the estimate of an item that nobody holds; infinite where nothing is known
+    slope: Floats  # what one holder adds to it
+    step: Floats  # the change of an estimate when one report names the item or not: the grain of the estimates
 
     @classmethod
     def of(cls, tally: Tally) -> Estimate:
         """The unbiased estimate of a tally."""
         if tally.n == 0:
             raise DataError("there are no reports in this tally, so there is nothing to estimate")
-        return _direct(tally) if tally.mechanism.direct else _unary(tally)
+        mechanism, n, ell = tally.mechanism, tally.n, tally.mechanism.padding or 1
+        d, group_of = mechanism.decoder, mechanism.group_of
+        # sum_o w_o (Y_oi - N_o kappa_o) + sum_o tau_o N_o
+        named = (d.weight[:, group_of] * tally.counts).sum(axis=0)
+        level = tally.part_n @ (d.tau - d.weight * d.kappa)
+        counts = np.where(d.known[group_of], ell * (named + level[group_of]), np.nan)
+        totals = np.clip(mechanism.group_sizes * (tally.part_n @ d.tau), 0, n)
+        used = np.where((tally.part_n > 0)[:, None], np.abs(d.weight), 0).max(axis=0)
+        step = ell * np.where(used > 0, used, np.abs(d.tau).max(axis=0))  # a lone item is told by the parts alone
+        # a holder is sampled with chance 1 / ell: c / ell samples on average, and c / ell^2 is subtracted
+        return cls(
+            mechanism, n, counts, ell**2 * d.base(tally.part_n, totals)[group_of], (ell * d.slope - 1)[group_of],
+            np.where(d.known, step, np.inf)[group_of],
+        )  # fmt: skip
 
     @cached_property
     def stderr(self) -> Floats:
         """Standard error of every count, the true count taken as the estimate within [0, n]; infinite where none is known."""
-        return np.sqrt(self._variance(np.clip(np.nan_to_num(self.counts), 0, self.n)))
+        return np.sqrt(self.variance(np.clip(np.nan_to_num(self.counts), 0, self.n)))
 
-    def _variance(self, c: Floats) -> Floats:
-        return np.maximum(self.a0 + self.a1 * c + self.a2 * c**2, 0)
+    def variance(self, c: Any) -> Floats:
+        """The variance of every estimate if its true count were c."""
+        return np.maximum(self.base + self.slope * c, 0)
 
     @property
     def shares(self) -> Floats:
@@ -70,15 +82,15 @@ class Estimate:
         low, high = self.counts - (0.5 + skew) * self.step, self.counts + self.step / 2
         with np.errstate(invalid="ignore"):
             ends = [self._root(low, z2, -1), self._root(high, z2, +1)]
-        known = np.isfinite(self.a0)
+        known = np.isfinite(self.base)
         return np.where(known, ends[0], -np.inf), np.where(known, ends[1], np.inf)
 
     def _root(self, e: Floats, z2: float, sign: int) -> Floats:
-        """The root of (c - e)^2 = z^2 (a0 + a1 c + a2 c^2) on one side; e itself where no count there has a variance (small n)."""
-        lead, half = 1 - z2 * self.a2, e + z2 * self.a1 / 2
-        inside = half**2 - lead * (e**2 - z2 * self.a0)
-        alone = inside < 0 if sign > 0 else self.a0 + self.a1 * e + self.a2 * e**2 <= 0
-        return np.where(alone, e, (half + sign * np.sqrt(np.maximum(inside, 0))) / lead)
+        """The root of (c - e)^2 = z^2 (base + slope c) on one side; e itself where no count there has a variance (small n)."""
+        half = e + z2 * self.slope / 2
+        inside = half**2 - e**2 + z2 * self.base
+        alone = inside < 0 if sign > 0 else self.base + self.slope * e <= 0
+        return np.where(alone, e, half + sign * np.sqrt(np.maximum(inside, 0)))
 
     # ---- named post-processing: est.counts stays unbiased ---------------------------------------------
 
@@ -116,17 +128,17 @@ class Estimate:
     @property
     def can_shrink(self) -> bool:
         """Whether every item has an estimate and noise, so that a prior can be fitted."""
-        return bool((np.isfinite(self.a0) & (self.a0 > 0)).all())
+        return bool((np.isfinite(self.base) & (self.base > 0)).all())
 
     def above(self, share: float, fdr: float = 0.05) -> list[dict[str, Any]]:
         """Items whose share exceeds a threshold, with at most `fdr` false ones expected among them (Benjamini-Hochberg)."""
         if not (0 <= share < 1 and 0 < fdr < 1):
             raise DataError(f"share = {share} must be in [0, 1) and fdr = {fdr} in (0, 1)")
         limit = share * self.n
-        sd = np.sqrt(self._variance(np.full(len(self.counts), limit)))
+        sd = np.sqrt(self.variance(limit))
         with np.errstate(divide="ignore", invalid="ignore"):
             p = ndtr(-(self.counts - self.step / 2 - limit) / sd)
-        p = np.where(np.isfinite(self.a0), p, 1.0)
+        p = np.where(np.isfinite(self.base), p, 1.0)
         order = np.argsort(p, kind="stable")
         passed = np.flatnonzero(p[order] <= fdr * np.arange(1, len(p) + 1) / len(p))
         rows = self.rows()
@@ -196,50 +208,3 @@ class Estimate:
 
         bars(self, path, k, shrunk=shrunk)
 
-
-def _unary(tally: Tally) -> Estimate:
-    """Parts combined by their information (DESIGN "mixed designs"): c = n sum_k I_k Z_k / sum_k n_k I_k."""
-    mechanism, n = tally.mechanism, tally.n
-    level_of, ell = mechanism.level_of, mechanism.padding or 1
-    a, b, diff = (np.stack([getattr(p, key) for p in mechanism.parts], axis=1) for key in ("a", "b", "difference"))
-    spread = b * (1 - b)
-    share = tally.part_n / n
-    # I_k Z_k = (a - b) / (b (1 - b)) (count - n_k b): no division by a - b, so a part that informs nothing adds nothing
-    weight, information = diff / spread, diff**2 / spread
-    total = (information @ share)[level_of]
-    residual = tally.counts.T - tally.part_n * b[level_of]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        counts = ell * (weight[level_of] * residual).sum(axis=1) / total
-        step = ell * np.where(tally.part_n > 0, weight, 0).max(axis=1)[level_of] / total
-    noise = theory.Noise.combine(share, information, information**2 * _extra(a, b, diff))
-    V, h, s = noise.V[level_of], noise.h[level_of], noise.s[level_of]
-    # Var = n ell^2 (V + h pi + (1 + s)(pi - pi/ell) + s (pi/ell - pi^2)) with pi = c / (n ell): a parabola in c
-    linear = h + (1 + s) * (1 - 1 / ell) + s / ell
-    return Estimate(mechanism, n, counts, n * ell**2 * V, ell * linear, -s / n, step)
-
-
-def _extra(a: Floats, b: Floats, diff: Floats) -> Floats:
-    """q - p = (1 - a - b) / (a - b); 0 where nothing is learnt."""
-    return (1 - a - b) / np.where(diff > 0, diff, np.inf)
-
-
-def _direct(tally: Tally) -> Estimate:
-    """Class totals first, then every item (DESIGN "direct encoding"), without an m x m inverse."""
-    mechanism, n = tally.mechanism, tally.n
-    assert mechanism.matrix is not None
-    D, O = mechanism.matrix.D, mechanism.matrix.O
-    sizes = theory.group_sizes(mechanism.matrix, mechanism.sizes)
-    groups = np.array(mechanism.matrix.groups)[mechanism.level_of]
-    seen = tally.counts[0]
-    sent = np.bincount(groups, weights=seen, minlength=len(D))
-    delta, zero = D - np.diag(O), np.zeros(mechanism.m)
-    if (delta == 0).any() or np.linalg.matrix_rank(theory.group_mass(D, O, sizes)) < len(D):
-        unknown = np.full(mechanism.m, np.inf)  # a matrix that tells nothing apart
-        return Estimate(mechanism, n, zero * np.nan, unknown, zero, zero, unknown)
-    r = theory.direct_weights(D, O, sizes)
-    counts = (seen - (r @ sent)[groups]) / delta[groups]
-    totals = np.maximum(np.bincount(groups, weights=counts, minlength=len(D)), 0)
-    totals *= n / totals.sum()
-    noise = theory.direct_noise(D, O, sizes)
-    own = (noise.own - np.diag(noise.other))[groups]
-    return Estimate(mechanism, n, counts, (noise.other @ totals)[groups], own, zero, 1 / delta[groups])

@@ -1,39 +1,62 @@
 """The check that stands between any solver and any mechanism, in exact integer arithmetic.
 
-Nothing here uses floating point, a solver or numpy: this file is meant to be audited. Probabilities are
-integers: a = A / D and b = B / Q with D = 2^32 and Q = D (bits) or Q = P = 2^31 - 1 (compact).
-Budgets are turned into rationals that are *at most* e^epsilon, so what passes here holds for the budget.
+Nothing here uses floating point, a solver or numpy: this file is meant to be audited. Probabilities
+are integers over D = 2^32. A group of levels has in every part a chance of the part, the chance
+`own` that the answer itself is named, and `other` over `base`, the chance that any other item is.
+Budgets become rationals that are *at most* e^epsilon, so what passes here holds for the budget.
 
 What is proved, for every two inputs of levels i and j and every report y (paper, Def. 2):
 
     Pr(y | i) <= e^{r_ij} Pr(y | j)
 
-unary:  0 < b <= a < 1 and  A_i (Q - B_j) <= e^{r_ij} B_i (D - A_j)     (paper, Eq. "constraint")
-direct: rows sum to D, and every two entries of a column are within the pair budget of their rows.
+Up to a factor that all inputs share, the probability of a report of one part given an item of a
+group takes at most two values, its *states*:
+
+    named       chance own base / other
+    not named   chance (D - own) base / (base - other)
+    silent      chance D                                 (own = other = 0: nothing is said of it)
+
+so it is enough to compare every state of every group with every state of every other, and with its
+own. With set input "none", a sample that is empty, is one more input, and always silent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
+from typing import NamedTuple
 
 from discreet.policy import Budget, Policy
 
 D = 2**32
-P = 2**31 - 1
 _BITS = 80  # of the fraction of an irrational bound: 2^48 times finer than a probability
-_CEILING = Fraction(45)  # every ratio of two probabilities here is below 2^64 < e^45
+_CEILING = Fraction(45)  # a larger budget counts as this one
 
 
 @dataclass(frozen=True)
 class Violation:
-    """Where a guarantee fails; `levels` are two places in the policy's order, or none."""
+    """Where a guarantee fails; `groups` are places of groups of levels, or none."""
 
     sentence: str
-    levels: tuple[int, ...] = ()
+    groups: tuple[int, ...] = ()
     part: int | None = None
+
+
+class Chances(NamedTuple):
+    """The integers of one part: per group, and the chance of the part for an empty sample."""
+
+    chance: Sequence[int]
+    own: Sequence[int]
+    other: Sequence[int]
+    none: int | None = None
+
+
+class Range(NamedTuple):
+    """The largest and the smallest state of a group, as (numerator, denominator)."""
+
+    high: tuple[int, int]
+    low: tuple[int, int]
 
 
 def exp_lower(x: Fraction) -> Fraction:
@@ -48,154 +71,178 @@ def exp_lower(x: Fraction) -> Fraction:
     return Fraction(total, 1 << _BITS)
 
 
-def sqrt_lower(x: Fraction) -> Fraction:
-    """A rational at most the square root of x >= 0; exact for squares of rationals with small denominators."""
-    root = Fraction(isqrt(x.numerator), isqrt(x.denominator))
-    if root * root == x:
-        return root
-    return Fraction(isqrt((x.numerator << 2 * _BITS) // x.denominator), 1 << _BITS)
-
-
 def factor(budget: Budget) -> Fraction:
     """A rational at most e^epsilon; exactly k for the budget ln(k)."""
     return budget.value if budget.is_log else exp_lower(min(budget.value, _CEILING))
 
 
-class Factors:
-    """Rationals at most e^{eps_i} and e^{r_ij}, of a policy's levels."""
+# ---- the check --------------------------------------------------------------------------------
 
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
+
+def check(
+    policy: Policy, groups: Sequence[int], bases: Sequence[int], parts: Sequence[Chances]
+) -> Violation | None:
+    """None when the guarantee holds; `groups` is the group of every level, `bases` one per group."""
+    if not _numbered(policy, groups):
+        return Violation("the groups do not give every level a group, numbered as they appear")
+    sets = policy.input == "set"
+    for o, part in enumerate(parts):
+        wrong = _shape(part, bases, sets)
+        if wrong:
+            return Violation(wrong, (), o)
+    columns = [*zip(*(part.chance for part in parts), strict=True)]
+    if sets:
+        columns.append(tuple(part.none or 0 for part in parts))
+    if not parts or any(sum(column) != D for column in columns):
+        return Violation("the chances of the parts do not sum to 2^32 for every group")
+    bounds = _Bounds(policy, groups, len(bases))
+    for o, part in enumerate(parts):
+        pair = bounds.broken(_ranges(part, bases))
+        if pair:
+            names = " and ".join(f'"{bounds.name(g)}"' for g in pair)
+            sentence = f"answers of the levels {names} are told apart by more than their pair budget"
+            return Violation(sentence, tuple(g for g in pair if g < len(bases)), o)
+    return None
+
+
+def _numbered(policy: Policy, groups: Sequence[int]) -> bool:
+    """Whether every level has a group and the groups are numbered in the order they appear."""
+    seen = 0
+    for group in groups:
+        if type(group) is not int or not 0 <= group <= seen:
+            return False
+        seen = max(seen, group + 1)
+    return len(groups) == len(policy.levels)
+
+
+def _shape(part: Chances, bases: Sequence[int], sets: bool) -> str | None:
+    """What is wrong with a part's numbers by themselves: without this 0 <= 0 would pass for privacy."""
+    if any(len(row) != len(bases) for row in part[:3]):
+        return f"a part needs {len(bases)} numbers of each kind, one per group"
+    if sets != (part.none is not None):
+        return 'a part has "none", the chance of an empty sample, with set input only'
+    none = (part.none,) if sets else ()
+    if any(type(x) is not int for row in part[:3] for x in row) or any(type(x) is not int for x in none):
+        return "a part holds something else than whole numbers"
+    if any(x <= 0 for x in (*part.chance, *none)):  # type: ignore[operator]
+        return "every group must be able to use every part: a chance is not positive"
+    for own, other, base in zip(part.own, part.other, bases, strict=True):
+        if own == other == 0:
+            continue
+        if not (0 < own < D and 0 < other < base):
+            return f"own = {own}/{D}, other = {other}/{base}: both lie strictly between 0 and 1, or are 0"
+    return None
+
+
+def _ranges(part: Chances, bases: Sequence[int]) -> list[Range]:
+    """The extreme states of every group, and of an empty sample."""
+    found = []
+    for chance, own, other, base in zip(part.chance, part.own, part.other, bases, strict=True):
+        if own == 0:
+            found.append(Range((chance * D, 1), (chance * D, 1)))
+            continue
+        named = (chance * own * base, other)
+        unnamed = (chance * (D - own) * base, base - other)
+        larger = named[0] * unnamed[1] >= unnamed[0] * named[1]
+        found.append(Range(named, unnamed) if larger else Range(unnamed, named))
+    if part.none is not None:
+        found.append(Range((part.none * D, 1), (part.none * D, 1)))
+    return found
+
+
+# ---- the bounds of pairs ------------------------------------------------------------------------
+
+
+class _Bounds:
+    """Squares of factors, at most e^{2 r}: under `avg`, 2 r = eps_i + eps_j, so no root is needed."""
+
+    def __init__(self, policy: Policy, groups: Sequence[int], count: int) -> None:
+        self.policy, self.groups, self.count = policy, groups, count
         self.of_level = [factor(level.budget) for level in policy.levels]
+        self.of_group = [Fraction(0)] * count  # the smallest of its levels
+        for group, e in zip(groups, self.of_level, strict=True):
+            old = self.of_group[group]
+            self.of_group[group] = min(old, e) if old else e
+        self.smallest = min(self.of_group)
+        self.table = self._table() if policy.pairs else None
 
-    def pair(self, i: int, j: int) -> Fraction | None:
-        """A rational at most e^{r_ij}; None where the pair is not protected."""
+    def name(self, group: int) -> str:
+        """The first level of a group; an empty sample has no level."""
+        if group == self.count:
+            return "none"
+        return self.policy.levels[self.groups.index(group)].name
+
+    def broken(self, ranges: Sequence[Range]) -> tuple[int, int] | None:
+        """Two groups, the second with the smaller state, that break their bound; None if all hold."""
+        if self.table is not None:
+            return self._every_pair(ranges)
+        e = self.of_group + [self.smallest] * (len(ranges) - self.count)  # of "none"
+        return (_broken_avg if self.policy.notion == "avg" else _broken_min)(ranges, e)
+
+    def _table(self) -> list[list[Fraction | None]]:
+        """The smallest square of any two levels of two groups; "none" has the smallest of a row."""
+        table: list[list[Fraction | None]] = [[None] * self.count for _ in range(self.count)]
+        for i, g in enumerate(self.groups):
+            for j, h in enumerate(self.groups):
+                table[g][h] = _smallest((table[g][h], self._square(i, j)))
+        lowest = [_smallest(row) for row in table]
+        return [[*row, low] for row, low in zip(table, lowest, strict=True)] + [[*lowest, None]]
+
+    def _square(self, i: int, j: int) -> Fraction | None:
         if (i, j) in self.policy.overrides:
             budget = self.policy.overrides[i, j]
-            return None if budget is None else factor(budget)
+            return None if budget is None else factor(budget) ** 2
         first, second = self.of_level[i], self.of_level[j]
-        return min(first, second) if self.policy.notion == "min" else sqrt_lower(first * second)
+        return first * second if self.policy.notion == "avg" else min(first, second) ** 2
+
+    def _every_pair(self, ranges: Sequence[Range]) -> tuple[int, int] | None:
+        assert self.table is not None
+        for g, first in enumerate(ranges):
+            for h, second in enumerate(ranges):
+                square = self.table[g][h]
+                if square is not None and _exceeds(first.high, second.low, square):
+                    return g, h
+        return None
 
 
-# ---- unary ------------------------------------------------------------------------------------------
+def _smallest(values: Iterable[Fraction | None]) -> Fraction | None:
+    return min((x for x in values if x is not None), default=None)
 
 
-def check_unary(policy: Policy, parts: Sequence[tuple[int, Sequence[int], Sequence[int]]], q: int) -> Violation | None:
-    """Check (share, A, B) of every part, B over q; None when the guarantee holds for all of them."""
-    if not parts or any(type(share) is not int or share <= 0 for share, _, _ in parts):
-        return Violation("every part needs a share that is a positive integer")
-    if sum(share for share, _, _ in parts) != D:
-        return Violation("the shares of the parts do not sum to 2^32")
-    factors = Factors(policy)
-    for k, (_, a, b) in enumerate(parts):
-        found = _check_part(factors, a, b, q)
-        if found:
-            return Violation(found.sentence, found.levels, k)
+def _exceeds(high: tuple[int, int], low: tuple[int, int], square: Fraction) -> bool:
+    """high^2 > square low^2, all in integers."""
+    left, right = high[0] * low[1], low[0] * high[1]
+    return left * left * square.denominator > square.numerator * right * right
+
+
+def _broken_min(ranges: Sequence[Range], e: Sequence[Fraction]) -> tuple[int, int] | None:
+    """Every pair in O(groups): high_g <= min(e_g, e_h) low_h, so only the extremes matter."""
+    top = _extreme([r.high for r in ranges], largest=True)
+    bottom = _extreme([r.low for r in ranges], largest=False)
+    high, low = ranges[top].high, ranges[bottom].low
+    for g, f in enumerate(e):
+        mine = ranges[g]
+        if mine.high[0] * low[1] * f.denominator > f.numerator * low[0] * mine.high[1]:
+            return g, bottom
+        if high[0] * mine.low[1] * f.denominator > f.numerator * mine.low[0] * high[1]:
+            return top, g
     return None
 
 
-def _check_part(factors: Factors, a: Sequence[int], b: Sequence[int], q: int) -> Violation | None:
-    t = len(factors.of_level)
-    if len(a) != t or len(b) != t or any(type(x) is not int for x in (*a, *b)):
-        return Violation(f"a part needs {t} integers a and {t} integers b, one per level")
-    for i in range(t):
-        # Without this the inequality below can hold as 0 <= 0 while privacy is broken.
-        if not (0 < b[i] < q and 0 < a[i] < D and b[i] * D <= a[i] * q):
-            return Violation(f"a = {a[i]}/{D}, b = {b[i]}/{q} break 0 < b <= a < 1", (i,))
-    return (_check_every_pair if factors.policy.pairs else _check_extremes)(factors, a, b, q)
+def _broken_avg(ranges: Sequence[Range], e: Sequence[Fraction]) -> tuple[int, int] | None:
+    """Every pair in O(groups): high_g^2 / e_g <= e_h low_h^2, so only the extremes matter."""
+    highs = [(r.high[0] ** 2 * f.denominator, r.high[1] ** 2 * f.numerator) for r, f in zip(ranges, e, strict=True)]
+    lows = [(r.low[0] ** 2 * f.numerator, r.low[1] ** 2 * f.denominator) for r, f in zip(ranges, e, strict=True)]
+    top, bottom = _extreme(highs, largest=True), _extreme(lows, largest=False)
+    broken = _exceeds(ranges[top].high, ranges[bottom].low, e[top] * e[bottom])
+    return (top, bottom) if broken else None
 
 
-def _check_every_pair(factors: Factors, a: Sequence[int], b: Sequence[int], q: int) -> Violation | None:
-    for i in range(len(a)):
-        for j in range(len(a)):
-            e = factors.pair(i, j)
-            if e is not None and a[i] * (q - b[j]) * e.denominator > e.numerator * b[i] * (D - a[j]):
-                return _broken(factors.policy, i, j)
-    return None
-
-
-def _check_extremes(factors: Factors, a: Sequence[int], b: Sequence[int], q: int) -> Violation | None:
-    """The same as every pair, in O(t): with alpha = a/b and gamma = (1-b)/(1-a), a pair asks for
-    alpha_i gamma_j <= min(e_i, e_j), or (alpha_i^2/e_i)(gamma_j^2/e_j) <= 1, so only the largest ones matter.
-    """
-    e, policy = factors.of_level, factors.policy
-    if policy.notion == "avg":
-        i = _largest([(x * x * f.denominator, y * y * f.numerator) for x, y, f in zip(a, b, e, strict=True)])
-        j = _largest([((q - y) ** 2 * f.denominator, (D - x) ** 2 * f.numerator) for x, y, f in zip(a, b, e, strict=True)])
-        high, low = (a[i] * (q - b[j])) ** 2, (b[i] * (D - a[j])) ** 2
-        return _broken(policy, i, j) if high > e[i] * e[j] * low else None
-    i = _largest(list(zip(a, b, strict=True)))
-    j = _largest([(q - y, D - x) for x, y in zip(a, b, strict=True)])
-    for k, f in enumerate(e):
-        if a[k] * (q - b[j]) * f.denominator > f.numerator * b[k] * (D - a[j]):
-            return _broken(policy, k, j)
-        if a[i] * (q - b[k]) * f.denominator > f.numerator * b[i] * (D - a[k]):
-            return _broken(policy, i, k)
-    return None
-
-
-def _largest(ratios: list[tuple[int, int]]) -> int:
-    """The place of the largest of ratios (numerator, positive denominator)."""
+def _extreme(ratios: Sequence[tuple[int, int]], largest: bool) -> int:
+    """The place of the largest or the smallest of ratios (numerator, positive denominator)."""
     best = 0
     for k, (numerator, denominator) in enumerate(ratios):
-        if numerator * ratios[best][1] > ratios[best][0] * denominator:
+        left, right = numerator * ratios[best][1], ratios[best][0] * denominator
+        if left > right if largest else left < right:
             best = k
     return best
-
-
-def _broken(policy: Policy, i: int, j: int) -> Violation:
-    first, second = policy.levels[i].name, policy.levels[j].name
-    return Violation(f'the pair of levels ("{first}", "{second}") is told apart by more than its pair budget', (i, j))
-
-
-# ---- direct -----------------------------------------------------------------------------------------
-
-
-def check_direct(policy: Policy, groups: Sequence[int], diagonal: Sequence[int], off: Sequence[Sequence[int]]) -> Violation | None:
-    """Check the mapping matrix: `groups` gives every level its group, `diagonal[c]` is the probability of sending
-    the item itself, `off[c][d]` of sending a given other item of group d, for an input of group c.
-    """
-    count = len(diagonal)
-    shaped = len(groups) == len(policy.levels) and set(groups) == set(range(count)) and len(off) == count
-    shaped = shaped and all(type(group) is int for group in groups)
-    if not shaped or any(len(row) != count for row in off):
-        return Violation("the matrix does not have a row and a column for every group of levels")
-    sizes = [0] * count
-    for group, size in zip(groups, policy.sizes, strict=True):
-        sizes[group] += size
-    for c in range(count):
-        for d in range(count):
-            exists = c != d or sizes[c] > 1
-            if type(off[c][d]) is not int or (off[c][d] <= 0 if exists else off[c][d] != 0):
-                return Violation(f"entry ({c}, {d}) of the matrix must be {'positive' if exists else '0'}", ())
-        row = sum(sizes[d] * off[c][d] for d in range(count)) - off[c][c] + diagonal[c]
-        if type(diagonal[c]) is not int or diagonal[c] <= 0 or row != D:
-            return Violation(f"row {c} of the matrix does not sum to 2^32")
-    bound = _group_factors(policy, groups, count)
-    for d in range(count):  # a column: the item's own row, then one row of every group of other inputs
-        column = [(d, diagonal[d])] + [(c, off[c][d]) for c in range(count) if c != d or sizes[c] > 1]
-        for k, (c1, high) in enumerate(column):
-            for l, (c2, low) in enumerate(column):
-                e = bound[c1][c2]
-                if k != l and e is not None and high * e.denominator > e.numerator * low:
-                    return _broken(policy, groups.index(c1), groups.index(c2))
-    return None
-
-
-def _group_factors(policy: Policy, groups: Sequence[int], count: int) -> list[list[Fraction | None]]:
-    """The smallest factor of any two levels of two groups."""
-    factors = Factors(policy)
-    if not policy.pairs:
-        e: list[Fraction | None] = [None] * count
-        for group, f in zip(groups, factors.of_level, strict=True):
-            old = e[group]
-            e[group] = f if old is None else min(f, old)
-        full = [f for f in e if f is not None]
-        return [[min(x, y) if policy.notion == "min" else sqrt_lower(x * y) for y in full] for x in full]
-    bound: list[list[Fraction | None]] = [[None] * count for _ in range(count)]
-    for i, c in enumerate(groups):
-        for j, d in enumerate(groups):
-            e_ij, old = factors.pair(i, j), bound[c][d]
-            if e_ij is not None and (old is None or e_ij < old):
-                bound[c][d] = e_ij
-    return bound

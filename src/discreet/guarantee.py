@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from discreet import theory
-from discreet.errors import DataError, DesignError
-from discreet.mechanism import Floats, Mechanism
-from discreet.policy import Policy, show
+from discreet.errors import DesignError
+from discreet.mechanism import Floats, Mechanism, Part
+from discreet.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -115,15 +115,14 @@ class Guarantee:
     def realised(self, i: int) -> Floats:
         """The largest log-ratio, either way, between an input of class i and another of every class."""
         row = np.zeros(len(self.names))
-        for ratios, place in zip(self._ratios, self.places, strict=True):
-            row += ratios(place[i])[list(place)]
+        for mechanism, place in self._terms:
+            groups = np.array(mechanism.groups)[list(place)]
+            high, low = _states(mechanism)
+            mine = groups[i]
+            row += np.maximum(high[:, [mine]] - low[:, groups], high[:, groups] - low[:, [mine]]).max(axis=0)
         if self.sizes[i] == 1:
             row[i] = 0.0  # there is no other input of this class
         return row
-
-    @cached_property
-    def _ratios(self) -> list[Callable[[int], Floats]]:
-        return [_log_ratios(mechanism) for mechanism in self.mechanisms]
 
     @property
     def _terms(self) -> Iterable[tuple[Mechanism, tuple[int, ...]]]:
@@ -132,9 +131,14 @@ class Guarantee:
     @cached_property
     def level_epsilons(self) -> Floats:
         """Per class: the largest realised log-ratio between one of its inputs and any other input."""
-        if len(self.mechanisms) == 1 and not self.mechanisms[0].direct:
-            return _unary_epsilons(self.mechanisms[0])  # O(t), where the rows below are O(t^2)
+        if len(self.mechanisms) == 1:
+            return _level_epsilons(self.mechanisms[0], with_none=False)  # O(t), where the rows below are O(t^2)
         return np.array([self.realised(i).max() for i in range(len(self.names))])
+
+    @property
+    def epsilons(self) -> Floats:
+        """What a person is promised per class: between an answer and any other, or having an item and not having it."""
+        return self.item_epsilons if self.policy.takes_sets else self.level_epsilons
 
     @property
     def ldp_epsilon(self) -> float:
@@ -171,7 +175,7 @@ class Guarantee:
             return Leakage(_exp(-self.level_epsilons), _exp(self.level_epsilons))
         mechanism = self._only("the leakage for a given prior")
         shares = theory.item_shares(mechanism.policy, prior)
-        return _direct_leakage(mechanism, shares) if mechanism.direct else _unary_leakage(mechanism, shares)
+        return _leakage(mechanism, shares)
 
     # ---- sets ---------------------------------------------------------------------------------------
 
@@ -193,10 +197,11 @@ class Guarantee:
         ell = mechanism.padding or 1
         worst = -math.inf
         for part in mechanism.parts:
-            alpha, beta = (part.a / part.b)[mechanism.level_of], ((1 - part.a) / (1 - part.b))[mechanism.level_of]
+            high, low = (np.exp(state) for state in part.log_states)  # the last: of an empty sample
             eta, eta2 = (len(s) / max(len(s), ell) for s in (x, x2))
-            top = eta * (alpha[x].mean() if len(x) else 0) + 1 - eta
-            bottom = eta2 * (beta[x2].mean() if len(x2) else 0) + 1 - eta2
+            group = mechanism.group_of
+            top = eta * (high[group[x]].mean() if len(x) else 0) + (1 - eta) * high[-1]
+            bottom = eta2 * (low[group[x2]].mean() if len(x2) else 0) + (1 - eta2) * low[-1]
             worst = max(worst, math.log(top / bottom))
         return worst
 
@@ -204,17 +209,14 @@ class Guarantee:
         mechanism = self._only("the bound of a set")
         if mechanism.padding is None:
             raise DesignError('this mechanism takes single answers; sets need input = "set"')
-        return mechanism, sorted({item_index(mechanism.policy, item) for item in items})
+        return mechanism, sorted({mechanism.policy.place(item) for item in items})
 
     @cached_property
     def item_epsilons(self) -> Floats:
         """Set input, per class: the largest log-ratio of any report between having and not having one of its items."""
         total = np.zeros(len(self.names))
         for mechanism, place in self._terms:
-            worst = np.zeros(len(mechanism.sizes))
-            for part in mechanism.parts:
-                worst = np.maximum(worst, np.maximum(part.u + part.w.max(), part.w + part.u.max()))
-            total += worst[list(place)]
+            total += _level_epsilons(mechanism, with_none=True)[list(place)]
         return total
 
     def _only(self, what: str) -> Mechanism:
@@ -231,8 +233,8 @@ class Guarantee:
         for item, k in zip(policy.items, self.class_of, strict=True):
             if len(member.setdefault(k, [])) < 3:
                 member[k].append(f'"{item}"')
-        sets = policy.input == "set"
-        factors = _exp(self.item_epsilons if sets else self.level_epsilons)
+        sets = policy.takes_sets
+        factors = _exp(self.epsilons)
         for k, name in enumerate(self.names):
             more = int(self.sizes[k]) - len(member[k])
             who = ", ".join(member[k]) + (f" and {more} more" if more else "")
@@ -271,23 +273,6 @@ def compose(guarantees: Iterable[Guarantee]) -> Guarantee:
     class_of = tuple(classes.setdefault(key, len(classes)) for key in keys)
     names = tuple(" + ".join(m.policy.levels[k].name for m, k in zip(mechanisms, key, strict=True)) for key in classes)
     return Guarantee(mechanisms, names, tuple(zip(*classes, strict=True)), class_of)
-
-
-def item_index(policy: Policy, item: Any) -> int:
-    """The place of an item given by label (str) or index (int)."""
-    if isinstance(item, str):
-        place = policy.index.get(item)
-        if place is None:
-            import difflib
-
-            near = difflib.get_close_matches(item, policy.items[:100_000], n=1)
-            raise DataError(f"{show(item)} is not an item" + (f"; did you mean {show(near[0])}?" if near else ""))
-        return place
-    if isinstance(item, bool) or not isinstance(item, int | np.integer):
-        raise DataError(f"an item is a label (text) or an index (whole number), got {item!r}")
-    if not 0 <= item < policy.m:
-        raise DataError(f"item index {item} is out of range; it must be from 0 to {policy.m - 1}")
-    return int(item)
 
 
 # ---- other notions (the paper's table) --------------------------------------------------------------
@@ -334,54 +319,34 @@ def _epsilons(policy: Policy) -> Floats:
     return np.array([float(level.budget) for level in policy.levels])
 
 
-def _log_ratios(mechanism: Mechanism) -> Callable[[int], Floats]:
-    """A function of a level: the largest |log-ratio| between one of its inputs and another input of every level."""
-    if mechanism.matrix is None:
-        alpha, gamma = (np.stack([getattr(part, key) for part in mechanism.parts]) for key in ("u", "w"))
-
-        def unary(i: int) -> Floats:
-            return np.maximum(alpha[:, [i]] + gamma, gamma[:, [i]] + alpha).max(axis=0)
-
-        return unary
-    table = _direct_ratios(mechanism)
-    groups = np.array(mechanism.matrix.groups)
-    return lambda i: table[groups[i]][groups]
+def _states(mechanism: Mechanism) -> tuple[Floats, Floats]:
+    """ln of the largest and smallest state, parts x groups (the last column: an empty sample, with set input)."""
+    states = [part.log_states for part in mechanism.parts]
+    return np.stack([high for high, _ in states]), np.stack([low for _, low in states])
 
 
-def _unary_epsilons(mechanism: Mechanism) -> Floats:
-    worst = np.zeros(len(mechanism.sizes))
-    for part in mechanism.parts:
-        worst = np.maximum(worst, part.u + _of_others(part.w, mechanism.sizes))
-        worst = np.maximum(worst, part.w + _of_others(part.u, mechanism.sizes))
-    return worst if mechanism.m > 1 else np.zeros(1)
+def _level_epsilons(mechanism: Mechanism, with_none: bool) -> Floats:
+    """Per level: the largest log-ratio, either way, between one of its inputs and any other input (and an empty sample)."""
+    high, low = _states(mechanism)
+    count = len(mechanism.group_sizes)
+    if not with_none:
+        high, low = high[:, :count], low[:, :count]
+    sizes = np.append(mechanism.group_sizes, 1)[: high.shape[1]]
+    if sizes.sum() == 1:
+        return np.zeros(1)
+    worst = np.maximum(high + _of_others(-low, sizes), _of_others(high, sizes) - low).max(axis=0)
+    return worst[list(mechanism.groups)]
 
 
 def _of_others(values: Floats, sizes: Any) -> Floats:
-    """Per level: the largest value of another input's level (the level itself if it has a second item)."""
-    top = int(values.argmax())
-    result = np.full(len(values), values[top])
-    if sizes[top] == 1 and len(values) > 1:
-        result[top] = np.delete(values, top).max()
-    return result
-
-
-def _direct_ratios(mechanism: Mechanism) -> Floats:
-    """The largest |log-ratio| of any report between two different inputs of every two groups."""
-    assert mechanism.matrix is not None
-    D, O = mechanism.matrix.D, mechanism.matrix.O
-    sizes = theory.group_sizes(mechanism.matrix, mechanism.sizes)
-    k = len(D)
-    table = np.zeros((k, k))
-    for c in range(k):
-        for d in range(k):
-            if c == d and sizes[c] == 1:
-                continue
-            seen = [D[c] / O[d, c], D[d] / O[c, d]]
-            for e in range(k):  # an item of group e that is neither of the two inputs
-                if sizes[e] > (e == c) + (e == d):
-                    seen.append(O[c, e] / O[d, e])
-            table[c, d] = np.abs(np.log(seen)).max()
-    return table
+    """Per part (row) and group: the largest value of another input's group (the group itself if it has a second item)."""
+    rows, top = np.arange(len(values)), values.argmax(axis=1)
+    best = np.broadcast_to(values[rows, top][:, None], values.shape).copy()
+    alone = (sizes[top] == 1) & (values.shape[1] > 1)
+    without = values.copy()
+    without[rows, top] = -np.inf
+    best[rows[alone], top[alone]] = without.max(axis=1)[alone]
+    return best
 
 
 def _ldp_bound(policy: Policy) -> float:
@@ -408,38 +373,50 @@ def _shortest(policy: Policy) -> Floats:
     return paths
 
 
-def _unary_leakage(mechanism: Mechanism, shares: Floats) -> Leakage:
-    """Upper: the item's own bit is 0 and all others are 1; lower: the reverse. Exact, by the likelihoods of Lemma 2."""
+def _leakage(mechanism: Mechanism, shares: Floats) -> Leakage:
+    """Pr(y) / Pr(y | x) at its extremes over all reports y: in every group the likeliest (or the least likely) items are
+    named, the item x itself or not. For tickets, whose subsets are fewer, a bound.
+    """
     lower, upper = np.full(mechanism.m, np.inf), np.zeros(mechanism.m)
+    members = [np.flatnonzero(mechanism.group_of == g) for g in range(len(mechanism.group_sizes))]
+    fixed = mechanism.encoding.fixed_size
     for part in mechanism.parts:
-        alpha = (part.a / part.b)[mechanism.level_of]
-        beta = ((1 - part.a) / (1 - part.b))[mechanism.level_of]
-        upper = np.maximum(upper, shares + (shares @ alpha - shares * alpha) / beta)
-        lower = np.minimum(lower, shares + (shares @ beta - shares * beta) / alpha)
+        for bound, keep, top in ((upper, np.maximum, True), (lower, np.minimum, False)):
+            sums, best = [], []  # per group: of x named and not named, by item; over all of its items, at the extreme
+            for g, places in enumerate(members):
+                named, unnamed = _likelihoods(part, g)
+                count = part.other_[g] if fixed else None
+                of_named = _named_shares(shares[places], count, largest=(named > unnamed) == top)
+                mass = shares[places].sum()
+                sums.append([mass * unnamed + (named - unnamed) * x for x in of_named])
+                best.append((np.max if top else np.min)(sums[-1]) if part.own_[g] else mass * unnamed)
+            for g, places in enumerate(members):
+                others = sum(best) - best[g]
+                for own, mine in zip(_likelihoods(part, g), sums[g], strict=True):
+                    bound[places] = keep(bound[places], (others + (mine if part.own_[g] else best[g])) / own)
     return Leakage(lower, upper)
 
 
-def _direct_leakage(mechanism: Mechanism, shares: Floats) -> Leakage:
-    """Pr(y) / Pr(y | x) for y = x and for the likeliest and the least likely other y of every group."""
-    assert mechanism.matrix is not None
-    D, O = mechanism.matrix.D, mechanism.matrix.O
-    groups = np.array(mechanism.matrix.groups)[mechanism.level_of]
-    mass = np.bincount(groups, weights=shares, minlength=len(D))
-    marginal = (mass @ O)[groups] + shares * (D - np.diag(O))[groups]
-    lower, upper = marginal / D[groups], marginal / D[groups]
-    for d in range(len(D)):
-        members = np.flatnonzero(groups == d)
-        order = members[np.argsort(marginal[members])]
-        lower = np.fmin(lower, _others(marginal, order) / O[groups, d].clip(1e-300))
-        upper = np.fmax(upper, _others(marginal, order[::-1]) / O[groups, d].clip(1e-300))
-    return Leakage(lower, upper)
+def _likelihoods(part: Part, g: int) -> tuple[float, float]:
+    """Of a report that names the answer of a group, and of one that does not, up to a common factor."""
+    chance, own, other = (float(x[g]) for x in (part.chance_group, part.own_group, part.other_group))
+    if not part.own_[g]:
+        return chance, chance
+    return chance * own / other, chance * (1 - own) / (1 - other)
 
 
-def _others(marginal: Floats, order: Any) -> Floats:
-    """Pr(y) of the first item in order, or of the second for the input that is the first; NaN where there is none."""
-    value = np.full(len(marginal), marginal[order[0]])
-    value[order[0]] = marginal[order[1]] if len(order) > 1 else np.nan
-    return value
+def _named_shares(shares: Floats, count: int | None, largest: bool) -> tuple[Floats, Floats]:
+    """The largest or smallest sum of shares that can be named with every item, and without it: of `count` items, or of any number."""
+    if count is None:
+        return (shares.sum() + 0 * shares, shares.sum() - shares) if largest else (shares, 0 * shares)
+    order = np.argsort(-shares if largest else shares, kind="stable")
+    sums = np.concatenate(([0.0], np.cumsum(shares[order])))
+    rank = np.empty(len(shares), np.int64)
+    rank[order] = np.arange(len(shares))
+    k = max(count, 1)
+    included = np.where(rank < k, sums[k], sums[k - 1] + shares)
+    excluded = np.where(rank < k, sums[min(k + 1, len(shares))] - shares, sums[k])
+    return included, excluded
 
 
 def _number(x: float) -> str:

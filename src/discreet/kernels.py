@@ -92,42 +92,70 @@ def put_bytes(words: Any, out: Any, offset: int) -> None:
 
 
 @_jit
-def compact_triples(out: Any, place: Any, low: Any, span: Any, prime: int, random: Any, start: int) -> Any:
-    """Rows (s, t, r) with (s + t c + r c^2) mod prime uniform in [low, low + span), c = place + 1; t, r uniform below prime.
+def fixed_subsets(
+    out: Any, front: int, part: Any, group: Any, place: Any, own: Any, sizes: Any, items: Any, first: Any,
+    random: Any, start: int,
+) -> Any:
+    """Set in rows out[start:] (zero before) the bits of uniform subsets: sizes[p, g] items of every group.
 
-    Uniform integers by rejection. A row that runs out of random words is drawn again from the start, which changes
-    nothing: its accepted values do not depend on how many were rejected. Returns the rows done.
+    place[i] is the rank of the held item in its group (negative: none is held); it is in the subset iff own[i], and
+    the rest is a uniform subset of the others. Floyd's algorithm on the smaller of the subset and its complement; uniform
+    integers by multiplication and rejection (Lemire), exactly. A row that runs out of random words is drawn again
+    from the start, which changes nothing: its accepted values do not depend on how many were rejected. Returns the
+    rows done.
     """
-    n = out.shape[0]
     at = 0
-    full = np.uint64(1) << np.uint64(32)
-    p = np.uint64(prime)
-    for i in range(start, n):
-        bound = span[i]
-        limit = (full // bound) * bound
-        v = full
-        while v >= limit:
-            if at >= random.size:
+    for i in range(start, out.shape[0]):
+        row = out[i, front:]
+        for g in range(sizes.shape[1]):
+            k = sizes[part[i], g]
+            if k == 0:
+                continue
+            members = items[first[g] : first[g + 1]]
+            n, skip = members.size, members.size
+            if g == group[i] and place[i] >= 0:
+                n -= 1
+                skip = place[i]
+                k -= own[i]
+            flip = 2 * k > n
+            at = _floyd(row, members, n, skip, n - k if flip else k, random, at)
+            if at < 0:
+                row[:] = 0
                 return i
-            v = np.uint64(random[at])
+            if flip:
+                _flip(row, members, skip)
+            if skip < members.size and own[i]:
+                row[members[skip] >> 3] |= np.uint8(1 << (members[skip] & 7))
+    return out.shape[0]
+
+
+@_jit
+def _floyd(row: Any, members: Any, n: int, skip: int, k: int, random: Any, at: int) -> Any:
+    """Set k of the n bits of members without the one at `skip`, uniformly; the place in `random`, -1 at its end."""
+    for j in range(n - k, n):
+        bound = np.uint64(j + 1)
+        least = ((np.uint64(1) << np.uint64(32)) - bound) % bound  # 2^32 mod bound
+        while True:
+            if at >= random.size:
+                return -1
+            wide = np.uint64(random[at]) * bound
             at += 1
-        v = low[i] + v % bound
-        c = (np.uint64(place[i]) + np.uint64(1)) % p
-        pair = np.zeros(2, dtype=np.uint64)
-        for k in range(2):
-            x = p
-            while x >= p:
-                if at >= random.size:
-                    return i
-                x = np.uint64(random[at] >> np.uint32(1))
-                at += 1
-            pair[k] = x
-        t, r = pair[0], pair[1]
-        minus = (t * c) % p + (r * ((c * c) % p)) % p
-        out[i, 0] = np.uint32((v + p + p - minus) % p)
-        out[i, 1] = np.uint32(t)
-        out[i, 2] = np.uint32(r)
-    return n
+            if (wide & np.uint64(0xFFFFFFFF)) >= least:
+                break
+        r = np.int64(wide >> np.uint64(32))
+        item = members[r + (r >= skip)]
+        if row[item >> 3] >> np.uint8(item & 7) & 1:
+            item = members[j + (j >= skip)]
+        row[item >> 3] |= np.uint8(1 << (item & 7))
+    return at
+
+
+@_jit
+def _flip(row: Any, members: Any, skip: int) -> None:
+    """Turn the members' bits around, but the one at `skip`."""
+    for r in range(members.size):
+        if r != skip:
+            row[members[r] >> 3] ^= np.uint8(1 << (members[r] & 7))
 
 
 @_jit
@@ -199,40 +227,65 @@ def _flush(counts: Any, state: Any, first: int, unit: int) -> None:
 
 
 @_jit
-def count_compact(triples: Any, thresholds: Any, prime: int, counts: Any) -> None:
-    """Add to counts[k] the number of rows with (s + t c + r c^2) mod prime < thresholds[k], c = k + 1.
+def wrong_sizes(body: Any, part: Any, masks: Any, sizes: Any, wrong: Any) -> None:
+    """Which rows have another number of bits within some mask than their part asks for."""
+    table = np.zeros(256, np.uint8)
+    for k in range(1, 256):
+        table[k] = table[k >> 1] + (k & 1)
+    for i in range(body.shape[0]):
+        bad = False
+        for g in range(masks.shape[0]):
+            mask, total = masks[g], 0
+            for b in range(body.shape[1]):
+                total += table[body[i, b] & mask[b]]
+            bad |= total != sizes[part[i], g]
+        wrong[i] = bad
 
-    By second differences over blocks of rows that stay in cache: v += d, d += 2 r, each reduced by one subtraction
-    (the smaller of x and x - prime as unsigned integers).
+
+@_jit
+def count_tickets(tickets: Any, q: int, t: int, limits: Any, counts: Any) -> None:
+    """Add to counts[k] the number of tickets whose mark of item k is below limits[k].
+
+    Items come in runs of q that share all digits but the first, x: their marks are the run's own shift plus
+    y_1 x + y_2 x^2 + …, which is worked out once for a ticket. Both are below q, so one subtraction reduces the sum.
     """
-    n, m = triples.shape[0], thresholds.size
-    p = np.uint32(prime)
-    block = 1024
-    v, d, r2 = np.empty(block, np.uint32), np.empty(block, np.uint32), np.empty(block, np.uint32)
-    for first in range(0, n, block):
-        size = min(block, n - first)
-        for i in range(size):
-            s, t, r = triples[first + i, 0], triples[first + i, 1], triples[first + i, 2]
-            r2[i] = _sum(r, r, p)
-            v[i] = _sum(_sum(s, t, p), r, p)  # the value at c = 1
-            d[i] = _sum(_sum(r2[i], r, p), t, p)  # the difference from c = 1 to 2: t + 3 r
-        for k in range(m):
-            counts[k] += _step(v[:size], d[:size], r2[:size], thresholds[k], p)
+    m = limits.size
+    runs = -(-m // q)
+    seen = np.zeros(m, np.uint16)
+    powers = np.empty(q, np.uint16)
+    digits = np.empty(t + 1, np.int64)
+    full = 0
+    for i in range(tickets.size):
+        rest = np.int64(tickets[i])
+        for j in range(t, -1, -1):
+            digits[j] = rest % q
+            rest //= q
+        for x in range(q):
+            value = 0
+            for j in range(t, 0, -1):
+                value = (value + digits[j]) * x % q
+            powers[x] = value
+        for run in range(runs):
+            shift, rest = digits[0], run
+            for j in range(2, t + 1):
+                shift += digits[j] * (rest % q)
+                rest //= q
+            first = run * q
+            last = min(first + q, m)
+            _mark(powers, np.uint16(shift % q), np.uint16(q), limits[first:last], seen[first:last])
+        full += 1
+        if full == 65535:
+            for k in range(m):
+                counts[k] += seen[k]
+                seen[k] = 0
+            full = 0
+    for k in range(m):
+        counts[k] += seen[k]
 
 
 @_jit
-def _sum(x: Any, y: Any, p: Any) -> Any:
-    """(x + y) mod p for x, y < p < 2^31, in 32 bits."""
-    z = np.uint32(x + y)
-    return min(z, np.uint32(z - p))
-
-
-@_jit
-def _step(v: Any, d: Any, r2: Any, limit: Any, p: Any) -> Any:
-    """How many values are below the limit; then move all of them to the next item."""
-    total = np.uint32(0)
-    for i in range(v.size):
-        total = np.uint32(total + np.uint32(v[i] < limit))
-        v[i] = _sum(v[i], d[i], p)
-        d[i] = _sum(d[i], r2[i], p)
-    return total
+def _mark(powers: Any, shift: Any, q: Any, limits: Any, seen: Any) -> None:
+    for x in range(limits.size):
+        v = np.uint16(powers[x] + shift)
+        v = min(v, np.uint16(v - q))  # unsigned: the smaller of v and v - q
+        seen[x] = np.uint16(seen[x] + np.uint16(v < limits[x]))

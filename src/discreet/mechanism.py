@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,109 +17,177 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import exact
-from discreet.errors import DesignError, FingerprintError, GuaranteeError, MechanismError, PolicyError
-from discreet.exact import D, P
-from discreet.policy import Policy, check_padding
+from discreet import encodings, exact
+from discreet.encodings import Coder, Encoding
+from discreet.errors import (
+    DesignError,
+    FingerprintError,
+    GuaranteeError,
+    MechanismError,
+    PolicyError,
+)
+from discreet.exact import D
+from discreet.policy import Policy, check_padding, is_text, show
 
 if TYPE_CHECKING:
     from discreet.guarantee import Guarantee
     from discreet.tally import Tally
+    from discreet.theory import Decoder
 
 Floats = NDArray[Any]  # of float64
 
-FORMAT = "discreet-mechanism/1"
-ENCODINGS = ("bits", "compact")
-UNARY_MODELS = ("mixed", "opt0", "opt1", "opt2", "rappor", "oue")
-DIRECT_MODELS = ("direct", "grr")
+FORMAT = "discreet-mechanism/2"
+MODELS = ("subset", "opt0", "opt1", "opt2", "rappor", "oue", "grr", "ss")
 PRIORS = ("uniform", "worst", "given")
 MAX_PARTS = 256
-MAX_ITEMS = P - 1
+_DECIMAL = re.compile(r"(0|[1-9][0-9]{0,29})(\.[0-9]{0,29}[1-9])?")
+_DIGITS = 12  # of a decimal in the file
+
+
+def _fixed(array: Any) -> Any:
+    """The array, made read-only: nothing of a mechanism can be changed after the check."""
+    array.flags.writeable = False
+    return array
 
 
 @dataclass(frozen=True)
 class Part:
-    """The probabilities that a share of the participants uses: integers, one per level.
+    """What one report speaks about: integers per group of levels, and the same as floats per level.
 
-    a = A / 2^32 is the chance of a 1 for the item held, b = B / base for every other item.
+    chance: of the part, for an answer of the group; own: that the answer itself is named; other: that any other
+    item of the group is, over `bases`. A group with own = other = 0 is silent. none: of the part, for an empty sample.
     """
 
-    numerator: int  # the share of participants, over 2^32
-    A: tuple[int, ...]
-    B: tuple[int, ...]
-    base: int = D
+    chance_: tuple[int, ...]
+    own_: tuple[int, ...]
+    other_: tuple[int, ...]
+    none: int | None
+    bases: tuple[int, ...]
+    groups: tuple[int, ...]  # of every level
+
+    def __post_init__(self) -> None:
+        for name in ("chance_", "own_", "other_", "bases", "groups"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
 
     @property
-    def share(self) -> float:
-        """The share of participants who use this part."""
-        return self.numerator / D
+    def chances(self) -> exact.Chances:
+        """The integers that the check looks at."""
+        return exact.Chances(self.chance_, self.own_, self.other_, self.none)
 
     @cached_property
-    def a(self) -> Floats:
-        """The chance of a 1 for the item held, per level."""
-        return np.array(self.A) / D
+    def chance_group(self) -> Floats:
+        """The chance of the part, per group."""
+        return _fixed(np.array(self.chance_, dtype=float) / D)
 
     @cached_property
-    def b(self) -> Floats:
-        """The chance of a 1 for an item not held, per level."""
-        return np.array(self.B) / self.base
+    def own_group(self) -> Floats:
+        """The chance that the answer itself is named, per group."""
+        return _fixed(np.array(self.own_, dtype=float) / D)
 
     @cached_property
-    def u(self) -> Floats:
-        """ln(a / b) per level: what a 1 in the item's bit can tell."""
-        return np.log(self.a / self.b)
+    def other_group(self) -> Floats:
+        """The chance that a given item is named whatever the answer, per group."""
+        return _fixed(np.array(self.other_, dtype=float) / np.array(self.bases, dtype=float))
 
     @cached_property
-    def w(self) -> Floats:
-        """ln((1 - b) / (1 - a)) per level: what a 0 can tell."""
-        return np.log((1 - self.b) / (1 - self.a))
+    def chance(self) -> Floats:
+        """The chance of the part for an answer of every level."""
+        return _fixed(self.chance_group[list(self.groups)])
+
+    @cached_property
+    def own(self) -> Floats:
+        """The chance that the answer itself is named, per level; 0 where the level is silent."""
+        return _fixed(self.own_group[list(self.groups)])
+
+    @cached_property
+    def other(self) -> Floats:
+        """The chance that any other item is named, per level; 0 where the level is silent."""
+        return _fixed(self.other_group[list(self.groups)])
 
     @cached_property
     def difference(self) -> Floats:
-        """a - b without cancellation: the subtraction is done on integers."""
-        a, b = np.array(self.A, dtype=np.uint64), np.array(self.B, dtype=np.uint64)
-        return (a * np.uint64(self.base) - b * np.uint64(D)) / (D * float(self.base))
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """A mapping matrix that respects groups of levels: integers over 2^32 (DESIGN "direct encoding").
-
-    An input of group c is sent as itself with probability diagonal[c] / 2^32, and as a given other item of
-    group d with probability off[c][d] / 2^32.
-    """
-
-    groups: tuple[int, ...]  # the group of every level
-    diagonal: tuple[int, ...]
-    off: tuple[tuple[int, ...], ...]
+        """own - other per group without cancellation: the subtraction is done on integers."""
+        exactly = [
+            a * base - b * D for a, b, base in zip(self.own_, self.other_, self.bases, strict=True)
+        ]
+        return _fixed(np.array(exactly, dtype=float) / (D * np.array(self.bases, dtype=float)))
 
     @cached_property
-    def D(self) -> Floats:
-        """Probability of sending the item itself, per group."""
-        return np.array(self.diagonal) / D
-
-    @cached_property
-    def O(self) -> Floats:  # noqa: E743
-        """Probability of sending a given other item, by group of the input and of the item."""
-        return np.array(self.off) / D
+    def log_states(self) -> tuple[Floats, Floats]:
+        """ln of the largest and of the smallest state per group, then of an empty sample (see exact.py)."""
+        speaks = np.array(self.own_) > 0
+        own, other = (np.where(speaks, x, 0.5) for x in (self.own_group, self.other_group))
+        base = np.log(np.array(self.chance_, dtype=float))
+        named = base + np.where(speaks, np.log(own / other), 0)
+        unnamed = base + np.where(speaks, np.log1p(-own) - np.log1p(-other), 0)
+        none = [] if self.none is None else [np.log(float(self.none))]
+        high, low = np.maximum(named, unnamed), np.minimum(named, unnamed)
+        return _fixed(np.append(high, none)), _fixed(np.append(low, none))
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good a design is: what was minimised, the value reached and a proven lower bound of any value.
+    """How good a design is: the total MSE / n it reaches at its prior, and a lower bound of any mechanism's.
 
-    `lower_bound` is None where none is known; `note` says in words what was done.
+    The bound holds for every mechanism with the same guarantee and every unbiased additive estimate; it is None
+    where none was proved, and `note` says why.
     """
 
-    objective: str
     value: float
     lower_bound: float | None
     note: str = ""
 
     @property
     def gap(self) -> float | None:
-        """Relative distance between the value and the lower bound."""
-        return None if self.lower_bound is None else max(0.0, 1 - self.lower_bound / self.value)
+        """How far the value is above the lower bound, relative to it."""
+        if self.lower_bound is None:
+            return None
+        return max(0.0, self.value / self.lower_bound - 1) if self.lower_bound > 0 else 0.0
+
+    @property
+    def sentence(self) -> str:
+        """What it says, for people."""
+        if self.gap is None:
+            return "not certified" + (f": {self.note}" if self.note else "")
+        if self.gap < 5e-7:
+            told = "the best possible"
+        else:
+            told = f"{_percent(self.gap)} above the best possible"
+        return f"{told} for this guarantee and prior" + (f" ({self.note})" if self.note else "")
+
+    def to_canonical(self) -> dict[str, str]:
+        """Texts only: plain decimals of at most twelve digits."""
+        bound = "" if self.lower_bound is None else _decimal(max(0.0, self.lower_bound))
+        return {"value": _decimal(self.value), "lower_bound": bound, "note": self.note}
+
+    @classmethod
+    def from_canonical(cls, raw: Any) -> Certificate:
+        """The reverse; raises ValueError on any other spelling."""
+        if set(raw) != {"value", "lower_bound", "note"} or not all(isinstance(x, str) for x in raw.values()):
+            raise ValueError("certificate")
+        note = raw["note"]
+        if len(note) > 400 or (note and not is_text(note)):
+            raise ValueError("note of the certificate")
+        bound = _number(raw["lower_bound"]) if raw["lower_bound"] else None
+        return cls(_number(raw["value"]), bound, note)
+
+
+def _percent(gap: float) -> str:
+    return f"{100 * gap:.2g} %" if gap < 0.1 else f"{100 * gap:.1f} %"
+
+
+def _decimal(x: float) -> str:
+    """A plain decimal without exponent, of at most twelve digits."""
+    text = format(Decimal(f"{x:.{_DIGITS}g}"), "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text if _DECIMAL.fullmatch(text) else "0"
+
+
+def _number(text: str) -> float:
+    digits = text.replace(".", "").strip("0")
+    if not _DECIMAL.fullmatch(text) or len(digits) > _DIGITS:
+        raise ValueError("number of the certificate")
+    return float(text)
 
 
 @dataclass(frozen=True)
@@ -126,103 +197,125 @@ class Mechanism:
     Formal guarantees, proved in exact arithmetic on construction:
 
     - for all inputs of levels i and j and every report y, Pr(y | i) <= e^{r_ij} Pr(y | j)  (ID-LDP, Def. 2);
-    - with several parts, the same for every part, hence for the whole: the part is drawn independently of the answer;
     - for set input, having or not having an item changes the probability of any report by at most a factor
       e^{max_j r_ij}, which is e^{eps_i} under `min`.
     """
 
     policy: Policy
     model: str
-    encoding: str  # "bits", "compact", or "item" for a direct mechanism
-    parts_: tuple[Part, ...] = ()
-    matrix: Matrix | None = None
+    encoding: Encoding
+    groups: tuple[int, ...]  # of every level
+    parts: tuple[Part, ...]
+    shares: tuple[int, ...]  # of participants per group (then of empty samples) that the estimates are best for
     padding: int | None = None
     prior: str = "uniform"
     certificate: Certificate | None = None
 
     def __post_init__(self) -> None:
-        if (self.policy.input == "set") != (self.padding is not None):
+        for name in ("groups", "parts", "shares"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        if self.policy.takes_sets != (self.padding is not None):
             raise DesignError(f'input = "{self.policy.input}" and padding = {self.padding} do not go together')
-        if self.direct != (self.encoding == "item") or self.direct == bool(self.parts_):
-            raise DesignError("a mechanism has either parts (bits, compact) or a matrix (item)")
-        if self.direct and self.padding:
-            raise DesignError("a direct mechanism cannot take set input; use mixed or opt0")
-        if self.model not in (DIRECT_MODELS if self.direct else UNARY_MODELS):
-            raise DesignError(f"model = {self.model!r} does not go with this encoding")
-        if len(self.parts_) > MAX_PARTS:
-            raise DesignError(f"a mechanism has at most {MAX_PARTS} parts, got {len(self.parts_)}")
-        if self.prior not in PRIORS:
-            raise DesignError(f"prior = {self.prior!r} must be one of {', '.join(PRIORS)}")
+        for what, value, allowed in (("model", self.model, MODELS), ("prior", self.prior, PRIORS)):
+            if value not in allowed:
+                raise DesignError(f"{what} = {show(value)} must be one of {', '.join(allowed)}")
+        if not 1 <= len(self.parts) <= MAX_PARTS:
+            raise DesignError(f"a mechanism has 1 to {MAX_PARTS} parts, got {len(self.parts)}")
+        problem = self.encoding.problem(self.m, len(self.parts))
+        if problem:
+            raise DesignError(f"the encoding does not fit: {problem}")
         violation = self.check()
         if violation:
-            raise GuaranteeError(violation.sentence, tuple(self.policy.levels[k].name for k in violation.levels), violation.part)
+            names = tuple(self.policy.levels[self.groups.index(g)].name for g in violation.groups)
+            raise GuaranteeError(violation.sentence, names, violation.part)
+        self._check_shares()
+
+    def _check_shares(self) -> None:
+        wanted = len(self.group_sizes) + self.policy.takes_sets
+        whole = len(self.shares) == wanted and all(type(x) is int and x >= 0 for x in self.shares)
+        if not whole or sum(self.shares) != D:
+            raise DesignError(f"shares must be {wanted} whole numbers that sum to 2^32, one per group of levels")
 
     def check(self) -> exact.Violation | None:
         """The exact check of the guarantee; what it finds cannot be constructed."""
-        if self.matrix is not None:
-            return exact.check_direct(self.policy, self.matrix.groups, self.matrix.diagonal, self.matrix.off)
-        q = P if self.encoding == "compact" else D
-        if any(part.base != q for part in self.parts_):
-            return exact.Violation(f"b of every part must be over {q}")
-        return exact.check_unary(self.policy, [(part.numerator, part.A, part.B) for part in self.parts_], q)
+        bases = self.bases if len(self.groups) == len(self.policy.levels) else ()
+        return exact.check(self.policy, self.groups, bases, [part.chances for part in self.parts])
 
-    # ---- what is in it ------------------------------------------------------------------------------
+    def certified(self, certificate: Certificate) -> Mechanism:
+        """The same mechanism with a certificate; its numbers were checked already."""
+        other = copy.copy(self)
+        other.__dict__.pop("fingerprint", None)
+        object.__setattr__(other, "certificate", certificate)
+        return other
 
-    @property
-    def direct(self) -> bool:
-        """Whether a report is an item (direct, grr) rather than a vector of bits."""
-        return self.matrix is not None
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The parts of a unary mechanism."""
-        if self.direct:
-            raise DesignError(f"a {self.model} mechanism has no parts; use mechanism.matrix")
-        return self.parts_
-
-    @property
-    def a(self) -> Any:
-        """a per level of a mechanism with one part; p of grr."""
-        return self._only("a")
-
-    @property
-    def b(self) -> Any:
-        """b per level of a mechanism with one part; q of grr."""
-        return self._only("b")
-
-    def _only(self, name: str) -> Any:
-        if self.matrix is not None:
-            if self.model != "grr":
-                raise DesignError("a direct mechanism has no single a and b; use mechanism.matrix.D and .O")
-            return float(self.matrix.D[0] if name == "a" else self.matrix.O[0, 0])
-        if len(self.parts_) > 1:
-            raise DesignError(f"this mechanism has {len(self.parts_)} parts; use mechanism.parts[k].{name}")
-        return getattr(self.parts_[0], name)
+    # ---- what is in it --------------------------------------------------------------------------
 
     @property
     def m(self) -> int:
         """Number of items."""
         return self.policy.m
 
+    @property
+    def a(self) -> Floats:
+        """The paper's a per level: the chance of a 1 for the item held."""
+        return self._only().own
+
+    @property
+    def b(self) -> Floats:
+        """The paper's b per level: the chance of a 1 for any other item."""
+        return self._only().other
+
+    def _only(self) -> Part:
+        if len(self.parts) > 1:
+            raise DesignError(
+                f"this mechanism has {len(self.parts)} parts, so no single a and b; "
+                "use mechanism.parts[k].chance, .own and .other"
+            )
+        return self.parts[0]
+
     @cached_property
     def level_of(self) -> NDArray[np.int32]:
         """The level of every item."""
-        return np.array(self.policy.level_of, dtype=np.int32)
+        return _fixed(np.array(self.policy.level_of, dtype=np.int32))
+
+    @cached_property
+    def group_of(self) -> NDArray[np.int64]:
+        """The group of every item."""
+        return _fixed(np.array(self.groups, dtype=np.int64)[self.level_of])
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """The number of items of every level."""
-        return np.array(self.policy.sizes, dtype=np.int64)
+        return _fixed(np.array(self.policy.sizes, dtype=np.int64))
+
+    @cached_property
+    def group_sizes(self) -> NDArray[np.int64]:
+        """The number of items of every group."""
+        return _fixed(np.bincount(self.groups, weights=self.sizes).astype(np.int64))
+
+    @cached_property
+    def bases(self) -> tuple[int, ...]:
+        """What `other` of every group is a numerator over."""
+        return bases(self.encoding, self.groups, self.policy)
 
     @property
     def report_size(self) -> int:
         """Bytes of every report."""
-        if self.direct:
-            return 4
-        body = 12 if self.encoding == "compact" else -(-self.m // 8)
-        return body + (len(self.parts_) > 1)
+        return self.encoding.report_size(self.m, len(self.parts))
 
-    # ---- conveniences: one line each, imported late ---------------------------------------------------
+    @cached_property
+    def coder(self) -> Coder:
+        """Writes, refuses, reads and counts reports."""
+        return self.encoding.coder(self)
+
+    @cached_property
+    def decoder(self) -> Decoder:
+        """The scores that turn a tally into counts, and their variance."""
+        from discreet.theory import Decoder
+
+        return Decoder.of(self)
+
+    # ---- conveniences: one line each, imported late -----------------------------------------------
 
     def expected_mse(self, prior: Any = "uniform") -> float:
         """Expected total MSE / n for shares of participants (`uniform`, `worst`, or given)."""
@@ -232,7 +325,7 @@ class Mechanism:
 
     @property
     def worst_case_mse(self) -> float:
-        """The largest total MSE / n over all data sets; opt0's objective for one unary part."""
+        """The largest total MSE / n over all data sets; opt0's objective for one part of independent bits."""
         return self.expected_mse("worst")
 
     def guarantee(self) -> Guarantee:
@@ -259,7 +352,7 @@ class Mechanism:
 
         return Tally.of(self, reports, threads=threads)
 
-    # ---- file ---------------------------------------------------------------------------------------
+    # ---- file -----------------------------------------------------------------------------------
 
     def to_canonical(self) -> dict[str, Any]:
         """Everything in the file but the fingerprint: strings and integers only."""
@@ -268,24 +361,23 @@ class Mechanism:
             "policy": self.policy.to_canonical(),
             "model": self.model,
             "prior": self.prior,
-            "encoding": self.encoding,
+            "encoding": self.encoding.document(),
             "padding": self.padding or 0,
+            "groups": list(self.groups),
+            "shares": list(self.shares),
+            "parts": [
+                {"chance": list(p.chance_), "own": list(p.own_), "other": list(p.other_)}
+                | ({} if p.none is None else {"none": p.none})
+                for p in self.parts
+            ],
         }
-        if self.matrix:
-            document["matrix"] = {
-                "groups": list(self.matrix.groups),
-                "diagonal": list(self.matrix.diagonal),
-                "off": [list(row) for row in self.matrix.off],
-            }
-        else:
-            document["parts"] = [{"share": p.numerator, "a": list(p.A), "b": list(p.B)} for p in self.parts_]
         if self.certificate:
-            c = self.certificate
-            bound = "" if c.lower_bound is None else repr(float(c.lower_bound))
-            document["certificate"] = {
-                "objective": c.objective, "value": repr(float(c.value)), "lower_bound": bound, "note": c.note,
-            }  # fmt: skip
+            document["certificate"] = self.certificate.to_canonical()
         return document
+
+    def to_document(self) -> dict[str, Any]:
+        """The content of the mechanism file."""
+        return {**self.to_canonical(), "fingerprint": self.fingerprint}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -296,7 +388,7 @@ class Mechanism:
         """Write the mechanism with its fingerprint, aside first and then renamed."""
         from discreet.files import write_text
 
-        write_text(path, json.dumps({**self.to_canonical(), "fingerprint": self.fingerprint}, ensure_ascii=False) + "\n")
+        write_text(path, json.dumps(self.to_document(), ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> Mechanism:
@@ -307,10 +399,7 @@ class Mechanism:
     def from_document(cls, document: Mapping[str, Any]) -> Mechanism:
         """From the content of a mechanism file."""
         body = {key: value for key, value in document.items() if key != "fingerprint"}
-        try:
-            got = fingerprint(body)
-        except (UnicodeEncodeError, TypeError, ValueError):
-            raise MechanismError("the mechanism holds a text or a number that no mechanism has") from None
+        got = fingerprint(body)
         if document.get("fingerprint") != got:
             raise FingerprintError(str(document.get("fingerprint")), got)
         mechanism = cls.from_body(body)
@@ -318,7 +407,7 @@ class Mechanism:
         return mechanism
 
     def check_written_as(self, body: Mapping[str, Any]) -> None:
-        """Raise unless these are the very bytes discreet would write: no other key, no 0.0 or false for a 0."""
+        """Raise unless these are the very bytes discreet would write: no other key, no false for a 0."""
         if canonical_json(self.to_canonical()) != canonical_json(body):
             raise MechanismError("the mechanism has keys or values that discreet would not write; it is refused")
 
@@ -326,40 +415,52 @@ class Mechanism:
     def from_body(cls, body: Mapping[str, Any]) -> Mechanism:
         """From the content without its fingerprint, which is not compared: for `discreet check`."""
         if body.get("format") != FORMAT:
-            raise MechanismError(f'format = "{body.get("format")}" must be "{FORMAT}"')
-        encoding: Any = body.get("encoding")
+            raise MechanismError(f'format = {show(body.get("format"))} must be "{FORMAT}"')
         try:
             policy = Policy.from_canonical(body["policy"])
             padding = check_padding(body["padding"]) if body["padding"] else None
-            matrix = Matrix(*_matrix(body["matrix"])) if encoding == "item" else None
-            base = {"bits": D, "compact": P, "item": D}[encoding]
-            parts = tuple(Part(row["share"], tuple(row["a"]), tuple(row["b"]), base) for row in body.get("parts", ()))
-            return cls(policy, body["model"], encoding, parts, matrix, padding, body["prior"], _certificate(body))
+            encoding = encodings.from_document(body["encoding"])
+            groups = tuple(body["groups"])
+            over = bases(encoding, groups, policy)
+            parts = tuple(_part(row, over, groups) for row in body["parts"])
+            certificate = Certificate.from_canonical(body["certificate"]) if "certificate" in body else None
+            return cls(
+                policy, body["model"], encoding, groups, parts, tuple(body["shares"]), padding,
+                body["prior"], certificate,
+            )  # fmt: skip
         except PolicyError as error:
             raise MechanismError(f"the mechanism's policy is wrong: {error}") from None
         except DesignError as error:
             raise MechanismError(f"the mechanism's pieces do not fit: {error}") from None
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
             raise MechanismError(f"the mechanism is not complete: {error!r}") from None
 
 
-def _matrix(raw: Mapping[str, Any]) -> Iterable[Any]:
-    return tuple(raw["groups"]), tuple(raw["diagonal"]), tuple(tuple(row) for row in raw["off"])
+def bases(encoding: Encoding, groups: tuple[int, ...], policy: Policy) -> tuple[int, ...]:
+    """What `other` of every group is a numerator over."""
+    sizes = [0] * (max(groups) + 1)
+    for group, size in zip(groups, policy.sizes, strict=True):
+        sizes[group] += size
+    return tuple(encoding.base(size) for size in sizes)
 
 
-def _certificate(body: Mapping[str, Any]) -> Certificate | None:
-    if "certificate" not in body:
-        return None
-    c = body["certificate"]
-    if not all(isinstance(c[key], str) for key in ("objective", "value", "lower_bound", "note")):
-        raise ValueError("certificate")
-    bound = float(c["lower_bound"]) if c["lower_bound"] else None
-    return Certificate(c["objective"], float(c["value"]), bound, c["note"])
+def _part(row: Mapping[str, Any], over: tuple[int, ...], groups: tuple[int, ...]) -> Part:
+    lists = [row[key] for key in ("chance", "own", "other")]
+    if not all(isinstance(numbers, list) for numbers in lists):
+        raise TypeError("a part's numbers are lists")
+    return Part(*map(tuple, lists), row.get("none"), over, groups)
+
+
+# ---- canonical JSON ---------------------------------------------------------------------------------
 
 
 def canonical_json(document: Mapping[str, Any]) -> bytes:
     """JSON with sorted keys, no blanks, UTF-8: RFC 8785 restricted to strings, integers, lists and objects."""
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    try:
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return text.encode()
+    except (UnicodeEncodeError, TypeError, ValueError, RecursionError):
+        raise MechanismError("the mechanism holds a text or a number that no mechanism has") from None
 
 
 def fingerprint(document: Mapping[str, Any]) -> str:
@@ -367,19 +468,48 @@ def fingerprint(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_json(document)).hexdigest()
 
 
+def read_bytes(raw: bytes) -> dict[str, Any]:
+    """A document as every language reads it: UTF-8 (a byte-order mark is ignored), numbers as IEEE doubles that
+    must be whole, so 2.0 is 2; raises MechanismError on anything else.
+    """
+    try:
+        document = json.loads(
+            raw.decode("utf-8-sig"), parse_float=_whole, parse_int=_whole, parse_constant=_whole
+        )
+    except (ValueError, RecursionError) as error:
+        why = f": {error}" if isinstance(error, _NotWhole) else ""
+        raise MechanismError(f"this is not a mechanism file, which is JSON{why}") from None
+    if not isinstance(document, dict):
+        raise MechanismError("this is not a mechanism file, which is a JSON object")
+    return document
+
+
+class _NotWhole(ValueError):
+    """A number that no mechanism has."""
+
+
+def _whole(text: str) -> int:
+    """A whole number below 2^53, as JavaScript reads it too."""
+    number = float(text)
+    if not abs(number) < 2.0**53 or number != int(number):
+        raise _NotWhole(f"it holds {show(text)}, but only whole numbers below 2^53 are allowed")
+    return int(number)
+
+
 def read_document(path: str | Path) -> dict[str, Any]:
     """The raw content of a mechanism file, unchecked."""
     path = Path(path)
     try:
         raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-        document = json.loads(raw.decode("utf-8"))
     except FileNotFoundError:
         raise MechanismError(f"{path} does not exist") from None
     except OSError as error:
         raise MechanismError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise MechanismError(f"{path} is not a mechanism file: it is not JSON") from None
-    if not isinstance(document, dict) or "policy" not in document:
+    try:
+        document = read_bytes(raw)
+    except MechanismError as error:
+        raise MechanismError(f"{path}: {error}") from None
+    if "policy" not in document:
         raise MechanismError(f'{path} is not a mechanism file; make one with "discreet design"')
     return document
 

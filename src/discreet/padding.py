@@ -45,7 +45,7 @@ def choose_padding(
     popularity: Any = "zipf",
     objective: str = "mse",
     k: int = 20,
-    model: str = "mixed",
+    model: str = "subset",
     prior: Any = "uniform",
 ) -> PaddingChoice:
     """The padding that minimises the expected total MSE / n (or, `objective="relative"`, the relative error of the top k).
@@ -58,7 +58,7 @@ def choose_padding(
     >>> choose_padding(policy, {1: 0.2, 5: 0.8}, users=100_000).padding
     5
     """
-    if policy.input != "set":
+    if not policy.takes_sets:
         raise DesignError('choose_padding is for input = "set"; single answers need no padding')
     if users < 1:
         raise DesignError(f"users = {users} must be at least 1")
@@ -66,10 +66,12 @@ def choose_padding(
         raise DesignError(f'objective = "{objective}" must be mse or relative')
     shares = size_shares(sizes)
     paddings = np.arange(1, max(1, min(LARGEST, int(np.flatnonzero(shares).max(initial=1)))) + 1)
-    noise = theory.noise(design(policy, model, prior=prior, padding=int(paddings[-1])))
+    # the variance of an empty item per sample does not depend on the padding, but for its square
+    reference = design(policy, model, prior=prior, padding=int(paddings[-1]))
+    absent = theory.absent_variance(reference, prior) / int(paddings[-1]) ** 2
     s = _popularity(popularity, policy.m)
-    places, level_sizes = np.arange(len(shares)), np.array(policy.sizes)
-    mean_V = float((level_sizes * noise.V).sum()) / policy.m
+    places = np.arange(len(shares))
+    mean_V = float(np.array(policy.sizes) @ absent) / policy.m
     expected: list[float] = []
     for ell in paddings:
         missing = float(shares @ np.maximum(places - ell, 0))  # occurrences per person that are not counted
@@ -159,7 +161,7 @@ class TwoPhases:
     pilot_users: int
 
 
-def two_phases(policy: Policy, answers: Any, pilot: float = 0.2, model: str = "mixed", encoding: str | None = None) -> TwoPhases:
+def two_phases(policy: Policy, answers: Any, pilot: float = 0.2, model: str = "subset", encoding: str | None = None) -> TwoPhases:
     """Collect sets without knowing their sizes: a random first group decides the padding, the others answer with it.
 
     Everyone sends one report. Of the first group one half reports its set size under the smallest budget, the other half its set

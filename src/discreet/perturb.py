@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DataError
-from discreet.exact import D, P
-from discreet.guarantee import item_index
-from discreet.mechanism import Matrix, Mechanism
-from discreet.randomness import Keystream
+from discreet.mechanism import Mechanism
+from discreet.randomness import Keystream, Source
+from discreet.threads import run_blocks
 
 Bytes = NDArray[np.uint8]
 _BLOCK_BYTES = 1 << 21  # of reports made at once by a thread
@@ -23,14 +20,14 @@ _BLOCK_BYTES = 1 << 21  # of reports made at once by a thread
 
 def one(mechanism: Mechanism, answer: Any) -> bytes:
     """One person's report."""
-    if mechanism.policy.input == "single":
+    if not mechanism.policy.takes_sets:
         if isinstance(answer, set | frozenset | list | tuple):
             raise DataError(f"this mechanism takes a single item, got {type(answer).__name__}; the policy's input is single")
-        items = np.array([item_index(mechanism.policy, answer)])
+        items = np.array([mechanism.policy.place(answer)])
         return _rows(mechanism, items).tobytes()
     if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
         raise DataError(f'this mechanism takes a set of items, got {answer!r}; write {{"…"}}')
-    chosen = sorted({item_index(mechanism.policy, item) for item in answer})
+    chosen = sorted({mechanism.policy.place(item) for item in answer})
     return _rows(mechanism, np.array(chosen, dtype=np.int64), np.array([0, len(chosen)])).tobytes()
 
 
@@ -40,7 +37,7 @@ def many(mechanism: Mechanism, answers: Any, threads: int | None = None) -> Byte
     Single input: a sequence of labels or of indices. Set input: a sequence of sets, a pair (items, offsets) of a ragged
     array, or an Arrow list array. `threads`: by default as many as there are cores, where the work is worth it.
     """
-    if mechanism.policy.input == "single":
+    if not mechanism.policy.takes_sets:
         return _rows(mechanism, indices(mechanism, answers), threads=threads)
     items, offsets = ragged(mechanism, answers)
     return _rows(mechanism, items, offsets, threads=threads)
@@ -61,7 +58,7 @@ def indices(mechanism: Mechanism, answers: Any) -> NDArray[np.int64]:
     index = mechanism.policy.index
     if all(type(a) is str and a in index for a in answers):
         return np.array([index[a] for a in answers], dtype=np.int64)
-    return np.array([item_index(mechanism.policy, _no_set(a)) for a in answers], dtype=np.int64)
+    return np.array([mechanism.policy.place(_no_set(a)) for a in answers], dtype=np.int64)
 
 
 def _is_arrow(answers: Any) -> bool:
@@ -99,7 +96,7 @@ def ragged(mechanism: Mechanism, answers: Any) -> tuple[NDArray[np.int64], NDArr
     for answer in answers:
         if isinstance(answer, str) or not isinstance(answer, Iterable):
             raise DataError(f"this mechanism takes a set of items per person, got {answer!r}")
-        lists.append(sorted({item_index(mechanism.policy, item) for item in answer}))
+        lists.append(sorted({mechanism.policy.place(item) for item in answer}))
     offsets = np.cumsum([0] + [len(x) for x in lists])
     return np.array([i for x in lists for i in x], dtype=np.int64), offsets
 
@@ -139,7 +136,7 @@ def lookup(mechanism: Mechanism, values: Any) -> NDArray[np.int64]:
         raise DataError(f"items are labels or whole numbers, got {values.type}") from None
     if found.null_count:
         stranger = values.filter(pc.is_null(found))[0].as_py()
-        item_index(mechanism.policy, str(stranger))  # raises, with the nearest label
+        mechanism.policy.place(str(stranger))  # raises, with the nearest label
     return found.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
@@ -174,143 +171,21 @@ def _rows(
 ) -> Bytes:
     n = len(items) if offsets is None else len(offsets) - 1
     out = np.empty((n, mechanism.report_size), np.uint8)
-    make = _maker(mechanism)
 
     def work(first: int, last: int) -> None:
-        stream = Keystream()  # of this block alone
-        held = items[first:last] if offsets is None else sample(stream, items, offsets[first : last + 1], mechanism.padding or 1)
-        make(stream, held, out[first:last])
+        source = Keystream()  # of this block alone
+        held = items[first:last]
+        if offsets is not None:
+            held = sample(source, items, offsets[first : last + 1], mechanism.padding or 1)
+        mechanism.coder.write(source, held, out[first:last])
 
     run_blocks(work, n, max(64, min(_BLOCK_BYTES // mechanism.report_size, 1 << 16)), threads)
     return out
 
 
-def run_blocks(work: Callable[[int, int], None], n: int, step: int, threads: int | None) -> None:
-    """Call work(first, last) over blocks of rows, in threads where there are a few of them."""
-    blocks = [(first, min(first + step, n)) for first in range(0, n, step)]
-    count = threads or os.cpu_count() or 1
-    if count == 1 or len(blocks) < 4:
-        for block in blocks:
-            work(*block)
-        return
-    with ThreadPoolExecutor(count) as pool:
-        for _ in pool.map(lambda block: work(*block), blocks):
-            pass
-
-
-def sample(stream: Keystream, items: NDArray[np.int64], offsets: NDArray[np.int64], ell: int) -> NDArray[np.int64]:
+def sample(source: Source, items: NDArray[np.int64], offsets: NDArray[np.int64], ell: int) -> NDArray[np.int64]:
     """Padding-and-Sampling (paper, Algorithm 1): one of max(|x|, ell) places; -1 where it is a dummy."""
     lengths = np.diff(offsets)
-    place = stream.below(np.maximum(lengths, ell).astype(np.uint64)).astype(np.int64)
+    place = source.below(np.maximum(lengths, ell).astype(np.uint64)).astype(np.int64)
     real = place < lengths
     return np.where(real, items[np.where(real, offsets[:-1] + place, 0)] if len(items) else -1, -1)
-
-
-def _maker(mechanism: Mechanism) -> Callable[[Keystream, NDArray[np.int64], Bytes], None]:
-    if mechanism.matrix is not None:
-        return _Direct(mechanism, mechanism.matrix)
-    return _Compact(mechanism) if mechanism.encoding == "compact" else _Bits(mechanism)
-
-
-class _Unary:
-    """What bits and compact share: the draw of the part and of the held item's own bit."""
-
-    def __init__(self, mechanism: Mechanism) -> None:
-        self.parts, self.m = mechanism.parts, mechanism.m
-        self.edges = np.cumsum([part.numerator for part in self.parts], dtype=np.uint64)
-        self.A, self.B = (  # per part and item
-            np.array([getattr(part, key) for part in self.parts], dtype=np.uint32)[:, mechanism.level_of] for key in "AB"
-        )
-
-    def draw(self, stream: Keystream, held: NDArray[np.int64], out: Bytes) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The part of every person, written in front if there are several, and Bernoulli(a) of the held item."""
-        n = len(held)
-        if len(self.parts) == 1:
-            part = np.zeros(n, np.int64)
-            return part, stream.uint32(n) < self.A[0].take(held, mode="wrap")  # a dummy (-1) reads a value that is not used
-        part = np.searchsorted(self.edges, stream.uint32(n).astype(np.uint64), side="right")
-        out[:, 0] = part
-        return part, stream.uint32(n) < self.A[part, held]
-
-
-class _Bits(_Unary):
-    """Every bit from b, bit-sliced; the held item's from a."""
-
-    def __init__(self, mechanism: Mechanism) -> None:
-        super().__init__(mechanism)
-        words = -(-self.m // 64)
-        padded = np.zeros((len(self.parts), words * 64), np.uint64)
-        padded[:, : self.m] = self.B
-        shifts = np.arange(31, -1, -1, dtype=np.uint64)
-        bits = (padded[:, None, :] >> shifts[None, :, None]) & np.uint64(1)
-        packed = np.packbits(bits.astype(np.uint8), axis=-1, bitorder="little")
-        self.planes = np.ascontiguousarray(packed).view("<u8")  # part x bit x word
-        lanes = np.packbits(np.arange(words * 64) < self.m, bitorder="little")
-        self.lanes, self.words = lanes.view("<u8"), words
-
-    def __call__(self, stream: Keystream, held: NDArray[np.int64], out: Bytes) -> None:
-        from discreet import kernels
-
-        part, bit = self.draw(stream, held, out)
-        n = len(held)
-        packed = np.empty((n, self.words), np.uint64)
-        # about 8.7 random words per word, and 32 in reserve for the last row
-        chunk = np.empty(min(1 << 15, 9 * self.words * n) + 32 * self.words, np.uint64)
-        done, left = 0, 0
-        while done < n:
-            stream.fill(chunk[left:])
-            done, used = kernels.bernoulli_words(packed, part, self.planes, self.lanes, chunk, done)
-            left = len(chunk) - used  # words that nobody has looked at yet
-            chunk[:left] = chunk[used:].copy()
-        kernels.put_bits(packed, held, bit)
-        kernels.put_bytes(packed, out, int(len(self.parts) > 1))
-
-
-class _Compact(_Unary):
-    """12 bytes whatever m is: a random quadratic whose value at the held item is below its threshold, or not."""
-
-    def __call__(self, stream: Keystream, held: NDArray[np.int64], out: Bytes) -> None:
-        from discreet import kernels
-
-        part, bit = self.draw(stream, held, out)
-        n, dummy = len(held), held < 0
-        threshold = self.B[part, held].astype(np.uint64)
-        low = np.where(dummy | bit, np.uint64(0), threshold)
-        span = np.where(dummy, np.uint64(P), np.where(bit, threshold, np.uint64(P) - threshold))
-        triples = np.empty((n, 3), np.uint32)
-        chunk = np.empty(min(1 << 16, 6 * n + 64), np.uint32)
-        place, done = np.maximum(held, 0), 0
-        while done < n:
-            stream.fill(chunk)
-            done = kernels.compact_triples(triples, place, low, span, P, chunk, done)
-        out[:, int(len(self.parts) > 1) :] = triples.astype("<u4").view(np.uint8).reshape(n, 12)
-
-
-class _Direct:
-    """One uniform 32-bit integer decides the item: its place in the row's cumulative probabilities."""
-
-    def __init__(self, mechanism: Mechanism, matrix: Matrix) -> None:
-        self.group = np.array(matrix.groups)[mechanism.level_of]
-        self.members = np.argsort(self.group, kind="stable")  # items by group
-        sizes = np.bincount(self.group)
-        self.first = np.concatenate(([0], np.cumsum(sizes)))
-        self.rank = np.empty(mechanism.m, np.int64)
-        self.rank[self.members] = np.arange(mechanism.m) - np.repeat(self.first[:-1], sizes)
-        self.off = np.array(matrix.off, dtype=np.int64)
-        mass = self.off * (sizes - np.eye(len(sizes), dtype=np.int64))
-        self.edges = np.cumsum(np.column_stack((matrix.diagonal, mass)), axis=1)  # ends at 2^32 in every row
-
-    def __call__(self, stream: Keystream, held: NDArray[np.int64], out: Bytes) -> None:
-        draw = stream.uint32(len(held)).astype(np.int64)
-        c = self.group[held]
-        sent = held.copy()
-        for k in range(len(self.off)):  # sent as another item of group k
-            rows = np.flatnonzero((draw >= self.edges[c, k]) & (draw < self.edges[c, k + 1]))
-            place = (draw[rows] - self.edges[c[rows], k]) // self.off[c[rows], k]
-            own = c[rows] == k
-            place += own & (place >= self.rank[held[rows]])  # skip the item itself
-            sent[rows] = self.members[self.first[k] + place]
-        out[:] = sent.astype("<u4").view(np.uint8).reshape(-1, 4)
-
-
-assert D == 2**32  # a uniform 32-bit integer is a uniform numerator

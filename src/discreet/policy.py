@@ -11,6 +11,7 @@ import math
 import re
 import sys
 import tomllib
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, InvalidOperation
@@ -19,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import DiscreetError, PolicyError
+from discreet.errors import DataError, DiscreetError, PolicyError
 
 NOTIONS = ("min", "avg")
 INPUTS = ("single", "set")
@@ -201,6 +202,8 @@ class Policy:
         return replace(built, padding=_auto_padding(built, table["sizes"], table["users"])) if auto else built
 
     def __post_init__(self) -> None:
+        for name in ("items", "level_of", "levels", "pairs"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         if not self.items:
             raise PolicyError("the policy has no items; add a [[level]] with items")
         for label in self.items:
@@ -220,7 +223,7 @@ class Policy:
         _choice("notion", self.notion, NOTIONS)
         _choice("input", self.input, INPUTS)
         for key, value in (("name", self.name), ("question", self.question)):
-            if not isinstance(value, str) or not (key == "question" or without_joiners(value).isprintable()):
+            if not isinstance(value, str) or not (key == "question" or is_text(value)):
                 raise PolicyError(f"{key} = {show(value)} must be a text")
         if not without_joiners(self.name).strip():
             raise PolicyError(f"name = {show(self.name)} must not be empty")
@@ -262,6 +265,27 @@ class Policy:
         """The place of every label."""
         return {label: place for place, label in enumerate(self.items)}
 
+    @property
+    def takes_sets(self) -> bool:
+        """Whether a person answers with a set of items."""
+        return self.input == "set"
+
+    def place(self, item: Any) -> int:
+        """The place of an item given by label (str) or index (int)."""
+        if isinstance(item, str):
+            place = self.index.get(item)
+            if place is None:
+                import difflib
+
+                near = difflib.get_close_matches(item, self.items[:100_000], n=1)
+                raise DataError(f"{show(item)} is not an item" + (f"; did you mean {show(near[0])}?" if near else ""))
+            return place
+        if isinstance(item, bool) or not hasattr(item, "__index__"):
+            raise DataError(f"an item is a label (text) or an index (whole number), got {item!r}")
+        if not 0 <= item < self.m:
+            raise DataError(f"item index {item} is out of range; it must be from 0 to {self.m - 1}")
+        return int(item)
+
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Number of items of every level."""
@@ -289,7 +313,9 @@ class Policy:
         return min(first, second) if self.notion == "min" else (first + second) / 2
 
     def to_canonical(self) -> dict[str, Any]:
-        """The policy as strings and integers only: what a mechanism file holds and its fingerprint covers."""
+        """The policy as strings and integers only: what a mechanism file holds and its fingerprint covers.
+        Weights are of the design, not of the promise, and are not in it.
+        """
         return {
             "name": self.name,
             "question": self.question,
@@ -297,9 +323,7 @@ class Policy:
             "notion": self.notion,
             "items": list(self.items),
             "level_of": list(self.level_of),
-            "levels": [
-                {"name": level.name, "epsilon": level.budget.text, "weight": format(level.weight, ".17g")} for level in self.levels
-            ],
+            "levels": [{"name": level.name, "epsilon": level.budget.text} for level in self.levels],
             "pairs": [
                 {"levels": [pair.first, pair.second], "epsilon": pair.budget.text if pair.budget else ""} for pair in self.pairs
             ],
@@ -309,7 +333,7 @@ class Policy:
     def from_canonical(cls, raw: Any) -> Policy:
         """The reverse of `to_canonical`; raises PolicyError on anything else."""
         try:
-            levels = tuple(Level(row["name"], Budget.parse(row["epsilon"]), float(row["weight"])) for row in raw["levels"])
+            levels = tuple(Level(row["name"], Budget.parse(row["epsilon"])) for row in raw["levels"])
             pairs = tuple(
                 Pair(row["levels"][0], row["levels"][1], Budget.parse(row["epsilon"]) if row["epsilon"] else None)
                 for row in raw["pairs"]
@@ -503,9 +527,23 @@ def _choice(key: str, value: object, allowed: Sequence[str]) -> None:
 
 
 def is_label(text: str) -> bool:
-    """Something to see, without control characters; the joiners are fine."""
+    """Something to see, without control characters."""
+    return bool(without_joiners(text).strip()) and is_text(text)
+
+
+def is_text(text: str) -> bool:
+    """Without control and formatting characters; the joiners are fine. By categories, as browsers know them, and without
+    the format controls of Egyptian hieroglyphs, whose category depends on the version of Unicode.
+    """
     plain = without_joiners(text)
-    return bool(plain.strip()) and plain.isprintable()
+    return plain.isascii() and plain.isprintable() or not any(map(_is_control, plain))
+
+
+def _is_control(c: str) -> bool:
+    code = ord(c)
+    if code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF or 0x13430 <= code <= 0x1345F:
+        return True
+    return c != " " and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs")
 
 
 def without_joiners(text: str) -> str:

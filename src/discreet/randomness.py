@@ -1,12 +1,13 @@
-"""Where random bits come from: an AES-256-CTR keystream whose key and counter are fresh from the operating system.
+"""Where random bits come from: an AES-256-CTR keystream, its key and counter fresh from the system.
 
-There is no global generator and no seed. Every call that perturbs makes keystreams of its own, one per thread and block,
-so no two reports, threads or forked processes ever share one.
+There is no global generator and no seed. Every call that perturbs makes keystreams of its own, one
+per thread and block, so no two reports, threads or forked processes ever share one.
 """
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,37 @@ _CHUNK = 1 << 18  # bytes encrypted at once: they stay in the second-level cache
 _ZEROS = bytes(_CHUNK)
 
 
-class Keystream:
+class Source(ABC):
+    """Uniform random bits, and exact draws from them."""
+
+    @abstractmethod
+    def fill(self, buffer: NDArray[Any]) -> None:
+        """Overwrite a contiguous array with random bits."""
+
+    def uint32(self, count: int) -> NDArray[np.uint32]:
+        """Uniform 32-bit integers."""
+        buffer = np.empty(count, dtype=np.uint32)
+        if count:
+            self.fill(buffer)
+        return buffer
+
+    def below(self, bounds: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Uniform integers in [0, bound), 1 <= bound <= 2^32, exactly: by rejection."""
+        limits = (np.uint64(2**32) // bounds) * bounds
+        draws = self.uint32(len(bounds)).astype(np.uint64)
+        pending = np.flatnonzero(draws >= limits)
+        while len(pending):
+            draws[pending] = self.uint32(len(pending))
+            pending = pending[draws[pending] >= limits[pending]]
+        return draws % bounds
+
+
+class Keystream(Source):
     """Secure random bits; not to be shared between threads."""
 
     def __init__(self) -> None:
-        self._encryptor = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(os.urandom(16))).encryptor()
+        key, counter = os.urandom(32), os.urandom(16)
+        self._encryptor = Cipher(algorithms.AES(key), modes.CTR(counter)).encryptor()
         self._pid = os.getpid()
 
     def fill(self, buffer: NDArray[Any]) -> None:
@@ -32,20 +59,3 @@ class Keystream:
         for start in range(0, len(view), _CHUNK):
             piece = view[start : start + _CHUNK]
             self._encryptor.update_into(_ZEROS[: len(piece)] if len(piece) < _CHUNK else _ZEROS, piece)
-
-    def uint32(self, count: int) -> NDArray[np.uint32]:
-        """Uniform 32-bit integers."""
-        buffer = np.empty(count, dtype=np.uint32)
-        if count:
-            self.fill(buffer)
-        return buffer
-
-    def below(self, bounds: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Uniform integers in [0, bound), 1 <= bound <= 2^32, exactly: by rejection, never by a float or a plain modulo."""
-        limits = (np.uint64(2**32) // bounds) * bounds
-        draws = self.uint32(len(bounds)).astype(np.uint64)
-        pending = np.flatnonzero(draws >= limits)
-        while len(pending):
-            draws[pending] = self.uint32(len(pending))
-            pending = pending[draws[pending] >= limits[pending]]
-        return draws % bounds

@@ -39,14 +39,14 @@ class Prior:
 # ---- the fit ------------------------------------------------------------------------------------------------
 
 
-def fit(y: Floats, a0: Floats, a1: Floats, a2: Floats, n: int) -> Prior:
-    """The nonparametric maximum-likelihood prior of true counts, given estimates with known variance a0 + a1 c + a2 c^2.
+def fit(y: Floats, base: Floats, slope: Floats, n: int) -> Prior:
+    """The nonparametric maximum-likelihood prior of true counts, given estimates with known variance base + slope c.
 
     Constrained Newton steps on the support and the peaks of the gradient (Wang 2007): a mixture's log-likelihood is concave in
     the weights, and N log(largest gradient) bounds its distance from the maximum.
     """
-    grid = _grid(np.sqrt(a0), y, n)
-    rows = _bins(y, a0, a1, a2)
+    grid = _grid(np.sqrt(base), y, n)
+    rows = _bins(y, base, slope)
     L = _likelihood(rows, grid)
     w = rows.weight
     total = float(w.sum())
@@ -94,24 +94,23 @@ def _line_search(L: Floats, w: Floats, old: Floats, aim: Floats, value: float) -
 
 @dataclass(frozen=True)
 class _Rows:
-    """Estimates that are alike, joined: their mean, variance parabola and number."""
+    """Estimates that are alike, joined: their mean, variance and number."""
 
     y: Floats
-    a0: Floats
-    a1: Floats
-    a2: Floats
+    base: Floats
+    slope: Floats
     weight: Floats
 
 
-def _bins(y: Floats, a0: Floats, a1: Floats, a2: Floats) -> _Rows:
+def _bins(y: Floats, base: Floats, slope: Floats) -> _Rows:
     """Join estimates within 1/20 of a standard error whose noise is the same within 2 %."""
-    sd = np.sqrt(a0)
+    sd = np.sqrt(base)
     clear = y > _CLEAR * sd
-    kind = np.round(np.log(a0) / 0.02).astype(np.int64)
+    kind = np.round(np.log(base) / 0.02).astype(np.int64)
     place = np.where(clear, np.round(np.log(np.where(clear, y, 1.0)) / 0.002) + 10**6, np.round(y / sd * 20)).astype(np.int64)
     _, inverse, count = np.unique(np.stack((kind, place)), axis=1, return_inverse=True, return_counts=True)
-    y, a0, a1, a2 = (np.bincount(inverse.ravel(), weights=x) / count for x in (y, a0, a1, a2))
-    return _Rows(y, a0, a1, a2, count.astype(float))
+    y, base, slope = (np.bincount(inverse.ravel(), weights=x) / count for x in (y, base, slope))
+    return _Rows(y, base, slope, count.astype(float))
 
 
 def _grid(sd: Floats, y: Floats, n: int) -> Floats:
@@ -127,10 +126,10 @@ def _likelihood(rows: _Rows, grid: Floats, scaled: bool = True) -> Floats:
     """Density of every row at every grid point (scaled: up to a factor per row, so that none vanishes); a clear estimate
     points at its nearest grid point.
     """
-    var = np.maximum(rows.a0[:, None] + rows.a1[:, None] * grid + rows.a2[:, None] * grid**2, 1e-9 * rows.a0[:, None])
+    var = np.maximum(rows.base[:, None] + rows.slope[:, None] * grid, 1e-9 * rows.base[:, None])
     exponent = -((rows.y[:, None] - grid) ** 2) / (2 * var) - np.log(var) / 2
     L = np.exp(exponent - exponent.max(axis=1, keepdims=True) if scaled else exponent)
-    clear = np.flatnonzero(rows.y > _CLEAR * np.sqrt(rows.a0))
+    clear = np.flatnonzero(rows.y > _CLEAR * np.sqrt(rows.base))
     L[clear] = 0
     L[clear, np.abs(rows.y[clear, None] - grid).argmin(axis=1)] = 1
     return L + 1e-300
@@ -180,7 +179,7 @@ class Shrunk:
 
     @property
     def _clear(self) -> Any:
-        return self.estimate.counts > _CLEAR * np.sqrt(self.estimate.a0)
+        return self.estimate.counts > _CLEAR * np.sqrt(self.estimate.base)
 
     @cached_property
     def _smooth(self) -> list[Prior]:
@@ -194,7 +193,7 @@ class Shrunk:
         e, out = self.estimate, np.empty(self.estimate.mechanism.m)
         for k, prior in enumerate(self._smooth):
             for chunk in _chunks(np.flatnonzero(self.prior_of == k)):
-                post = posterior(prior, e.counts[chunk], e.a0[chunk], e.a1[chunk], e.a2[chunk])
+                post = posterior(prior, e.counts[chunk], e.base[chunk], e.slope[chunk])
                 out[chunk] = of(np.cumsum(post, axis=1), prior.grid)
         return out
 
@@ -203,7 +202,7 @@ def shrink(estimate: Estimate, prior: str = "one") -> Shrunk:
     """Posterior means under one fitted prior for all items, one per level, or (`auto`) what predicts held-out items better."""
     if prior not in ("one", "level", "auto"):
         raise DataError(f'prior = "{prior}" must be one, level or auto')
-    if not (np.isfinite(estimate.a0) & (estimate.a0 > 0)).all():
+    if not estimate.can_shrink:
         raise DataError("some items have no estimate or no noise, so their prior cannot be fitted; use the raw counts")
     if prior == "auto":
         prior = max(("one", "level"), key=lambda kind: _held_out(estimate, _prior_of(estimate, kind)))
@@ -215,11 +214,11 @@ def shrink(estimate: Estimate, prior: str = "one") -> Shrunk:
         fitted = fit(*_columns(estimate, mine), estimate.n)
         priors.append(fitted)
         for chunk in _chunks(mine):
-            y, a0, a1, a2 = _columns(estimate, chunk)
-            post = posterior(fitted, y, a0, a1, a2)
+            y, base, slope = _columns(estimate, chunk)
+            post = posterior(fitted, y, base, slope)
             mean = post @ fitted.grid
             spread = np.sqrt(np.maximum(post @ fitted.grid**2 - mean**2, 0))
-            clear = y > _CLEAR * np.sqrt(a0)
+            clear = y > _CLEAR * np.sqrt(base)
             counts[chunk], sd[chunk] = np.where(clear, y, mean), np.where(clear, estimate.stderr[chunk], spread)
     return Shrunk(estimate, tuple(priors), prior_of, counts, sd)
 
@@ -229,8 +228,8 @@ def _prior_of(estimate: Estimate, kind: str) -> Any:
     return level_of if kind == "level" else level_of * 0
 
 
-def _columns(estimate: Estimate, which: Any) -> tuple[Floats, Floats, Floats, Floats]:
-    return estimate.counts[which], estimate.a0[which], estimate.a1[which], estimate.a2[which]
+def _columns(estimate: Estimate, which: Any) -> tuple[Floats, Floats, Floats]:
+    return estimate.counts[which], estimate.base[which], estimate.slope[which]
 
 
 def _held_out(estimate: Estimate, prior_of: Any) -> float:
@@ -248,9 +247,9 @@ def _held_out(estimate: Estimate, prior_of: Any) -> float:
     return total
 
 
-def posterior(prior: Prior, y: Floats, a0: Floats, a1: Floats, a2: Floats) -> Floats:
+def posterior(prior: Prior, y: Floats, base: Floats, slope: Floats) -> Floats:
     """Posterior weights on the prior's grid, a row per estimate."""
-    var = np.maximum(a0[:, None] + a1[:, None] * prior.grid + a2[:, None] * prior.grid**2, 1e-9 * a0[:, None])
+    var = np.maximum(base[:, None] + slope[:, None] * prior.grid, 1e-9 * base[:, None])
     with np.errstate(divide="ignore"):
         exponent = np.log(prior.weights) - (y[:, None] - prior.grid) ** 2 / (2 * var) - np.log(var) / 2
     post = np.exp(exponent - exponent.max(axis=1, keepdims=True))
@@ -259,7 +258,7 @@ def posterior(prior: Prior, y: Floats, a0: Floats, a1: Floats, a2: Floats) -> Fl
 
 def smooth(prior: Prior, estimate: Estimate, width: float = 0.5) -> Prior:
     """Spread every atom over what the data cannot tell apart: a kernel of `width` times the typical noise, on counts >= 0."""
-    sd = float(np.sqrt(np.median(estimate.a0[np.isfinite(estimate.a0)])))
+    sd = float(np.sqrt(np.median(estimate.base[np.isfinite(estimate.base)])))
     tau = width * sd
     grid = prior.grid
     cell = np.gradient(grid)

@@ -10,7 +10,6 @@ import numpy as np
 
 from discreet.errors import DataError
 from discreet.estimate import Estimate
-from discreet.exact import D
 from discreet.mechanism import Floats, Mechanism
 from discreet.policy import Policy
 from discreet.tally import Tally
@@ -63,53 +62,20 @@ def simulate(data: Any, mechanism: Mechanism, n: int | None = None, repeats: int
 
 
 def draw_tally(mechanism: Mechanism, truth: Any, n: int, rng: np.random.Generator) -> Tally:
-    """The tally of n people of whom truth[i] are sampled at item i (the rest, for sets, at a dummy)."""
-    if mechanism.matrix is not None:
-        return _draw_direct(mechanism, truth, n, rng)
-    parts, level_of = mechanism.parts, mechanism.level_of
-    shares = np.array([part.numerator for part in parts]) / D
-    holders = rng.multinomial(truth, shares) if len(parts) > 1 else truth[:, None]
-    idle = rng.multinomial(n - int(truth.sum()), shares) if len(parts) > 1 else np.array([n - int(truth.sum())])
-    part_n = holders.sum(axis=0) + idle
-    counts = [
-        rng.binomial(held, part.a[level_of]) + rng.binomial(size - held, part.b[level_of])
-        for part, held, size in zip(parts, holders.T, part_n, strict=True)
-    ]
-    return Tally(mechanism, part_n.astype(np.int64), np.stack(counts).astype(np.int64))
-
-
-def _draw_direct(mechanism: Mechanism, truth: Any, n: int, rng: np.random.Generator) -> Tally:
-    """Per group of the input: how many are sent as themselves, and where the others go, item by item."""
-    assert mechanism.matrix is not None
-    matrix, groups = mechanism.matrix, np.array(mechanism.matrix.groups)[mechanism.level_of]
-    sizes = np.bincount(groups)
-    stay = rng.binomial(truth, matrix.D[groups])
-    counts = stay.astype(np.int64)
-    for c in range(len(sizes)):
-        mass = matrix.O[c] * (sizes - (np.arange(len(sizes)) == c))
-        leavers = np.where(groups == c, truth - stay, 0)
-        moved = rng.multinomial(leavers, mass / mass.sum()) if mass.sum() > 0 else np.zeros((mechanism.m, len(sizes)), int)
-        for d in range(len(sizes)):
-            members = np.flatnonzero(groups == d)
-            if c != d:
-                counts[members] += rng.multinomial(int(moved[:, d].sum()), np.full(len(members), 1 / len(members)))
-            elif len(members) > 1:  # an item of the same group, but not the item itself
-                counts[members] += _elsewhere(moved[members, d], rng)
-    return Tally(mechanism, np.array([n], np.int64), counts[None, :])
-
-
-def _elsewhere(leavers: Any, rng: np.random.Generator) -> Any:
-    """Each of leavers[i] people goes to one of the other places, uniformly: a draw over all, those who stay draw again."""
-    k, arrived = len(leavers), np.zeros(len(leavers), np.int64)
-    pending = leavers.copy()
-    while pending.sum():
-        back = rng.binomial(pending, 1 / k)
-        # those who left i are spread over the k - 1 others; in total over i that needs the pairs, drawn by row
-        for i in np.flatnonzero(pending - back):
-            spread = rng.multinomial(pending[i] - back[i], np.where(np.arange(k) == i, 0, 1 / (k - 1)))
-            arrived += spread
-        pending = back
-    return arrived
+    """The tally of n people of whom truth[i] are sampled at item i (the rest, for sets, at none)."""
+    parts, group_of = mechanism.parts, mechanism.group_of
+    idle = n - int(truth.sum())
+    if len(parts) == 1:
+        holders, empty = truth[None, :], np.array([idle])
+    else:
+        chance = mechanism.decoder.chance
+        holders = np.zeros((len(parts), mechanism.m), np.int64)
+        held = np.flatnonzero(truth)
+        holders[:, held] = rng.multinomial(truth[held], chance[:, group_of[held]].T).T
+        empty = rng.multinomial(idle, chance[:, -1]) if idle else np.zeros(len(parts), np.int64)
+    part_n = (holders.sum(axis=1) + empty).astype(np.int64)
+    counts = mechanism.coder.draw(holders, part_n, rng)
+    return Tally(mechanism, part_n, counts.astype(np.int64))
 
 
 def draw_set_tally(mechanism: Mechanism, items: Any, offsets: Any, rng: np.random.Generator) -> Tally:
@@ -139,7 +105,7 @@ def joined(blocks: Iterable[Any], policy: Policy) -> Any:
     found = list(blocks)
     if not found:
         raise DataError("there are no answers in the data")
-    if policy.input == "single":
+    if not policy.takes_sets:
         return np.bincount(np.concatenate(found), minlength=policy.m)
     lengths = np.concatenate([np.diff(offsets) for _, offsets in found])
     return np.concatenate([items for items, _ in found]), np.concatenate(([0], np.cumsum(lengths)))

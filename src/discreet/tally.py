@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,37 +13,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import report
+from discreet.encodings import Bytes
 from discreet.errors import DataError
-from discreet.exact import P
 from discreet.mechanism import Mechanism
-from discreet.perturb import run_blocks
+from discreet.threads import run_blocks
 
 if TYPE_CHECKING:
     from discreet.estimate import Estimate
 
-FORMAT = "discreet-tally/1"
+FORMAT = "discreet-tally/2"
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Number of reports and the count of every bit, for every part; `refused` counts what was not a report, by reason."""
+    """Number of reports of every part, and how many name every item; `refused` counts what was not a report, by reason."""
 
     mechanism: Mechanism
     part_n: NDArray[np.int64]  # reports per part
-    counts: NDArray[np.int64]  # parts x items (direct: 1 x items)
+    counts: NDArray[np.int64]  # parts x items
     refused: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, mechanism: Mechanism) -> Tally:
         """The tally of no reports."""
-        k = max(1, len(mechanism.parts_))
+        k = len(mechanism.parts)
         return cls(mechanism, np.zeros(k, np.int64), np.zeros((k, mechanism.m), np.int64))
 
     @classmethod
     def of(cls, mechanism: Mechanism, reports: Any, threads: int | None = None) -> Tally:
         """Count reports: an n x report_size array of uint8, or a list of bytes."""
-        rows, wrong = report.as_rows(mechanism, reports)
+        rows, wrong = as_rows(mechanism, reports)
         total = [cls.empty(mechanism)]
         lock = threading.Lock()
 
@@ -130,68 +129,54 @@ class Tally:
         ok = ok and sum(part_n) == document["n"] and all(max(row) <= n for row, n in zip(counts, part_n, strict=True))
         if not ok:
             raise DataError(f"{path} is damaged: its counts do not belong together")
-        if mechanism.direct and sum(counts[0]) != document["n"]:
-            raise DataError(f"{path} is damaged: its counts do not add up to the number of reports")
         return cls(mechanism, np.array(part_n, np.int64), np.array(counts, np.int64), refused)
+
+
+def as_rows(mechanism: Mechanism, reports: Any) -> tuple[Bytes, int]:
+    """Reports as rows of an n x report_size array, and how many had another length."""
+    size = mechanism.report_size
+    if isinstance(reports, bytes | bytearray | memoryview):
+        raise DataError("reports are a list of bytes or an array with one row per report; put a single one in a list")
+    if isinstance(reports, np.ndarray):
+        if reports.dtype != np.uint8 or reports.ndim != 2:
+            raise DataError(f"an array of reports is n x {size} of uint8, got {reports.ndim} dimensions of {reports.dtype}")
+        if reports.shape[1] != size:
+            return np.empty((0, size), np.uint8), len(reports)
+        return reports, 0
+    if isinstance(reports, Iterable) and not isinstance(reports, str):
+        listed = [_bytes(report) for report in reports]
+        good = [report for report in listed if len(report) == size]
+        return np.frombuffer(b"".join(good), np.uint8).reshape(-1, size), len(listed) - len(good)
+    raise DataError(f"reports are a list of bytes or an array with one row per report, got {type(reports).__name__}")
+
+
+def _bytes(report: Any) -> bytes:
+    if isinstance(report, bytes | bytearray | memoryview) or (isinstance(report, np.ndarray) and report.dtype == np.uint8):
+        return bytes(report)
+    raise DataError(f"a report is bytes, got {type(report).__name__}")
 
 
 def _step(mechanism: Mechanism, n: int) -> int:
     """Rows per block: some milliseconds of work, so that reading off the counters and adding tallies hardly show."""
-    size = mechanism.m if mechanism.encoding == "compact" else mechanism.report_size
-    low, high = (1 << 25, 1 << 27) if mechanism.encoding == "compact" else (1 << 22, 1 << 25)
-    return max(256, low // size, min(high // size, -(-n // 8)))
+    least, most = mechanism.coder.block
+    return max(256, least, min(most, -(-n // 8)))
 
 
-def _count(mechanism: Mechanism, rows: report.Bytes) -> Tally:
-    part, body = report.split(mechanism, rows)
+def _count(mechanism: Mechanism, rows: Bytes) -> Tally:
+    coder = mechanism.coder
+    part, reasons = coder.refusals(rows)
     bad: NDArray[np.bool_] | None = None
     refused = {}
-    for reason, which in report.refusals(mechanism, part, body).items():
+    for reason, which in reasons.items():
         fresh = which if bad is None else which & ~bad
         if fresh.any():
             refused[reason] = int(fresh.sum())
             bad = fresh if bad is None else bad | fresh
     if bad is not None:
-        part, body = part[~bad], body[~bad]
-    k = max(1, len(mechanism.parts_))
-    if k == 1:
-        counts = _count_part(mechanism, 0, body) if len(body) else np.zeros(mechanism.m, np.int64)
-        return Tally(mechanism, np.array([len(body)], np.int64), counts[None, :], refused)
+        part, rows = part[~bad], rows[~bad]
+    k = len(mechanism.parts)
     part_n = np.bincount(part, minlength=k).astype(np.int64)
     counts = np.zeros((k, mechanism.m), np.int64)
     for p in np.flatnonzero(part_n):
-        counts[p] = _count_part(mechanism, int(p), body[part == p])
+        counts[p] = coder.count(int(p), rows if k == 1 else rows[part == p])
     return Tally(mechanism, part_n, counts, refused)
-
-
-def _count_part(mechanism: Mechanism, p: int, body: report.Bytes) -> NDArray[np.int64]:
-    if mechanism.direct:
-        return np.bincount(report.words_of(body)[:, 0], minlength=mechanism.m).astype(np.int64)
-    if mechanism.encoding == "compact":
-        from discreet import kernels
-
-        counts = np.zeros(mechanism.m, np.int64)
-        thresholds = np.array(mechanism.parts[p].B, dtype=np.uint32)[mechanism.level_of]
-        kernels.count_compact(report.words_of(body), thresholds, P, counts)
-        return counts
-    return count_columns(body)[: mechanism.m]
-
-
-def count_columns(body: report.Bytes) -> NDArray[np.int64]:
-    """How many rows have each bit set: rows are joined until their length is a whole number of 64-bit words."""
-    from discreet import kernels
-
-    n, size = body.shape
-    join = 8 // int(np.gcd(size, 8))
-    while join * size < 256:  # short rows: give the kernel columns to work on
-        join *= 2
-    whole = n - n % join
-    folded = np.zeros(size * 8, np.int64)
-    if whole:
-        words = np.ascontiguousarray(body[:whole]).reshape(whole // join, join * size).view("<u8")
-        counts = np.zeros(words.shape[1] * 64, np.int64)
-        kernels.count_bits(words, counts)
-        folded += counts.reshape(join, size * 8).sum(axis=0)
-    if whole < n:
-        folded += np.unpackbits(body[whole:], axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
-    return folded

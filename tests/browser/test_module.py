@@ -8,9 +8,12 @@ import re
 import shutil
 import subprocess
 import threading
+from collections import Counter
+from fractions import Fraction
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import product
+from itertools import combinations, pairwise, product
+from math import comb, exp, prod
 from pathlib import Path
 from unicodedata import category
 from urllib.parse import unquote
@@ -18,18 +21,19 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from checks import assert_bernoulli, detectable, must_fail, z_for
-from statistical.test_samplers import bits_of, check_bits, check_pairs, inputs, mechanism_of
+from exhaustive import distribution
 
 import discreet as d
 from discreet import exact
-from discreet.errors import DiscreetError, FingerprintError, GuaranteeError
-from discreet.exact import D, P
-from discreet.mechanism import Mechanism, canonical_json, fingerprint
-from discreet.policy import Budget, Pair
+from discreet.errors import DesignError, DiscreetError, FingerprintError, GuaranteeError
+from discreet.exact import D
+from discreet.mechanism import Mechanism, canonical_json, fingerprint, read_bytes
+from discreet.policy import Budget, Pair, Policy
 
 HERE = Path(__file__).parent
-VECTORS = HERE.parent / "vectors" / "v1"
+VECTORS = HERE.parent / "vectors" / "v2"
 NODE = shutil.which("node")
+KINDS = ("fixed", "bits", "ticket")
 pytestmark = [
     pytest.mark.skipif(NODE is None, reason="node is not installed, so the JavaScript module cannot be run"),
     pytest.mark.xdist_group("module"),  # what Node computes is shared by many tests
@@ -53,13 +57,21 @@ def document(mechanism):
     return signed(mechanism.to_canonical())
 
 
+def unsigned(document_):
+    return {key: value for key, value in document_.items() if key != "fingerprint"}
+
+
 def signed(body):
-    body = {key: value for key, value in body.items() if key != "fingerprint"}
+    body = unsigned(body)
     return {**body, "fingerprint": fingerprint(body)}
 
 
 def verify(documents):
     return node("verify.mjs", [{"document": x} for x in documents])
+
+
+def verify_files(files):
+    return node("verify.mjs", [{"bytes": base64.b64encode(x).decode()} for x in files])
 
 
 def verdict(document_):
@@ -73,6 +85,82 @@ def verdict(document_):
     except DiscreetError:
         return "mechanism"
     return "ok"
+
+
+def file_verdict(raw):
+    try:
+        document_ = read_bytes(raw)
+    except DiscreetError:
+        return "mechanism"
+    return verdict(document_)
+
+
+# ---- mechanisms made by hand: what the tests below need is in their integers --------------------------------
+
+
+def policy_of(rows, **more):
+    """From (name, epsilon, items) per level."""
+    return {
+        "name": "survey", "question": "", "input": "single", "notion": "min",
+        "items": [item for _, _, items in rows for item in items],
+        "level_of": [level for level, (_, _, items) in enumerate(rows) for _ in items],
+        "levels": [{"name": name, "epsilon": epsilon} for name, epsilon, _ in rows], "pairs": [], **more,
+    }  # fmt: skip
+
+
+def body_of(policy, parts, encoding="bits", groups=None, model="subset", padding=3):
+    groups = list(range(len(policy["levels"]))) if groups is None else groups
+    sets = policy["input"] == "set"
+    return {
+        "format": "discreet-mechanism/2", "policy": policy, "model": model, "prior": "uniform",
+        "encoding": {"kind": encoding} if isinstance(encoding, str) else encoding, "padding": padding if sets else 0,
+        "groups": groups, "shares": [D] + [0] * (max(groups) + sets), "parts": parts,
+    }  # fmt: skip
+
+
+def unary(rows, **more):
+    """One part of independent bits; levels with larger budgets tell more: u_l = w_l = min(T, eps_l - T) (DESIGN 3.3, opt1)."""
+    policy = policy_of(rows, **more)
+    eps = [float(Budget.parse(epsilon)) * (1 - 1e-6) for _, epsilon, _ in rows]
+    top = 0.6 * min(eps)
+    other = [round(D / (1 + exp(min(top, e - top)))) for e in eps]
+    none = {"none": D} if policy["input"] == "set" else {}
+    return signed(
+        body_of(policy, [{"chance": [D] * len(eps), "own": [D - b for b in other], "other": other, **none}], model="opt1")
+    )
+
+
+LETTERS = {"few": "ae", "more": "bfh", "one": "c", "four": "dgij"}  # the items of a level are not neighbours
+
+
+def small(kind, sets=False, several=True):
+    """Ten items in four levels, the second and the last in one group; three parts or one; most are silent about a group."""
+    sixteenth = D // 16
+    other = {  # per part and group, of 2, 7 and 1 items
+        "fixed": [[1, 4, 0], [0, 3, 0], [1, 0, 0]],
+        "bits": [[5 * sixteenth, 7 * sixteenth, 3 * sixteenth], [0, 4 * sixteenth, 6 * sixteenth], [9 * sixteenth, 0, 0]],
+        "ticket": [[2, 3, 1], [0, 2, 4], [1, 0, 0]],
+    }[kind]
+    chance = [[5, 7, 9], [4, 6, 1], [7, 3, 6]] if several else [[16] * 3]
+    none = [6, 5, 5] if several else [16]
+    parts = [
+        {
+            "chance": [c * sixteenth + (o == 0) - (o == 1) if several else D for c in row],
+            "own": [0 if k == 0 else (9 + g + o) * sixteenth + 1 for g, k in enumerate(other[o])],
+            "other": other[o],
+            **({"none": none[o] * sixteenth} if sets else {}),
+        }
+        for o, row in enumerate(chance)
+    ]
+    encoding = {"kind": "ticket", "q": 5, "t": 2} if kind == "ticket" else kind
+    level_of = [next(k for k, items in enumerate(LETTERS.values()) if x in items) for x in "abcdefghij"]
+    policy = policy_of([(name, "40", items) for name, items in LETTERS.items()], items=list("abcdefghij"), level_of=level_of)
+    return signed(body_of({**policy, "input": "set" if sets else "single"}, parts, encoding, groups=[0, 1, 2, 1]))
+
+
+def groups_of(document_):
+    """The group of every item."""
+    return [document_["groups"][k] for k in document_["policy"]["level_of"]]
 
 
 # ---- the shared vectors -----------------------------------------------------------------------------------
@@ -112,8 +200,7 @@ def test_what_no_mechanism_holds_has_no_canonical_form(text):
 
 
 MECHANISMS = vectors("mechanisms")
-# JavaScript has no canonical form for a fraction, so it does not get as far as the guarantee.
-FRACTIONS = {"a-is-a-fraction", "share-is-a-fraction", "direct-diagonal-is-a-fraction"}
+GOOD = {case["name"]: case["document"] for case in MECHANISMS if case["expect"] == "ok"}
 
 
 @cache
@@ -124,9 +211,8 @@ def judged():
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in MECHANISMS])
 def test_mechanisms(case):
     found = judged()[case["name"]]
-    expect = "mechanism" if case["name"] in FRACTIONS else {"unreadable": "mechanism"}.get(case["expect"], case["expect"])
-    assert found["code"] == expect, found
-    if expect == "ok":
+    assert found["code"] == case["expect"], found
+    if case["expect"] == "ok":
         agrees(found, Mechanism.from_document(case["document"]))
     else:
         assert "\n" not in found["message"] and len(found["message"]) < 300
@@ -134,41 +220,106 @@ def test_mechanisms(case):
 
 def agrees(found, mechanism):
     """What the module says of an accepted mechanism is what Python says."""
-    policy, guarantee = mechanism.policy, mechanism.guarantee()
+    policy, guarantee, body = mechanism.policy, mechanism.guarantee(), mechanism.to_canonical()
     assert found["fingerprint"] == mechanism.fingerprint
     assert (found["m"], found["reportSize"]) == (mechanism.m, mechanism.report_size)
-    assert (found["model"], found["encoding"], found["padding"] or None) == (mechanism.model, mechanism.encoding, mechanism.padding)
-    body = mechanism.to_canonical()
-    assert found["parts"] == body.get("parts", []) and found["matrix"] == body.get("matrix")
-    assert {key: found["policy"][key] for key in ("name", "question", "input", "notion", "items")} == {
-        key: body["policy"][key] for key in ("name", "question", "input", "notion", "items")
-    }
+    assert (found["model"], found["kind"], found["padding"]) == (body["model"], body["encoding"]["kind"], body["padding"])
+    assert (found["parts"], found["groups"]) == (body["parts"], body["groups"])
+    for key in ("name", "question", "input", "notion", "items"):
+        assert found["policy"][key] == body["policy"][key]
+    levels = found["policy"]["levels"]
     assert found["policy"]["levelOf"] == list(policy.level_of)
-    assert [level["count"] for level in found["policy"]["levels"]] == list(policy.sizes)
-    assert [(level["name"], level["budget"]) for level in found["policy"]["levels"]] == [
-        (x.name, x.budget.text) for x in policy.levels
-    ]
-    assert [level["epsilon"] for level in found["policy"]["levels"]] == pytest.approx([float(x.budget) for x in policy.levels])
-    epsilons = guarantee.item_epsilons if policy.input == "set" else guarantee.level_epsilons
+    assert [level["count"] for level in levels] == list(policy.sizes)
+    assert [(level["name"], level["budget"]) for level in levels] == [(x.name, x.budget.text) for x in policy.levels]
+    assert [level["epsilon"] for level in levels] == pytest.approx([float(x.budget) for x in policy.levels])
+    epsilons = guarantee.level_epsilons
     assert found["levelEpsilons"] == pytest.approx(epsilons.tolist(), rel=1e-11, abs=1e-11)  # floats of two libraries
-    promises = found["promises"]
+    agrees_in_words(found["promises"], policy, guarantee, epsilons)
+
+
+def agrees_in_words(promises, policy, guarantee, epsilons):
     assert [x["sentence"] for x in promises] == guarantee.sentences()
     levels = [x for x in promises if x["level"] is not None]
     assert [(x["level"], x["items"]) for x in levels] == [(x.name, n) for x, n in zip(policy.levels, policy.sizes, strict=True)]
     assert all(x["factor"] >= np.exp(e) * (1 - 1e-11) for x, e in zip(levels, epsilons, strict=True))  # rounded up
-    first = [
-        [item for item, k in zip(policy.items, policy.level_of, strict=True) if k == level][:3] for level in range(len(levels))
-    ]
-    assert [x["examples"] for x in levels] == first
+    examples = [[] for _ in levels]
+    for item, level in zip(policy.items, policy.level_of, strict=True):
+        examples[level].append(item)
+    assert [x["examples"] for x in levels] == [x[:3] for x in examples]
+
+
+def bytes_of(case):
+    return case["text"].encode() if "text" in case else bytes.fromhex(case["hex"])
+
+
+def test_files():
+    cases = vectors("files")
+    found = verify_files([bytes_of(case) for case in cases])
+    assert {case["name"]: x["code"] for case, x in zip(cases, found, strict=True)} == {x["name"]: x["expect"] for x in cases}
 
 
 def test_reports():
-    documents = {case["name"]: case["document"] for case in MECHANISMS if case["expect"] == "ok"}
     cases = vectors("reports")
-    found = node("reports.mjs", {"documents": documents, "reports": cases})
+    found = node("reports.mjs", {"documents": GOOD, "reports": cases})
     for case, got in zip(cases, found, strict=True):
-        expect = {"refused": case["refused"], "code": "report"} if "refused" in case else {"ones": case["ones"]}
-        assert got == expect, case
+        if "refused" in case:
+            assert got == {"refused": case["refused"], "codes": ["report", "report"]}, case
+        else:
+            assert got["ones"] == got["named"] == case["named"], case
+            assert re.fullmatch(r"(The|For) [^\n]{20,400}\.", got["sentence"]), got
+
+
+def test_part_of_a_report_is_what_python_reads():
+    cases = [x for x in vectors("reports") if "refused" not in x]
+    found = node("reports.mjs", {"documents": GOOD, "reports": cases})
+    seen = set()
+    for case, got in zip(cases, found, strict=True):
+        mechanism = mechanism_of(case["mechanism"])
+        assert mechanism.tally([bytes.fromhex(case["report"])]).part_n.tolist().index(1) == got["part"]
+        seen.add(got["part"])
+    assert len(seen) > 2  # or this shows nothing
+
+
+@cache
+def mechanism_of(name):
+    return Mechanism.from_document(GOOD[name])
+
+
+# ---- what a report means, in a sentence ---------------------------------------------------------------------
+
+
+def test_meanings_of_every_encoding():
+    documents = {f"{kind} {sets}": small(kind, sets) for kind, sets in product(KINDS, (False, True))}
+    first = {"fixed": bytes([0, 0b01101011, 0]), "bits": bytes([0, 0, 0]), "ticket": bytes(4)}
+    only = {"fixed": bytes([2, 0b1, 0]), "bits": bytes([2, 0, 0]), "ticket": (2 * 125 + 124).to_bytes(4, "little")}
+    jobs = [(f"{kind} {sets}", x[kind]) for kind, sets, x in product(KINDS, (False, True), (first, only))]
+    found = node("reports.mjs", {"documents": documents, "reports": [{"mechanism": x, "report": y.hex()} for x, y in jobs]})
+    for (name, report), got in zip(jobs, found, strict=True):
+        tells(documents[name], report, got)
+
+
+def tells(document_, report, got):
+    """The chances in a sentence are those of the part."""
+    kind, part = document_["encoding"]["kind"], document_["parts"][got["part"]]
+    of, sets = groups_of(document_), document_["policy"]["input"] == "set"
+    base = {"fixed": [of.count(g) for g in range(3)], "bits": [D] * 3, "ticket": [5] * 3}[kind]
+    speaking = [g for g in range(3) if part["other"][g]]
+    among = sum(of.count(g) for g in speaking)
+    own, other = (
+        " to ".join(dict.fromkeys(percent(x) for x in (min(shares), max(shares))))
+        for shares in ([part["own"][g] / D for g in speaking], [part["other"][g] / base[g] for g in speaking])
+    )
+    who = "one of yours, if one is drawn at random," if sets else "your own answer"
+    where = " (if it is one of these)" if among < 10 else ""
+    sentence = got["sentence"]
+    assert f": {who}{where} is named with a chance of {own}, one that is not yours with about {other}." in sentence
+    assert re.search(rf"\b{len(got['named']) or 'none'}\b", sentence) and f" {among} answers" in sentence
+    assert (f"says nothing about {10 - among} of the answers" in sentence) == (among < 10)
+    assert "is one of 3 kinds, drawn at random with chances that depend on your answer." in sentence
+
+
+def percent(share):
+    return f"{100 * share:.{1 if share < 0.1 else 0}f} %"
 
 
 # ---- what Python designs is accepted, and says the same -----------------------------------------------------
@@ -188,8 +339,17 @@ PAIRS = {
         Pair("grave", "grave", None),
         Pair("mild", "mild", None),
     ),
-}
-UNARY = ("mixed", "opt0", "opt1", "opt2", "rappor", "oue")
+}  # fmt: skip
+MODELS = ("subset", "opt0", "opt1", "opt2", "rappor", "oue", "grr", "ss")
+
+
+def designs_of(policy, models, **more):
+    """Every model that the design offers here, as bits and as tickets where it has them."""
+    for model, encoding in product(models, ("bits", "ticket")):
+        try:
+            yield d.design(policy, model=model, encoding=encoding, **more)
+        except DesignError:  # some models have one encoding, some take no sets or pairs: not this test's matter
+            continue
 
 
 @cache
@@ -198,15 +358,13 @@ def designed():
     for notion, pairs in product(("min", "avg"), PAIRS.values()):
         policy = d.Policy.from_levels(LEVELS, notion=notion, pairs=pairs, name="Prüfung", question="Was?\nUnd 🙂?")
         sets = d.Policy.from_levels(LEVELS, notion=notion, pairs=pairs, input="set")
-        found += [d.design(policy, model) for model in ("direct", "grr")]
-        for model in UNARY if not pairs else ("opt0", "rappor"):
-            found += [d.design(policy, model, encoding=encoding) for encoding in ("bits", "compact")]
-            found += [d.design(sets, model, encoding=encoding, padding=3) for encoding in ("bits", "compact")]
+        models = ("subset", "opt0", "rappor") if pairs else MODELS
+        found += [*designs_of(policy, models), *designs_of(sets, models, padding=3)]
     for budgets in ([1], [2, 2], [50, 60, 0.001], ["ln(1000)", "ln(1000)"], ["ln(4/3)", "0.00001", 7]):
         policy = d.Policy.from_budgets({f"i{k}": e for k, e in enumerate(budgets)})
-        found += [d.design(policy, model) for model in ("rappor", "grr", "direct", "opt0")]
-    found += [d.design(d.Policy.from_levels([("all", 2, [f"i{k}" for k in range(1500)])]), "oue", encoding="compact")]
-    return found
+        found += designs_of(policy, ("rappor", "grr", "opt0", "subset"))
+    wide = d.Policy.from_levels([("all", 2, [f"i{k}" for k in range(1500)])])
+    return [*found, d.design(wide, model="oue", encoding="ticket"), d.design(wide)]
 
 
 def test_designs_are_accepted_and_promise_the_same():
@@ -215,18 +373,18 @@ def test_designs_are_accepted_and_promise_the_same():
         agrees(found, mechanism)
 
 
+def test_designs_have_every_model_and_encoding():
+    """Or the comparison above would not have seen them."""
+    seen = {(x.model, x.encoding.kind, x.policy.input) for x in designed()}
+    assert {model for model, _, _ in seen} == set(MODELS)
+    assert {(kind, sets) for _, kind, sets in seen} == set(product(KINDS, ("single", "set")))
+    assert any(len(x.parts) > 1 for x in designed())
+
+
 def test_sentences_reach_every_form():
     """Or the comparison above would not have seen them."""
     text = " ".join(sentence for mechanism in designed() for sentence in mechanism.guarantee().sentences())
-    for part in (
-        "not at all",
-        "only through others",
-        "two answers of",
-        "having or not having",
-        "and 1 more",
-        "factor of 4.",
-        "1000.",
-    ):
+    for part in ("not at all", "only through others", "two answers of", "having or not having", "and 1 more", "factor of 4."):
         assert part in text, part
     assert re.search(r"factor of \d,\d\d\d,\d\d\d", text)
 
@@ -234,34 +392,69 @@ def test_sentences_reach_every_form():
 # ---- near the bound, the two verdicts are the same ------------------------------------------------------------
 
 BUDGETS = [
-    "ln(4)",
-    "ln(3/2)",
-    "ln(9)",
-    "1",
-    "1.2",
-    "0.05",
-    "2",
-    "3.5",
-    "0.7",
-    "8",
-    "1.2345678901234567890123",
-    "45",
-    "60",
-    "ln(100000)",
-]
+    *["ln(4)", "ln(3/2)", "ln(9)", "1", "1.2", "0.05", "2", "3.5", "0.7", "8", "1.2345678901234567890123", "45", "60", "150"],
+    *["ln(100000)", "30.5"],
+]  # fmt: skip
 
 
-def random_policy(rng, direct):
+def random_policy(rng):
     t = rng.randint(1, 4)
-    rows = [(f"L{k}", rng.choice(BUDGETS), [f"{k}.{i}" for i in range(rng.randint(1, 3))]) for k in range(t)]
-    pairs = ()
+    rows = [(f"L{k}", rng.choice(BUDGETS), [f"{k}.{i}" for i in range(rng.randint(1, 4))]) for k in range(t)]
+    pairs = []
     if rng.random() < 0.4:
         chosen = {tuple(sorted((rng.randrange(t), rng.randrange(t)))) for _ in range(rng.randint(1, 4))}
-        pairs = tuple(
-            Pair(f"L{i}", f"L{j}", None if rng.random() < 0.4 else Budget.parse(rng.choice(BUDGETS))) for i, j in sorted(chosen)
-        )
-    kind = "set" if not direct and rng.random() < 0.3 else "single"
-    return d.Policy.from_levels(rows, notion=rng.choice(("min", "avg")), pairs=pairs, input=kind)
+        pairs = [
+            {"levels": [f"L{i}", f"L{j}"], "epsilon": "" if rng.random() < 0.4 else rng.choice(BUDGETS)} for i, j in sorted(chosen)
+        ]
+    return policy_of(rows, notion=rng.choice(("min", "avg")), pairs=pairs, input=rng.choice(("single", "single", "set")))
+
+
+def bases_of(body):
+    of, encoding = groups_of(body), body["encoding"]
+    return [{"fixed": of.count(g), "bits": D, "ticket": encoding.get("q")}[encoding["kind"]] for g in range(max(of) + 1)]
+
+
+def holds(body):
+    """Python's exact check alone."""
+    parts = [exact.Chances(p["chance"], p["own"], p["other"], p.get("none")) for p in body["parts"]]
+    return exact.check(Policy.from_canonical(body["policy"]), body["groups"], bases_of(body), parts) is None
+
+
+def level_ground(rng):
+    """A mechanism whose parts tell next to nothing, so that it holds for every budget of the list."""
+    policy = random_policy(rng)
+    groups = []
+    for _ in policy["levels"]:
+        count = max(groups, default=-1) + 1
+        groups.append(rng.randrange(count) if count and rng.random() < 0.3 else count)
+    encoding = rng.choice(({"kind": "fixed"}, {"kind": "bits"}, {"kind": "ticket", "q": rng.choice((5, 7, 61)), "t": 2}))
+    body = body_of(policy, [], encoding, groups, padding=rng.randint(1, 9))
+    chances = rng.choice(([D], [D], [D // 3, D - D // 3], [1000, 7 * 10**6, D - 7 * 10**6 - 1000]))
+    for chance in chances:
+        other = [0 if base < 2 or rng.random() < 0.2 else rng.randrange(1, base) for base in bases_of(body)]
+        own = [min(D - 1, max(1, b * D // base)) if b else 0 for b, base in zip(other, bases_of(body), strict=True)]
+        none = {"none": chance} if policy["input"] == "set" else {}
+        body["parts"].append({"chance": [chance] * len(other), "own": own, "other": other, **none})
+    return body
+
+
+def moves(rng, body):
+    """Ways to leave the level ground: (what changes, by one unit more of it)."""
+    k, g = rng.randrange(len(body["parts"])), rng.randrange(len(body["parts"][0]["own"]))
+    part = body["parts"][k]
+    if len(body["parts"]) > 1 and rng.random() < 0.4:  # more of one part, less of another
+        other = body["parts"][k - 1]
+        if "none" in part and rng.random() < 0.5:
+            return lambda step: (part.update(none=part["none"] + step), other.update(none=other["none"] - step))
+        return lambda step: (add(part, "chance", g, step), add(other, "chance", g, -step))
+    if part["own"][g] == 0:
+        return None
+    sign, key = rng.choice((-1, 1)), rng.choice(("own", "own", "other") if body["encoding"]["kind"] == "bits" else ("own",))
+    return lambda step: add(part, key, g, sign * step)
+
+
+def add(part, key, g, step):
+    part[key][g] += step
 
 
 def last_passing(passes, end):
@@ -273,116 +466,75 @@ def last_passing(passes, end):
     return low
 
 
-def unary_case(rng):
-    """A mechanism with one probability at, just before and just beyond its bound."""
-    policy = random_policy(rng, direct=False)
-    encoding = rng.choice(("bits", "compact"))
-    q = P if encoding == "compact" else D
-    t, parts = len(policy.levels), []
-    for share in rng.choice(([D], [D], [D // 3, D - D // 3], [1, 7, D - 8])):
-        low = [rng.randrange(1, q) for _ in range(t)]
-        parts.append({"share": share, "a": [-(-x * D // q) for x in low], "b": low})  # a = b: holds for any budget
-    k, level = rng.randrange(len(parts)), rng.randrange(t)
-    for i in range(t):
-        if i != level and rng.random() < 0.7:  # others may stand at their bound as well
-            move(policy, parts[k], q, "a", i, 1, rng.randint(0, 1))
-    key, sign = rng.choice((("a", 1), ("b", -1)))
-    model = "mixed" if len(parts) > 1 else rng.choice(UNARY)
-    padding = rng.randint(1, 9) if policy.input == "set" else 0
-    for offset in (-1, 0, 1, 2):
-        changed = copy.deepcopy(parts)
-        move(policy, changed[k], q, key, level, sign, -offset)
-        yield body_of(policy, model, encoding, padding, parts=changed)
-
-
-def move(policy, part, q, key, level, sign, back):
-    """Move a or b of a level to the last integer that passes, and then some units back."""
-    old = part[key][level]
-
-    def passes(step):
-        part[key][level] = old + sign * step
-        return exact.check_unary(policy, [(D, part["a"], part["b"])], q) is None
-
-    step = last_passing(passes, 2 * D)
-    part[key][level] = old + sign * (step - back)
-
-
-def direct_case(rng):
-    """A matrix whose rows sum to 2^32, with mass moved to the diagonal as far as it goes, and about there."""
-    policy = random_policy(rng, direct=True)
-    t = len(policy.levels)
-    count = rng.randint(1, t)
-    groups = rng.sample([*range(count), *(rng.randrange(count) for _ in range(t - count))], t)  # every group has a level
-    each = D // policy.m
-    base = D - (policy.m - 1) * each  # all rows alike: holds for any budget that is not tiny
-    sizes = [sum(n for n, g in zip(policy.sizes, groups, strict=True) if g == c) for c in range(max(groups) + 1)]
-    diagonal = [base] * len(sizes)
-    off = [[0 if c == e and sizes[c] == 1 else each for e in range(len(sizes))] for c in range(len(sizes))]
-    row, column = rng.randrange(len(sizes)), rng.randrange(len(sizes))
-    others = sizes[column] - (row == column)
-
-    def moved(step):
-        tall, flat = list(diagonal), copy.deepcopy(off)
-        tall[row] += step * others
-        flat[row][column] -= step
-        return tall, flat
-
-    if others == 0 or exact.check_direct(policy, groups, diagonal, off):
+def near_the_bound(rng):
+    """A mechanism with one numerator at, just before and just beyond its bound."""
+    body = level_ground(rng)
+    if not holds(body):
         return
-    step = last_passing(lambda k: exact.check_direct(policy, groups, *moved(k)) is None, each + 1)
-    for offset in (-1, 0, 1, 2, -step - 2):
-        tall, flat = moved(step + offset)
-        model = "grr" if len(sizes) == 1 else "direct"
-        yield body_of(policy, model, "item", 0, matrix={"groups": groups, "diagonal": tall, "off": flat})
+    for _ in range(rng.randint(1, 3)):  # the others may stand at a bound as well
+        move = moves(rng, body)
+        if move is None:
+            continue
+        step = last_passing(tried(body, move), 2 * D)
+        for offset in (-1, 0, 1, 2):
+            move(step + offset)
+            yield copy.deepcopy(body)
+            move(-step - offset)
+        move(step - rng.randint(0, 1) if step else 0)
 
 
-def body_of(policy, model, encoding, padding, **more):
-    head = {"format": "discreet-mechanism/1", "policy": policy.to_canonical(), "model": model, "prior": "uniform"}
-    return {**head, "encoding": encoding, "padding": padding, **more}
+def tried(body, move):
+    def passes(step):
+        move(step)
+        try:
+            return holds(body)
+        finally:
+            move(-step)
+
+    return passes
 
 
 def test_verdicts_near_the_bound_are_the_same():
     rng = random.Random(6)
-    bodies = [body for _ in range(150) for body in unary_case(rng)] + [body for _ in range(150) for body in direct_case(rng)]
-    documents = [signed(body) for body in bodies]
+    documents = [signed(body) for _ in range(400) for body in near_the_bound(rng)]
     expect = [verdict(x) for x in documents]
-    for kind in ("bits", "compact", "item"):  # both verdicts, often, or this shows nothing
-        seen = [e for e, x in zip(expect, documents, strict=True) if x["encoding"] == kind]
-        assert seen.count("ok") > 60 and seen.count("guarantee") > 60, (kind, len(seen))
+    for kind in KINDS:  # both verdicts, often, or this shows nothing
+        seen = [e for e, x in zip(expect, documents, strict=True) if x["encoding"]["kind"] == kind]
+        assert seen.count("ok") > 100 and seen.count("guarantee") > 100, (kind, len(seen))
     assert {x["policy"]["notion"] for x in documents} == {"min", "avg"}
-    assert sum(bool(x["policy"]["pairs"]) for x in documents) > 100
-    found = verify(documents)
-    for got, want, x in zip(found, expect, documents, strict=True):
+    assert sum(bool(x["policy"]["pairs"]) for x in documents) > 200
+    assert sum(x["policy"]["input"] == "set" for x in documents) > 200
+    assert sum(len(x["parts"]) > 1 for x in documents) > 200
+    for got, want, x in zip(verify(documents), expect, documents, strict=True):
         assert got["code"] == want, (got, json.dumps(x))
 
 
 @pytest.mark.parametrize("notion", ["min", "avg"])
 def test_many_budgets_are_checked_at_their_bound(notion):
-    """300 levels, in O(t): one unit more than what Python lets pass is refused."""
+    """300 levels, in O(groups): one unit more than what Python lets pass is refused."""
     rng = random.Random(7)
-    budgets = {f"i{k}": f"{1 + 3 * rng.random():.6f}" for k in range(300)}
-    policy = d.Policy.from_budgets(budgets, notion=notion)
-    part = d.design(policy, "opt0").to_canonical()["parts"][0]
+    rows = [(f"L{k}", f"{1 + 3 * rng.random():.6f}1", [f"i{k}"]) for k in range(300)]
+    body = unsigned(unary(rows, notion=notion))
     documents = []
     for level in rng.sample(range(300), 8):
-        for back in (0, -1):
-            changed = copy.deepcopy(part)
-            move(policy, changed, D, "a", level, 1, back)
-            documents.append(signed(body_of(policy, "opt0", "bits", 0, parts=[changed])))
+        changed = copy.deepcopy(body)
+        move = lambda step, part=changed["parts"][0], g=level: add(part, "own", g, step)  # noqa: E731
+        step = last_passing(tried(changed, move), D)
+        for beyond in (0, 1):
+            move(step + beyond)
+            documents.append(signed(copy.deepcopy(changed)))
+            move(-step - beyond)
     assert [x["code"] for x in verify(documents)] == [verdict(x) for x in documents] == ["ok", "guarantee"] * 8
 
 
 # ---- the structure is read as strictly --------------------------------------------------------------------------
 
 
-def constant(epsilon="1", weight="1", item="x", name="only", **policy):
+def constant(epsilon="1", item="x", name="only", certificate=None, **policy):
     """A mechanism that tells nothing, so that its guarantee holds whatever the budget."""
-    head = {"name": "n", "question": "", "input": "single", "notion": "min", "items": [item, "y"], "level_of": [0, 0]}
-    levels = [{"name": name, "epsilon": epsilon, "weight": weight}]
-    return {
-        "format": "discreet-mechanism/1", "policy": {**head, "levels": levels, "pairs": [], **policy}, "model": "opt0",
-        "prior": "uniform", "encoding": "bits", "padding": 0, "parts": [{"share": D, "a": [D // 2], "b": [D // 2]}],
-    }  # fmt: skip
+    base = {**policy_of([(name, epsilon, [item, "y"])]), "name": "n", **policy}
+    body = body_of(base, [{"chance": [D], "own": [D // 2], "other": [D // 2]}])
+    return body if certificate is None else {**body, "certificate": certificate}
 
 
 def words(text):
@@ -399,52 +551,60 @@ EPSILONS = [
     *("1." + "3" * digits for digits in (98, 99)),  # 100 characters and one more
     *("ln(" + "9" * digits + ")" for digits in (96, 97)),
     *["5." + "0" * 29 + "1", "0." + "7" * 98, "ln(" + "9" * 47 + "/" + "8" * 47 + ")", "ln(" + "8" * 47 + "/" + "3" * 46 + ")"],
-]
-WEIGHTS = [
-    *words("1 1.0 2.5 0.1 0.10000000000000001 1e-05 1e-5 0.00001 1.0000000000000001e-05 0.0001 0.00012207031250000001"),
-    *words(
-        "0.0001220703125 1e12 1000000000000 1000000000001 999999999999.5 0 -1 nan inf 1_0 ٣ 4.9406564584124654e-324 5e-324 1e-100"
-    ),
-    *["2.2250738585072014e-308", "123456789.12345679", " 1", "", 1, True, None],
-    *(format(random.Random(k).lognormvariate(0, 8), ".17g") for k in range(60)),
+]  # fmt: skip
+DECIMALS = [
+    *words("0 1 10 1.5 0.5 123456789012 1234567890123 0.123456789012 0.1234567890123 1.23456789012 1.234567890123 100000000000000"),
+    *words("123456789012000 1234567890120 0.000000000001 0.00000000000012345 00 01 1. .5 1.0 1.50 -1 +1 1e5 1E5 inf nan ١ 1_0 0x1"),
+    *("1" + "0" * zeros for zeros in (29, 30)),
+    *("0." + "0" * zeros + "1" for zeros in (28, 29, 30)),
+    *("12." + "0" * zeros + "1" for zeros in (8, 9, 10)),
+    *["", " 1", "1 ", "1\n", "9" * 12 + "0" * 18, "9" * 12 + "0" * 19, 1, 1.5, None, True, [], ["1"]],
+]  # fmt: skip
+NOTES = [
+    "",
+    "a",
+    " ",
+    "x" * 400,
+    "x" * 401,
+    "🙂" * 400,
+    "🙂" * 401,
+    "\u200d",
+    "a\nb",
+    "a\tb",
+    "a\u00a0b",
+    "\u0600",
+    "é",
+    1,
+    None,
+    [],
 ]
 LABELS = [
-    *[
-        "x",
-        " x",
-        "x ",
-        " ",
-        "",
-        "a\tb",
-        "\ue000",
-        "\ufffe",
-        "\uffff",
-        "\U0010ffff",
-        "\U000f0000",
-        "🙂",
-        "👩\u200d⚕",
-        "می\u200cخواهم",
-        "\u200d",
-        "日本語",
-    ],
-    *["سلام", "e\u0301", "y", "y ", "Y", "ｙ", "<b>", 1, None],
+    *["x", " x", "x ", " ", "", "a\tb", "\ue000", "\ufffe", "\uffff", "\ufdd0", "\ufdef", "\ufdcf", "\U0001fffe", "\U0010ffff"],
+    *["\U000f0000", "🙂", "👩\u200d⚕", "می\u200cخواهم", "\u200d", " \u200c ", "日本語", "سلام", "e\u0301", "y", "y ", "Y", "ｙ"],
+    *["<b>", "\U0001342f", "\U00013430", "\U0001343f", "\U00013440", "\U00013447", "\U0001345f", "\U00013460", "\u0378"],
+    *["\U000e0001", "\U000e0041", "\U0001d173", "\U000110bd", "\ufeff", "\u2028", "\u2029", "\u3000", "\u00ad", "\u180e", 1, None],
     *(f"a{chr(k)}" for k in range(0x3001) if not chr(k).isprintable() and category(chr(k)) != "Cn"),
-]
+]  # fmt: skip
+
+
+def same_verdicts(documents):
+    """Both accept or both refuse; how many were accepted."""
+    found = verify(documents)
+    for got, x in zip(found, documents, strict=True):
+        assert got["code"] in ("ok", "mechanism", "guarantee", "fingerprint"), got
+        assert (got["code"] == "ok") == (verdict(x) == "ok"), (got, verdict(x), json.dumps(x))
+    return [x["code"] for x in found].count("ok")
 
 
 def compare(bodies):
-    """Both accept or both refuse; returns how many were accepted."""
+    """The same for bodies, signed where that is possible."""
     documents = []
     for body in bodies:
         try:
             documents.append(signed(body))
-        except UnicodeEncodeError:
+        except (UnicodeEncodeError, DiscreetError):
             documents.append({**body, "fingerprint": "0" * 64})
-    found = verify(documents)
-    for got, x in zip(found, documents, strict=True):
-        assert got["code"] in ("ok", "mechanism", "guarantee", "fingerprint"), got
-        assert (got["code"] == "ok") == (verdict(x) == "ok"), (got, json.dumps(x))
-    return [x["code"] for x in found].count("ok")
+    return same_verdicts(documents)
 
 
 def test_budgets_have_one_spelling():
@@ -453,15 +613,20 @@ def test_budgets_have_one_spelling():
     assert compare(pairs) == 14  # and "", which is no protection
 
 
-def test_weights_have_one_spelling():
-    assert compare(constant(weight=x) for x in WEIGHTS) > 60
+def test_certificates_have_one_spelling():
+    good = {"value": "1.5", "lower_bound": "1.25", "note": ""}
+    assert compare(constant(certificate={**good, "value": x}) for x in DECIMALS) == 19
+    assert compare(constant(certificate={**good, "lower_bound": x}) for x in DECIMALS) == 20  # and "": none is known
+    assert compare(constant(certificate={**good, "note": x}) for x in NOTES) == 7
+    changes = [{**good, "more": ""}, {**good, "objective": ""}, {}, [], None, "x", {"value": "1", "note": ""}]
+    assert compare(constant(certificate=x) if x is not None else {**constant(), "certificate": None} for x in changes) == 0
 
 
 def test_labels_and_names():
     for key in ("item", "name"):
-        assert compare(constant(**{key: x}) for x in LABELS) > 10
+        assert compare(constant(**{key: x}) for x in LABELS) > 15
     body = constant()
-    assert compare({**body, "policy": {**body["policy"], "name": x}} for x in LABELS) > 10
+    assert compare({**body, "policy": {**body["policy"], "name": x}} for x in LABELS) > 15
     assert compare({**body, "policy": {**body["policy"], "question": x}} for x in LABELS) >= 30
 
 
@@ -470,77 +635,171 @@ def test_every_printable_character_below_u3000_may_be_in_a_label():
     assert compare([constant(items=labels, level_of=[0] * len(labels))]) == 1
 
 
+def test_every_code_point_gets_the_same_verdict():
+    """But for the few that Unicode has assigned since: Node's tables and Python's are of different years."""
+    blocks = [*range(0, 0x3000, 7), *range(0x3000, 0x110000, 997), *range(0xE0000, 0xE0200, 5), *range(0x13400, 0x13480)]
+    points = [k for k in blocks if not 0xD800 <= k < 0xE000 and k > 32]
+    assert 1000 < compare(constant(item=f"a{chr(k)}") for k in points) < len(points) - 20
+
+
 def test_half_a_surrogate_pair_is_refused():
-    compare([constant(item="\ud800"), constant(name="x\udfff"), {**constant(), "\ud83d": 1}])
+    bodies = [constant(item="\ud800"), constant(name="x\udfff"), constant(question="\ud83d"), {**constant(), "\ud83d": 1}]
+    assert compare(bodies) == 0
 
 
 STRANGE = [
-    *[0, 1, 2, -1, 0.5, 2.0, D, D + 1, 2**53 + 2, True, False, None, [], [0], [[0]], {}, {"a": 1}],
-    *["", "0", "1", "x", "set", "min", "avg", "item", "bits", "toString", "__proto__", "length"],
-]
+    *[0, 1, 2, -1, 0.5, 2.0, 3, 5, D - 1, D, D + 1, 2**53 - 1, 2**53 + 2, 10**30, True, False, None, [], [0], [[0]], {}, {"a": 1}],
+    *["", "0", "1", "x", "set", "single", "min", "avg", "bits", "fixed", "ticket", "subset", "toString", "__proto__", "length"],
+]  # fmt: skip
 
 
-def mutations(rng, body):
-    """The body with one value replaced, removed, doubled or added anywhere, and once two of them."""
-    places = []
+HIDDEN = [x for x in STRANGE if not (isinstance(x, float | int) and (x > 2**53 or x % 1))]  # see the test of what is hidden
+
+
+def places_of(body):
+    found = []
 
     def walk(value, path):
         for key in value if isinstance(value, dict) else range(len(value)):
-            places.append((*path, key))
+            found.append((*path, key))
             if isinstance(value[key], dict | list):
                 walk(value[key], (*path, key))
 
     walk(body, ())
-    places = [path for path in places if "certificate" not in path]
-    for path in places:
-        changed = copy.deepcopy(body)
-        *inner, key = path
-        home = changed
-        for step in inner:
-            home = home[step]
-        action = rng.choice(["replace", "replace", "remove", "double", "add"])
-        if action == "replace":
-            home[key] = rng.choice(STRANGE)
-        elif action == "remove":
-            del home[key]
-        elif isinstance(home, list):
-            home.insert(key, copy.deepcopy(home[key])) if action == "double" else home.append(rng.choice(STRANGE))
-        else:
-            home[rng.choice(["extra", "__proto__", "constructor", "fingerprint2", ""])] = rng.choice(STRANGE)
-        yield changed
+    return found
+
+
+def mutate(rng, body):
+    """The body with one value replaced, moved a little, removed, doubled, swapped or added anywhere."""
+    changed = copy.deepcopy(body)
+    *inner, key = rng.choice(places_of(body))
+    home = changed
+    for step in inner:
+        home = home[step]
+    action = rng.choice(["replace", "replace", "nudge", "remove", "double", "add", "swap"])
+    if action == "nudge" and type(home[key]) is int:
+        home[key] += rng.choice((-2, -1, 1, 2))
+    elif action in ("replace", "nudge"):
+        home[key] = rng.choice(STRANGE)
+    elif action == "remove":
+        del home[key]
+    elif action == "swap":
+        other = rng.choice(list(home) if isinstance(home, dict) else range(len(home)))
+        home[key], home[other] = home[other], home[key]
+    elif isinstance(home, list):
+        home.insert(key, copy.deepcopy(home[key])) if action == "double" else home.append(rng.choice(STRANGE))
+    else:
+        home[rng.choice(["extra", "__proto__", "constructor", "none", "weight", "q", ""])] = rng.choice(STRANGE)
+    return changed
+
+
+def seeds():
+    """Small mechanisms of every encoding and input, with pairs and a certificate."""
+    certificate = {"value": "12.5", "lower_bound": "", "note": "not certified"}
+    policy = policy_of([("a", "1", ["x", "z"]), ("b", "ln(3)", ["y"])], pairs=[{"levels": ["a", "b"], "epsilon": ""}])
+    parts = [{"chance": [D, D], "own": [D // 2 + 9, D // 2], "other": [D // 2, D // 2 - 7]}]
+    made = [unsigned(small(kind, sets)) for kind, sets in product(KINDS, (False, True))]
+    return [*made, constant(certificate=certificate), body_of(policy, parts), unsigned(small("bits", several=False))]
 
 
 def test_mutated_documents_get_the_same_verdict():
     rng = random.Random(8)
-    toy = {case["name"]: case["document"] for case in MECHANISMS if case["expect"] == "ok"}
-    bodies = []
-    for name in ("toy-opt0-compact", "toy-direct", "three-set-bits", "five-pairs", "nine-avg-compact-parts"):
-        body = {key: value for key, value in toy[name].items() if key != "fingerprint"}
-        bodies += [x for _ in range(4) for x in mutations(rng, body)]
-    bodies = [x for x in bodies if not any(isinstance(g, bool) for g in groups_of(x))]
-    assert len(bodies) > 700
-    assert 0 < compare(bodies) < 100
+    bodies = [mutate(rng, rng.choice(seeds())) for _ in range(3000)]
+    bodies += [mutate(rng, mutate(rng, rng.choice(seeds()))) for _ in range(500)]
+    assert 100 < compare(x for x in bodies if not has_huge_group(x)) < 2000
 
 
-def groups_of(body):
-    """Python reads a group `false` as 0; the module does not."""
-    groups = body["matrix"].get("groups") if isinstance(body.get("matrix"), dict) else []
-    return groups if isinstance(groups, list) else []
+def has_huge_group(body):
+    groups = body.get("groups")
+    return isinstance(groups, list) and any(type(g) is int and g > 1000 for g in groups)
 
 
-def test_groups_and_certificates_are_numbers_and_texts():
-    direct = copy.deepcopy(next(case["document"] for case in MECHANISMS if case["name"] == "toy-direct"))
-    direct["matrix"]["groups"] = [False, True]
-    certified = copy.deepcopy(next(case["document"] for case in MECHANISMS if case["name"] == "toy-weighted-certificate"))
-    good, note, value, bound, extra, missing = (copy.deepcopy(certified) for _ in range(6))
-    note["certificate"]["note"] = ["x"]
-    value["certificate"]["value"] = "large"
-    bound["certificate"]["lower_bound"] = 1
-    extra["certificate"]["more"] = ""
-    del missing["certificate"]["note"]
-    good["certificate"] |= {"value": "1.5e-07", "lower_bound": "1e+16"}
-    found = verify([signed(x) for x in (direct, note, value, bound, extra, missing, good)])
-    assert [x["code"] for x in found] == ["guarantee", *["mechanism"] * 5, "ok"]
+@pytest.mark.xfail(raises=MemoryError, strict=True, reason="Python makes a list as long as the largest number in groups")
+def test_a_huge_group_is_refused():
+    assert compare([{**constant(), "groups": [10**15]}]) == 0
+
+
+NUMBER = re.compile(rb"(?<=[:\[,])-?\d+(?=[,\]}])")
+SPELLINGS = [
+    *["{}.0", "{}e0", "{}E+0", "{}.000", "{}0e-1", "-{}", "+{}", "0{}", "{}.", "{}.5", "{}n", "{}e", "{}_0", "0x{}"],
+    *['"{}"', "[{}]", "NaN", "Infinity", "-Infinity", "1e400", "-0", "-0.0", "1e-400", "0e5", "true", "null"],
+    *["9007199254740992", "9007199254740991", "{}00000000000000000000000000000", "{}.0000000000000000000001"],
+    *["{}.9999999999999999999999", "9" * 5000, "4.294967296e9"],
+]  # fmt: skip
+AROUND = [
+    *[b"\xef\xbb\xbf%s", b"\xef\xbb\xbf\xef\xbb\xbf%s", b"%s\xef\xbb\xbf", b" \n\t\r%s \n", b"\x0b%s", b"\x0c%s", b"\xc2\xa0%s"],
+    *[b"%s,", b"%s%%", b"[%s]", b"%s{}", b"\x00%s", b"%s\x00", b"%s\xff", b"\xff\xfe%s", b"/**/%s", b"%s//", b"\xe2\x80\xa8%s"],
+]  # fmt: skip
+INSIDE = [
+    *[b"\\u0061", b"\\ud83d\\ude42", b"\\ud83d", b"\\ude42\\ud83d", b"\\/", b"\\x61", b"\\", b"\n", b"\t", b"\x7f", b"\\u00"],
+    *[b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"\xff", b"\xc3\xa9", b"\\u00e9", b"\xf0\x9f\x99\x82"],
+    *[b"\xef\xbb\xbf", b'"', b"\\u0000"],
+]  # fmt: skip
+
+
+def raw_mutations(rng, body):
+    """Bytes of a file, signed for what they mean where they mean the same."""
+    document_ = signed(body)
+    raw = json.dumps(document_, separators=(",", ":"), ensure_ascii=rng.random() < 0.5).encode()
+    spots = [m.span() for m in NUMBER.finditer(raw)]
+    for spelling in rng.sample(SPELLINGS, 12):
+        start, end = rng.choice(spots)
+        yield raw[:start] + spelling.format(raw[start:end].decode()).encode() + raw[end:]
+    for form in rng.sample(AROUND, 4):
+        yield form % raw
+    for inside in rng.sample(INSIDE, 6):
+        yield raw.replace(b'"name":"', b'"name":"' + inside, 1)
+    keys = [m.span(1) for m in re.finditer(rb'("[a-z_]+"):', raw)]
+    for _ in range(8):  # a key twice: the last counts
+        start, end = rng.choice(keys)
+        yield raw[:start] + raw[start:end] + b":" + json.dumps(rng.choice(HIDDEN)).encode() + b"," + raw[start:]
+    for _ in range(8):
+        at = rng.randrange(len(raw))
+        yield raw[:at] + rng.choice((b"", raw[at : at + 1] * 2, bytes([rng.randrange(256)]))) + raw[at + 1 :]
+    yield from (
+        raw.decode().encode("utf-16"),
+        raw.decode().encode("utf-32"),
+        raw[: rng.randrange(len(raw))],
+        b"",
+        b"null",
+        b"[" * 99999,
+    )
+
+
+def respelled(rng):
+    """A file whose labels, names and texts are what the bytes inside mean, with its fingerprint."""
+    for inside in INSIDE:
+        body = constant()
+        try:
+            text = json.loads(b'"' + inside + b'"')
+        except ValueError:
+            continue
+        body["policy"][rng.choice(("name", "question"))] = f"mark{text}"
+        try:
+            raw = json.dumps(signed(body), ensure_ascii=False).encode()
+        except (UnicodeEncodeError, DiscreetError):
+            raw = json.dumps({**body, "fingerprint": "0" * 64}).encode()
+        yield raw.replace(b'"mark' + text.encode(errors="surrogatepass"), b'"mark' + inside, 1)
+
+
+def test_mutated_files_get_the_same_verdict():
+    rng = random.Random(11)
+    files = [x for _ in range(8) for body in seeds() for x in raw_mutations(rng, body)]
+    files += [x for _ in range(10) for x in respelled(rng)]
+    found = verify_files(files)
+    for got, raw in zip(found, files, strict=True):
+        assert got["code"] in ("ok", "mechanism", "guarantee", "fingerprint"), (got, raw[:3000])
+        assert (got["code"] == "ok") == (file_verdict(raw) == "ok"), (got, file_verdict(raw), raw[:3000])
+    codes = Counter(x["code"] for x in found)
+    assert len(files) > 3000 and min(codes[x] for x in ("ok", "mechanism", "fingerprint")) > 300, codes
+
+
+@pytest.mark.xfail(strict=True, reason="Python judges numbers while it parses, so also those that a repeated key hides")
+@pytest.mark.parametrize("number", ["0.5", "9007199254740992", "1e400"])
+def test_what_a_repeated_key_hides_is_not_judged(number):
+    raw = json.dumps(signed(constant())).replace('"prior":', f'"prior": {number}, "prior":', 1).encode()
+    assert verify_files([raw])[0]["code"] == "ok"
+    assert file_verdict(raw) == "ok"
 
 
 @pytest.mark.parametrize("raw", [None, 1, "x", [], [1], True])
@@ -549,7 +808,7 @@ def test_what_is_no_document_is_refused(raw):
 
 
 def test_pinned_fingerprints():
-    toy = document(d.design(d.Policy.from_levels(LEVELS), "opt0"))
+    toy = small("fixed")
     good, other = toy["fingerprint"], "0" * 64
     cases = [(None, "ok"), (good, "ok"), (other, "pinned"), (good.upper(), "pinned"), (good[:32], "pinned"), ("", "pinned")]
     found = node("verify.mjs", [{"document": toy, "pinned": pinned} for pinned, _ in cases])
@@ -561,13 +820,50 @@ def test_pinned_fingerprints():
     assert found["code"] == "pinned"
 
 
+# ---- planted faults -----------------------------------------------------------------------------------------------
+
+FAULTS = {
+    "a chance of 0": lambda part, _: part["chance"].__setitem__(0, 0),
+    "chances that do not sum": lambda part, _: part["chance"].__setitem__(0, part["chance"][0] - 1),
+    "a negative chance": lambda part, _: part["chance"].__setitem__(0, -part["chance"][0]),
+    "own of 1": lambda part, g: part["own"].__setitem__(g, D),
+    "own of 0": lambda part, g: part["own"].__setitem__(g, 0),
+    "other of 0": lambda part, g: part["other"].__setitem__(g, 0),
+    "other of 1": lambda part, g: part["other"].__setitem__(g, {"fixed": 7, "bits": D, "ticket": 5}[part["kind"]]),
+    "own of a silent group": lambda part, g: (part["own"].__setitem__(g, 5), part["other"].__setitem__(g, 0)),
+    "none of 0": lambda part, _: part.update(none=0),
+    "none that does not sum": lambda part, _: part.update(none=part["none"] + 1),
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), [*product(KINDS, FAULTS)])
+def test_planted_faults_are_refused(kind, name):
+    body = unsigned(small(kind, sets=True))
+    part = body["parts"][0]
+    part["kind"] = kind
+    FAULTS[name](part, 1)
+    del part["kind"]
+    (found,) = verify([signed(body)])
+    assert found["code"] == verdict(signed(body)) == "guarantee", found
+
+
+def test_an_item_alone_is_silent_in_a_subset():
+    body = unsigned(small("fixed"))
+    body["parts"][0]["own"][2], body["parts"][0]["other"][2] = D // 2, 1
+    assert verify([signed(body)])[0]["code"] == verdict(signed(body)) == "guarantee"
+
+
 # ---- reports, exactly: Web Crypto is scripted -------------------------------------------------------------------
 
 
 def scripted(jobs):
-    """[(mechanism, [(answer, draws)])] -> the reports."""
-    payload = [{"document": document(m), "cases": [{"answer": x, "draws": y} for x, y in cases]} for m, cases in jobs]
+    """[(document, [(answer, draws)])] -> the reports."""
+    payload = [{"document": x, "cases": [{"answer": answer, "draws": y} for answer, y in cases]} for x, cases in jobs]
     return [[bytes.fromhex(x["report"]) for x in row] for row in node("scripted.mjs", payload)]
+
+
+def limit(bound):
+    return D // bound * bound
 
 
 def edges(numerators):
@@ -576,201 +872,276 @@ def edges(numerators):
         yield [n - 1 if y else n for n, y in zip(numerators, below, strict=True)], below
 
 
-def shares_of(parts):
-    """(part, a draw) for the first and the last draw of every part; none is drawn for one part."""
-    edge = 0
-    for k, part in enumerate(parts):
-        yield from ((k, [edge]), (k, [edge + part.numerator - 1])) if len(parts) > 1 else ((k, []),)
-        edge += part.numerator
+def parts_of(document_, group):
+    """(part, its draw) for the first and the last draw of every part, for a group (None: nothing held); one part needs no draw."""
+    chances = [part["none"] if group is None else part["chance"][group] for part in document_["parts"]]
+    bounds = [sum(chances[:k]) for k in range(len(chances) + 1)]
+    for k, (low, high) in enumerate(pairwise(bounds)):
+        yield from ((k, [low]), (k, [high - 1])) if len(chances) > 1 else ((k, []),)
 
 
-@cache
-def small(encoding, kind="single"):
-    policy = d.Policy.from_budgets({"x": 1, "y": 3, "z": 1.2, "w": 3}, input=kind)
-    mechanism = d.design(policy, "mixed", encoding=encoding, padding=3 if kind == "set" else None)
-    assert len(mechanism.parts) > 1
-    one = d.design(policy, "opt0", encoding=encoding, padding=3 if kind == "set" else None)
-    return mechanism, one
+def held_of(document_):
+    """(the answer, draws that sample it, the item held or None) of every item, and of nothing."""
+    m = len(document_["policy"]["items"])
+    if document_["policy"]["input"] == "single":
+        return [(item, [], item) for item in range(m)]
+    return [*(([item], [0], item) for item in range(m)), ([], [1], None), ([3], [2], None)]
 
 
-def bits_cases(mechanism, off=0):
-    cases, expect = [], []
-    level_of = mechanism.policy.level_of
-    for held, (k, front) in product(range(mechanism.m), shares_of(mechanism.parts)):
-        part = mechanism.parts[k]
-        numerators = [(part.A if i == held else part.B)[level_of[i]] + off for i in range(mechanism.m)]
-        for draws, bits in edges(numerators):
-            cases.append((held, front + draws))
-            head = [k] if front else []
-            expect.append(bytes([*head, sum(bit << i for i, bit in enumerate(bits))]))
+def packed(document_, part, items):
+    number = sum(1 << item for item in items)
+    m = len(document_["policy"]["items"])
+    return (bytes([part]) if len(document_["parts"]) > 1 else b"") + number.to_bytes(-(-m // 8), "little")
+
+
+def bits_cases(rng, document_, off=0):
+    """Draws at the numerators themselves: a bit is 1 exactly below. Patterns of bits at random, all-0 and all-1 among them."""
+    cases, expect, of = [], [], groups_of(document_)
+    for answer, sample, held in held_of(document_):
+        group = None if held is None else of[held]
+        for k, front in parts_of(document_, group):
+            part = document_["parts"][k]
+            own = [] if held is None or not part["own"][group] else [held]
+            order = [*own, *(i for i, g in enumerate(of) if i != held and part["other"][g])]  # the own bit is drawn first
+            for pattern in (0, -1, *(rng.getrandbits(10) for _ in range(6))):
+                ones = [i for i in order if pattern >> i & 1]
+                numerators = [part["own" if i == held else "other"][of[i]] + off for i in order]
+                draws = [n - 1 if i in ones else n for i, n in zip(order, numerators, strict=True)]
+                cases.append((answer, sample + front + draws))
+                expect.append(packed(document_, k, ones))
     return cases, expect
 
 
 def test_a_bit_is_one_exactly_below_its_numerator():
-    """Every part, every held item and every pattern of bits: with the draws at the numerators themselves, nothing is sampled."""
-    jobs = [(m, *bits_cases(m)) for m in small("bits")]
-    assert scripted([(m, cases) for m, cases, _ in jobs]) == [expect for _, _, expect in jobs]
-    (twin,) = scripted([(jobs[1][0], bits_cases(jobs[1][0], off=1)[0])])
-    assert twin != jobs[1][2]
+    """Every part and held item: with the draws at the numerators themselves, nothing is sampled."""
+    rng = random.Random(9)
+    documents = [small("bits", sets, several) for sets, several in product((False, True), repeat=2)]
+    jobs = [(x, *bits_cases(rng, x)) for x in documents]
+    assert scripted([(x, cases) for x, cases, _ in jobs]) == [expect for _, _, expect in jobs]
+    twin, expect = bits_cases(rng, documents[0], off=1)
+    assert scripted([(documents[0], twin)]) != [expect]
 
 
-def test_a_direct_draw_lands_on_its_item():
-    """The edges of every interval of every row, groups whose items are not neighbours included."""
-    jobs = []
-    for budgets, model in product(([1], [1, 2], [1, 2, 1, 3, 2, 1, 1], [2, 1, 1, 1, 1, 1, 2, 1]), ("direct", "grr")):
-        mechanism = d.design(d.Policy.from_budgets({f"i{k}": e for k, e in enumerate(budgets)}), model)
-        groups = [mechanism.matrix.groups[k] for k in mechanism.policy.level_of]
-        cases, expect = [], []
-        for x in range(mechanism.m):
-            c, at = groups[x], 0
-            order = [x] + [y for k in range(max(groups) + 1) for y in range(mechanism.m) if groups[y] == k and y != x]
-            for y in order:
-                size = mechanism.matrix.diagonal[c] if x == y else mechanism.matrix.off[c][groups[y]]
-                for draw in (at, at + size // 2, at + size - 1):
-                    cases.append((x, [draw]))
-                    expect.append(y.to_bytes(4, "little"))
-                at += size
-            assert at == D
-        jobs.append((mechanism, cases, expect))
-    assert scripted([(m, cases) for m, cases, _ in jobs]) == [expect for _, _, expect in jobs]
+def test_a_subset_is_uniform_over_all_draws():
+    """All draws of the subsets of one part, each once: every report comes exactly as often as its probability says."""
+    for sets, several in product((False, True), repeat=2):
+        document_ = small("fixed", sets, several)
+        jobs = [job for job in held_of(document_) if job[2] in (0, 2, 5, 9, None)]
+        for answer, sample, held in jobs:
+            counted(document_, answer, sample, held)
 
 
-def limit(bound):
-    return D // bound * bound
+def counted(document_, answer, sample, held):
+    of = groups_of(document_)
+    group = None if held is None else of[held]
+    for k, front in [*parts_of(document_, group)][::2]:
+        part = document_["parts"][k]
+        speaks = held is not None and part["own"][group] > 0
+        for own in (True, False) if speaks else (False,):
+            bounds, sizes = [], []
+            for g, wanted in enumerate(part["other"]):
+                mine = speaks and g == group
+                n, kept = of.count(g) - mine, wanted - (mine and own)
+                if wanted:
+                    bounds += range(n - kept + 1, n + 1)
+                    sizes.append((g, n, kept))
+            head = sample + front + ([part["own"][group] - own] if speaks else [])
+            (found,) = scripted([(document_, [(answer, head + list(x)) for x in product(*map(range, bounds))])])
+            possible = prod(comb(n, kept) for _, n, kept in sizes)
+            counts = Counter(found)
+            assert len(counts) == possible and set(counts.values()) == {prod(bounds) // possible}
+            assert set(counts) == {packed(document_, k, x) for x in subsets_of(of, sizes, held if speaks else None, own)}
+
+
+def subsets_of(of, sizes, held, own):
+    """Every subset with so many items of every group, around the held item."""
+    each = [combinations([i for i, x in enumerate(of) if x == g and i != held], kept) for g, _, kept in sizes]
+    return [[*([held] if own else []), *(i for x in chosen for i in x)] for chosen in product(*each)]
+
+
+def test_draws_of_an_incomplete_round_are_thrown_away():
+    """In subsets, tickets and samples: the draws at and beyond the last multiple of the bound."""
+    document_ = small("fixed", several=False)
+    part = document_["parts"][0]
+    own = [part["own"][1] - 1]
+    plain, rejected = own + [1, 3, 0, 2], own + [1]
+    bounds = [2, 4, 5, 6]  # of a group of 2 one; of the other 6 of 7 the other three
+    for bound, draw in zip(bounds[1:], [3, 0, 2], strict=True):
+        rejected += [x for x in (limit(bound), D - 1) if limit(bound) < D] + [draw]
+    (found,) = scripted([(document_, [(1, plain), (1, rejected), (1, plain + [7])])])
+    assert len(set(found)) == 1
+
+
+def ticket_of(document_, item, mark, y):
+    """y_0 that gives the item its mark, then y_1 … y_t, as one number (by the contract's formula)."""
+    q, t = document_["encoding"]["q"], document_["encoding"]["t"]
+    digits = [item // q**j % q for j in range(t)]
+    code = [digits[0], *((digits[j] + digits[0] ** (j + 1)) % q for j in range(1, t))]
+    first = (mark - sum(a * b for a, b in zip(code, y, strict=True))) % q
+    return sum(x * q ** (t - j) for j, x in enumerate([first, *y]))
+
+
+def ticket_cases(rng, document_, each=12):
+    cases, expect, of = [], [], groups_of(document_)
+    q, t = document_["encoding"]["q"], document_["encoding"]["t"]
+    tickets = q ** (t + 1)
+    for answer, sample, held in held_of(document_):
+        group = None if held is None else of[held]
+        for (k, front), _ in product(parts_of(document_, group), range(each)):
+            part = document_["parts"][k]
+            if held is None or not part["own"][group]:  # any ticket, whatever the item
+                number = rng.choice([0, tickets - 1, rng.randrange(tickets)])
+                thrown = rng.choice([[], [limit(tickets)], [D - 1]]) if limit(tickets) < D else []
+                draws = [*thrown, rng.choice([number, number + tickets, limit(tickets) - tickets + number])]
+            else:
+                below = rng.random() < 0.5
+                low, end = (0, part["other"][group]) if below else (part["other"][group], q)
+                mark, y = rng.randrange(low, end), [rng.randrange(q) for _ in range(t)]
+                span = end - low
+                thrown = [limit(span)] if limit(span) < D and rng.random() < 0.5 else []
+                draws = [part["own"][group] - below, *thrown, limit(span) - span + mark - low]
+                draws += [x for digit in y for x in (*rng.choice([[], [D - 1]]), rng.choice([digit, digit + q]))]
+                number = ticket_of(document_, held, mark, y)
+            cases.append((answer, sample + front + draws))
+            expect.append((k * tickets + number).to_bytes(4, "little"))
+    return cases, expect
+
+
+def test_tickets_are_pythons_integers():
+    rng = random.Random(9)
+    documents = [small("ticket", sets, several) for sets, several in product((False, True), repeat=2)]
+    part = {"chance": [D], "own": [D // 2 + 5], "other": [20]}
+    many = policy_of([("all", "9", [f"i{k}" for k in range(3000)])])
+    documents += [signed(body_of(many, [part], {"kind": "ticket", "q": q, "t": t})) for q, t in ((61, 3), (37, 4), (1621, 2))]
+    jobs = [(x, *ticket_cases(rng, x, each=2 if len(x["groups"]) == 1 else 12)) for x in documents]
+    assert (D - 1) >= limit(61)  # the draw that is thrown away above
+    assert scripted([(x, cases) for x, cases, _ in jobs]) == [expect for _, _, expect in jobs]
 
 
 def test_sets_are_padded_and_sampled_by_rejection():
     """One of max(|x|, padding) places; draws from the last incomplete round are thrown away."""
-    (_, mechanism) = small("bits", "set")
-    part, level_of = mechanism.parts[0], mechanism.policy.level_of
+    document_ = small("bits", sets=True, several=False)
+    part, of, items = document_["parts"][0], groups_of(document_), document_["policy"]["items"]
     cases, expect = [], []
-    for answer in ([], [2], ["z", 0], [3, 1, 0, 2], [1, 1, "y"]):
-        items = list(dict.fromkeys(mechanism.policy.index.get(x, x) for x in answer))
-        places = max(len(items), 3)
+    for answer in ([], [2], [items[5], 0], [3, 1, 0, 2], [1, 1, items[1]]):
+        chosen = list(dict.fromkeys(items.index(x) if isinstance(x, str) else x for x in answer))
+        places = max(len(chosen), 3)
         for draw in (0, 1, 2, 3, places, limit(places) - 1):
-            held = items[draw % places] if draw % places < len(items) else None
-            numerators = [(part.A if i == held else part.B)[level_of[i]] for i in range(4)]
-            for rejected in ([], [limit(places)] * 2 if limit(places) < D else []):
-                for draws, bits in edges(numerators):
-                    cases.append((answer, rejected + [draw] + draws))
-                    expect.append(bytes([sum(bit << i for i, bit in enumerate(bits))]))
-    assert scripted([(mechanism, cases)]) == [expect]
-
-
-def compact_cases(mechanism, rng, sets=False):
-    """Draws for the part, the bit, v, t and r at their edges; the triple they must give, by Python's integers."""
-    cases, expect = [], []
-    for held, (k, front), _ in product([*range(mechanism.m), *([None] if sets else [])], shares_of(mechanism.parts), range(12)):
-        part, level = mechanism.parts[k], mechanism.policy.level_of[held or 0]
-        bit = rng.random() < 0.5
-        threshold = part.B[level]
-        low, span = (0, P) if held is None else (0, threshold) if bit else (threshold, P - threshold)
-        v = rng.choice([0, 1, span - 1, span, limit(span) - 1, rng.randrange(limit(span))])
-        t, r = (rng.choice([0, 1, P - 1, P, P + 1, 2 * P - 1, rng.randrange(2 * P)]) for _ in range(2))
-        reject = [limit(span)] if limit(span) < D else []
-        draws = [part.A[level] - bit, *reject, v, *rng.choice([[], [D - 1], [2 * P]]), t, *rng.choice([[], [2 * P + 1]]), r]
-        sample = [0 if held is not None else 1] if sets else []  # of three places the first is the item
-        cases.append((([] if held is None else [held]) if sets else held, sample + front + draws))
-        c = (held or 0) + 1
-        s = (low + v % span - (t % P) * c - (r % P) * c * c) % P
-        head = bytes([k]) if front else b""
-        expect.append(head + b"".join(x.to_bytes(4, "little") for x in (s, t % P, r % P)))
-        assert held is None or ((s + t * c + r * c * c) % P < threshold) == bit
-    return cases, expect
-
-
-def test_compact_triples_are_pythons_integers():
-    rng = random.Random(9)
-    wide = d.design(d.Policy.from_levels([("all", 2, [f"i{k}" for k in range(3000)])]), "oue", encoding="compact")
-    far = compact_cases(wide, rng)  # products far beyond 2^53
-    jobs = [(m, *compact_cases(m, rng)) for m in small("compact")] + [(wide, *far)]
-    jobs += [(m, *compact_cases(m, rng, sets=True)) for m in small("compact", "set")]
-    assert scripted([(m, cases) for m, cases, _ in jobs]) == [expect for _, _, expect in jobs]
+            held = chosen[draw % places] if draw % places < len(chosen) else None
+            order = [*([held] if held is not None else []), *(i for i in range(10) if i != held)]
+            numerators = [part["own" if i == held else "other"][of[i]] for i in order]
+            for thrown in ([], [limit(places)] * 2 if limit(places) < D else []):
+                for draws, below in [*edges(numerators)][::37]:
+                    cases.append((answer, [*thrown, draw, *draws]))
+                    expect.append(packed(document_, 0, [i for i, bit in zip(order, below, strict=True) if bit]))
+    assert scripted([(document_, cases)]) == [expect]
 
 
 def test_long_reports_draw_in_pieces():
     """20,000 bits are more random words than Web Crypto gives at once."""
-    mechanism = d.design(d.Policy.from_levels([("all", 2, [f"i{k}" for k in range(20_000)])]), "oue")
-    (b,), (a,) = mechanism.parts[0].B, mechanism.parts[0].A
+    other, own = D // 3, D // 2
+    policy = policy_of([("all", "2", [f"i{k}" for k in range(20_000)])])
+    document_ = signed(body_of(policy, [{"chance": [D], "own": [own], "other": [other]}]))
     rng = random.Random(10)
     bits = [rng.random() < 0.5 for _ in range(20_000)]
-    draws = [(a if k == 19_999 else b) - bit for k, bit in enumerate(bits)]
+    draws = [own - bits[-1], *(other - bit for bit in bits[:-1])]
     expect = np.packbits(bits, bitorder="little").tobytes()
-    # The marker 0xdeadbeef is above a and b: a word that was skipped or read twice would be seen.
-    assert scripted([(mechanism, [(19_999, draws)])]) == [[expect]]
+    # The marker 0xdeadbeef is above both: a word that was skipped or read twice would be seen.
+    assert scripted([(document_, [(19_999, draws)])]) == [[expect]]
 
 
 # ---- reports, in distribution ---------------------------------------------------------------------------------
 
-SETTINGS = [
-    ("opt0", "bits", "single"), ("mixed", "bits", "single"), ("oue", "bits", "set"), ("mixed", "bits", "set"),
-    ("opt0", "compact", "single"), ("mixed", "compact", "single"), ("opt2", "compact", "set"), ("mixed", "compact", "set"),
-]  # fmt: skip
-DIRECT = ("direct", "grr")
-EACH = 5000
+SETTINGS = [(kind, sets, several) for kind in KINDS for sets in (False, True) for several in (False, True)]
+EACH = 6000
+
+
+def answers_of(sets):
+    """The first and the last item, two of one group, one that is alone; sets: none, more than the padding."""
+    return [[], [0], [9], [0, 9], [1, 2, 5, 9]] if sets else [[0], [1], [2], [9]]
 
 
 @cache
 def drawn():
-    """20,000 reports or more of every setting, from one Node process."""
-    jobs = {}
-    for model, encoding, kind in SETTINGS:
-        jobs[model, encoding, kind] = (mechanism_of(model, encoding, kind), [sorted(x) for x in inputs(kind, 11)])
-    for model in DIRECT:
-        jobs[model] = (mechanism_of(model), [[0], [1], [5], [10]])
+    """24,000 reports or more of every setting, from one Node process."""
+    jobs = {x: small(*x) for x in SETTINGS}
     payload = [
-        {"document": document(m), "answers": answers if m.padding else [x for (x,) in answers], "each": EACH}
-        for m, answers in jobs.values()
+        {"document": y, "answers": answers_of(x[1]) if x[1] else [k for (k,) in answers_of(False)], "each": EACH}
+        for x, y in jobs.items()
     ]
     found = node("perturb.mjs", payload)
-    rows = [
-        np.frombuffer(base64.b64decode(x), np.uint8).reshape(-1, m.report_size)
-        for x, (m, _) in zip(found, jobs.values(), strict=True)
-    ]
-    return {key: (*job, row) for (key, job), row in zip(jobs.items(), rows, strict=True)}
+    return {key: base64.b64decode(rows) for key, rows in zip(jobs, found, strict=True)}
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids="-".join)
+def chances_of(document_, answer):
+    """Pr(report) of an answer, by the enumeration that the other tests use."""
+    if document_["policy"]["input"] == "single":
+        return distribution(document_, answer[0])
+    places = max(len(answer), document_["padding"])
+    total = Counter()
+    for held, share in [*((i, Fraction(1, places)) for i in answer), (None, 1 - Fraction(len(answer), places))]:
+        if share:
+            for report, chance in distribution(document_, held).items():
+                total[report] += share * chance
+    return total
+
+
+@cache
+def moments(setting, place):
+    """Chances of the parts, of every item to be named in a part, and of every two of them, exactly."""
+    document_ = small(*setting)
+    chances = chances_of(document_, answers_of(setting[1])[place])
+    reports = list(chances)
+    weights = np.array([float(x) for x in chances.values()])
+    features = features_of(document_, reports)
+    return weights @ features
+
+
+def features_of(document_, reports):
+    """Per report: which part, which item of which part, which two of them, as 0 and 1."""
+    coder, parts = Mechanism.from_document(document_).coder, len(document_["parts"])
+    named = np.zeros((len(reports), 10))
+    part = np.zeros(len(reports), int)
+    for row, report in enumerate(reports):
+        assert coder.check(report) is None
+        named[row, coder.named(report)] = 1
+        number = int.from_bytes(report, "little")
+        part[row] = number // 125 if document_["encoding"]["kind"] == "ticket" else report[0] if parts > 1 else 0
+    pairs = np.stack([named[:, i] * named[:, j] for i, j in combinations(range(10), 2)], axis=1)
+    each = np.concatenate([np.ones((len(reports), 1)), named, pairs], axis=1)
+    return np.concatenate([each * (part == k)[:, None] for k in range(parts)], axis=1)
+
+
+def check_moments(setting, found, expected, shift=0.0):
+    """Every frequency is within its standard errors; what is too rare for them is never far off."""
+    z = z_for(found.size)
+    common = (EACH * expected * (1 - expected) >= 50) | (expected <= 1e-12) | (expected >= 1 - 1e-12)
+    assert_bernoulli((found * EACH)[common], EACH, np.clip(expected + shift, 0, 1).round(12)[common], z)
+    assert (np.abs(found - expected)[~common] * EACH < 100).all()
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda x: f"{x[0]}-{'set' if x[1] else 'single'}-{3 if x[2] else 1}")
 def test_every_bit_and_every_pair_of_bits(setting):
-    """The tests of Python's own sampler, and their twins."""
-    mechanism, listed, rows = drawn()[setting]
-    answers = [set(x) for x in listed]
-    part, bits = bits_of(mechanism, rows)
-    tally = mechanism.tally(rows)
-    assert tally.n == len(rows) == EACH * len(answers) and not tally.refused
-    assert tally.counts.tolist() == [bits[part == k].sum(axis=0).tolist() for k in range(len(mechanism.parts))]
-    shares = np.array([p.share for p in mechanism.parts])
-    assert_bernoulli(np.bincount(part, minlength=len(shares)), len(rows), shares, z_for(len(shares)))
-    check_bits(mechanism, answers, part, bits)
-    check_pairs(mechanism, answers, part, bits)
-    most = max(np.bincount(part[k * EACH : (k + 1) * EACH]).max() for k in range(len(answers)))
-    shift = float(detectable(most, 0.5, z_for(len(answers) * len(shares) * mechanism.m)))
-    must_fail(check_bits, mechanism, answers, part, bits, shift)
-    must_fail(check_bits, mechanism, answers, part, bits, -shift)
-    must_fail(check_bits, mechanism, answers, part, np.roll(bits, 1, axis=1))
-    linked = bits.copy()
-    linked[::4, -1] = linked[::4, 0]
-    must_fail(check_pairs, mechanism, answers, part, linked)
-    if len(shares) > 1:
-        wrong = shares + float(detectable(len(rows), shares[0], z_for(len(shares)))) * np.array([1, -1] + [0] * (len(shares) - 2))
-        must_fail(assert_bernoulli, np.bincount(part, minlength=len(shares)), len(rows), wrong, z_for(len(shares)))
-
-
-@pytest.mark.parametrize("model", DIRECT)
-def test_every_item_sent(model):
-    mechanism, answers, rows = drawn()[model]
-    matrix, groups = mechanism.matrix, np.array(mechanism.matrix.groups)[mechanism.level_of]
-    z = z_for(mechanism.m * len(answers))
-    assert mechanism.tally(rows).n == len(rows)
-    for k, (x,) in enumerate(answers):
-        sent = mechanism.tally(rows[k * EACH : (k + 1) * EACH]).counts[0]
-        expected = matrix.O[groups[x], groups]
-        expected[x] = matrix.D[groups[x]]
-        assert_bernoulli(sent, EACH, expected, z)
-        moved = expected.copy()
-        moved[x] += float(detectable(EACH, expected[x], z))
-        must_fail(assert_bernoulli, sent, EACH, moved, z)
-        must_fail(assert_bernoulli, np.roll(sent, 1), EACH, expected, z)
+    """Frequencies of parts, items and pairs of items against the exact enumeration; each with its twin."""
+    document_, rows = small(*setting), drawn()[setting]
+    size = Mechanism.from_document(document_).report_size
+    reports = [rows[k : k + size] for k in range(0, len(rows), size)]
+    answers = answers_of(setting[1])
+    assert len(reports) == EACH * len(answers)
+    for place in range(len(answers)):
+        features = features_of(document_, reports[place * EACH : (place + 1) * EACH])
+        expected = moments(setting, place)
+        found = features.mean(axis=0)
+        check_moments(setting, found, expected)
+        shift = float(detectable(EACH, 0.5, z_for(found.size)))
+        moved = np.where((expected > 0.1) & (expected < 0.9), expected + shift, expected)
+        must_fail(check_moments, setting, found, moved)
+        other = moments(setting, (place + 1) % len(answers))  # what someone else's report would be
+        if np.abs(other - expected).max() > 2 * shift:
+            must_fail(check_moments, setting, found, other)
+    linked = features.copy()
+    linked[::3] = linked[0]  # one report sent again and again
+    must_fail(check_moments, setting, linked.mean(axis=0), expected)
 
 
 # ---- answers, ledger and client ------------------------------------------------------------------------------------------
@@ -781,20 +1152,57 @@ def names(script):
     return re.findall(r'await checks\.check\("([^"]+)"', (HERE / "node" / script).read_text(encoding="utf-8"))
 
 
+def plain(m, kind, own, other, **more):
+    """One level of m items and one part."""
+    part = {"chance": [D], "own": [own], "other": [other], **({"none": D} if more.get("input") == "set" else {})}
+    labels = ["HIV", "anemia", "headache"] if m == 3 else [f"i{k}" for k in range(m)]
+    return signed(body_of(policy_of([("only", "60", labels)], **more), [part], kind, padding=1))
+
+
+TOY = [("serious", "ln(4)", ["HIV"]), ("common", "ln(6)", ["anemia", "headache"])]
+MEANINGS = {
+    "toy": {
+        "report": "06", "part": 0, "named": [1, 2],
+        "sentence": "For each of 3 answers it was drawn at random whether the report names it; it names 2: "
+        "your own answer is named with a chance of 64 % to 70 %, one that is not yours with about 30 % to 36 %.",
+    },
+    "thousand": {
+        "report": "ff" * 25 + "00" * 100, "part": 0, "named": list(range(200)),
+        "sentence": "The report names 200 of 1,000 answers, drawn at random: your own answer is named with a "
+        "chance of 50 %, one that is not yours with about 20 %.",
+    },
+    "parts": {
+        "report": "006b00", "part": 0, "named": [0, 1, 3, 5, 6],
+        "sentence": "The report names 5 of 9 answers, drawn at random: your own answer (if it is one of these) is "
+        "named with a chance of 56 % to 63 %, one that is not yours with about 50 % to 57 %. It says nothing about "
+        "1 of the answers, and is one of 3 kinds, drawn at random with chances that depend on your answer.",
+    },
+    "empty": {
+        "report": "0100", "part": 1, "named": [],
+        "sentence": "The report names no answer, whatever yours is. It is one of 2 kinds, drawn at random with "
+        "chances that depend on your answer.",
+    },
+}  # fmt: skip
+
+
 @cache
 def module_checks():
     rng = random.Random(3)
-    many = {f"item {k}": f"{1 + 3 * rng.random():.6f}" for k in range(16_470)}
-    toy = [("serious", "ln(4)", ["HIV"]), ("common", "ln(6)", ["anemia", "headache"])]
-    mechanisms = {
-        "single": d.design(d.Policy.from_levels([("only", 60, ["HIV", "anemia", "headache"])]), "rappor"),
-        "sets": d.design(d.Policy.from_levels([("only", 60, ["HIV", "anemia", "headache"])], input="set"), "rappor", padding=1),
-        "toy": d.design(d.Policy.from_levels(toy), "mixed"),
-        "min": d.design(d.Policy.from_budgets(many), "rappor"),
-        "avg": d.design(d.Policy.from_budgets(many, notion="avg"), "rappor"),
-        "kosarak": d.design(d.Policy.from_levels([("only", 1, [f"i{k}" for k in range(41_270)])]), "oue"),
+    many = [(f"L{k}", f"{1 + 3 * rng.random():.6f}1", [f"item {k}"]) for k in range(16_470)]
+    silent = {"chance": [D // 2], "own": [0], "other": [0]}
+    documents = {
+        "single": plain(3, "bits", D - 1, 1),
+        "sets": plain(3, "bits", D - 1, 1, input="set"),
+        "toy": unary(TOY),
+        "min": unary(many),
+        "avg": unary(many, notion="avg"),
+        "kosarak": plain(41_270, "bits", D // 2, D // 3),
+        "thousand": plain(1000, "fixed", D // 2, 200),
+        "tickets": plain(41_270, {"kind": "ticket", "q": 61, "t": 3}, D // 2, 20),
+        "parts": small("fixed"),
+        "empty": signed(body_of(policy_of([("only", "1", ["x", "y"])]), [silent, silent], "fixed")),
     }
-    return node("module.mjs", {name: document(mechanism) for name, mechanism in mechanisms.items()})
+    return node("module.mjs", {**documents, "meanings": MEANINGS})
 
 
 @pytest.mark.parametrize("name", names("module.mjs"))
@@ -804,20 +1212,18 @@ def test_module(name):
 
 @cache
 def ledger_checks():
-    policies = {
-        "toy": d.Policy.from_levels([("serious", "ln(4)", ["HIV"]), ("common", "ln(6)", ["anemia", "headache", "toothache"])]),
-        "spelled": d.Policy.from_levels([("all", 1, ["\uff28\uff29\uff36", "Head Ache"]), ("less", 2, ["  ANEMIA"])]),
-        "respelled": d.Policy.from_levels([("all", 1, ["head   ache", "other"])]),
-        "apart": d.Policy.from_levels([("all", 1, ["HIV test", "anaemia"])]),
-        "street": d.Policy.from_levels([("all", 1, ["straße", "ΟΔΟΣ", "FIT", "İl"])]),
-        "streets": d.Policy.from_levels([("all", 1, ["STRASSE", "οδος", "ﬁt", "el"])]),
-        "twice": d.Policy.from_levels([("all", 1, ["HIV", "else"]), ("less", 2, ["hiv"])]),
-        "strict": d.Policy.from_levels([("all", "0.1", ["HIV", "nothing"])]),
+    documents = {
+        "toy": unary([("serious", "ln(4)", ["HIV"]), ("common", "ln(6)", ["anemia", "headache", "toothache"])]),
+        "spelled": unary([("all", "1", ["\uff28\uff29\uff36", "Head Ache"]), ("less", "2", ["  ANEMIA"])]),
+        "respelled": unary([("all", "1", ["head   ache", "other"])]),
+        "apart": unary([("all", "1", ["HIV test", "anaemia"])]),
+        "street": unary([("all", "1", ["straße", "ΟΔΟΣ", "FIT", "İl"])]),
+        "streets": unary([("all", "1", ["STRASSE", "οδος", "ﬁt", "el"])]),
+        "twice": unary([("all", "1", ["HIV", "else"]), ("less", "2", ["hiv"])]),
+        "strict": unary([("all", "0.1", ["HIV", "nothing"])]),
+        "sets": unary([("all", "1", ["HIV", "none"])], input="set"),
     }
-    sets = d.design(d.Policy.from_levels([("all", 1, ["HIV", "none"])], input="set"), "oue", padding=1)
-    return node(
-        "ledger.mjs", {name: document(d.design(policy, "opt0")) for name, policy in policies.items()} | {"sets": document(sets)}
-    )
+    return node("ledger.mjs", documents)
 
 
 @pytest.mark.parametrize("name", names("ledger.mjs"))
@@ -837,6 +1243,8 @@ class Collector(BaseHTTPRequestHandler):
             "missing": (404, {"detail": "there is no collection of that name; see /v1/collections"}),
             "bare": (403, "no"),
             "html": (200, "<html>"),
+            "latin-1": (200, b'{"mechanism": {}, "state": "open", "name": "\xe9"}'),
+            "marked": (200, b"\xef\xbb\xbf" + json.dumps({"mechanism": self.server.document, "state": "open"}).encode()),
             "stateless": (200, {"mechanism": self.server.document}),
             "without": (200, {"state": "open"}),
             "tampered": (200, {"mechanism": self.server.tampered, "state": "open"}),
@@ -880,7 +1288,8 @@ class Collector(BaseHTTPRequestHandler):
             return sum(x["method"] == self.command for x in seen)
 
     def reply(self, status, body, headers=None):
-        data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        text = body if isinstance(body, str | bytes) else json.dumps(body)
+        data = text.encode() if isinstance(text, str) else text
         self.send_response(status)
         for key, value in {"Content-Length": str(len(data)), **(headers or {})}.items():
             self.send_header(key, value)
@@ -896,11 +1305,9 @@ def client_checks():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
     server.lock, server.stop, server.seen, server.ids = threading.Lock(), threading.Event(), {}, set()
     labels = ["HIV", "anemia", "headache", "stomachache", "toothache"]
-    server.document = document(
-        d.design(d.Policy.from_levels([("serious", "ln(4)", labels[:1]), ("common", "ln(6)", labels[1:])]), "opt0")
-    )
+    server.document = unary([("serious", "ln(4)", labels[:1]), ("common", "ln(6)", labels[1:])])
     server.tampered = copy.deepcopy(server.document)
-    server.tampered["parts"][0]["a"][0] += 1000
+    server.tampered["parts"][0]["own"][0] += 1_000_000
     server.tampered = signed(server.tampered)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

@@ -214,6 +214,9 @@ def test_answer_a_single_question(visitor, server, name, label):
     assert visitor.posts() == [body]
     assert len(body) == 16 + mechanism.report_size
     expect(page.locator("#mechanism")).to_have_text(mechanism.fingerprint)
+    named = [mechanism.policy.items[k] for k in mechanism.coder.named(body[16:])]
+    more = f" and {len(named) - 5:,} more" if len(named) > 5 else ""
+    expect(page.locator("#named")).to_have_text(", ".join(f"“{x}”" for x in named[:5]) + more or "no answer")
     expect(page.locator("#thanks")).to_have_text("Your report is counted, once and for good.")
     assert server.n(name) == before + 1
     assert [(e["name"], e["id"] + e["report"], e["sent"]) for e in ledger(page)] == [(name, body.hex(), True)]
@@ -235,11 +238,11 @@ def test_answer_a_set_question(visitor, server, chosen):
 
 
 def test_what_will_be_sent_is_shown_in_words(visitor, server):
-    """The items that the report says yes to, decoded by Python, and the promise of the chosen answer."""
+    """The items that the report names, decoded by Python, and the promise of the chosen answer."""
     mechanism = mechanisms()["bits"]
     page = invited(visitor, server.links["bits"])
     choose(page, "HIV")
-    factor = math.ceil(100 * math.exp(mechanism.guarantee().level_epsilons[0]) - 1e-9) / 100
+    factor = math.ceil(100 * math.exp(mechanism.guarantee().level_epsilons[0]) * (1 - 1e-12)) / 100
     expect(page.locator("#promise")).to_have_text(
         f"Whoever sees your report can change their odds between “HIV” and any other answer by at most a factor of {factor:g}."
     )
@@ -248,7 +251,8 @@ def test_what_will_be_sent_is_shown_in_words(visitor, server):
     yes = [mechanism.policy.items[k] for k in np.flatnonzero(bits)]
     shown = page.locator("#bits li").all_inner_texts()
     assert shown == (yes if len(yes) <= 24 else [*yes[:24], f"and {len(yes) - 24} more"])
-    expect(page.locator("#meaning")).to_contain_text(f"It says yes to {len(yes)}:")
+    expect(page.locator("#meaning")).to_contain_text(f"names {len(yes) or 'none'}")
+    expect(page.locator("#meaning")).to_contain_text("is named with a chance of")
     # Looking again does not draw again, and nothing was sent or written down so far.
     page.get_by_role("button", name="Back").click()
     expect(page.get_by_role("heading", level=1)).to_be_focused()

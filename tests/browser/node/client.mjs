@@ -52,6 +52,8 @@ await checks.check("describe verifies what it is given", async () => {
   await refusal("mechanism", () => client.describe("without"));
   await refusal("server", () => client.describe("stateless"));
   await refusal("server", () => client.describe("html"));
+  await refusal("server", () => client.describe("latin-1"));
+  assert.equal((await client.describe("marked")).mechanism.m, 5); // a byte-order mark is ignored
   await refusal("server", () => client.describe("moved"));
   assert.deepEqual(await seen("elsewhere"), []);
   assert.deepEqual(entriesOf(storage), []);

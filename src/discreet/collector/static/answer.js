@@ -4,6 +4,12 @@ import { Client, DiscreetError } from "./discreet.js";
 
 const $ = (id) => document.getElementById(id);
 const SHOWN = 60; // choices shown at once; a search narrows them
+const NAMED = 24; // named answers shown one by one
+const REPEATED = 5; // and of those, on the receipt
+
+const hex = (bytes, between = "") => {
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join(between);
+};
 
 /** A new element with text. */
 function element(name, text = "", attributes = {}) {
@@ -36,7 +42,6 @@ class Page {
 
   constructor(client, name, mechanism, pinned) {
     Object.assign(this, { client, name, mechanism, pinned, many: mechanism.policy.input === "set" });
-    this.factors = mechanism.levelEpsilons().map(Math.exp);
   }
 
   // ---- the question
@@ -57,10 +62,12 @@ class Page {
       $("search").addEventListener("input", () => this.list());
       $("search").addEventListener("keydown", (event) => { if (event.key === "Enter") event.preventDefault(); });
     }
-    for (const { sentence, level, items, examples, factor } of this.mechanism.promises()) {
+    for (const [k, { sentence, level, items, examples }] of this.mechanism.promises().entries()) {
       const row = element("tr");
-      const who = level === null ? "Not protected" : `${level}: ${examples.join(", ")}${items > examples.length ? ", …" : ""}`;
-      row.append(element("td", who), element("td", level === null ? sentence : this.says("one of these", factor)));
+      const more = items > examples.length ? ", …" : "";
+      const who = level === null ? "Not protected" : `${level}: ${examples.join(", ")}${more}`;
+      const says = level === null ? sentence : this.mechanism.promise(k, "one of these");
+      row.append(element("td", who), element("td", says));
       $("promises").append(row);
     }
     const earlier = this.client.ledger.find(this.client.origin, this.name, fingerprint);
@@ -79,13 +86,6 @@ class Page {
     this.ready();
     $("status").hidden = true;
     this.show("form", null);
-  }
-
-  says(what, factor) {
-    const most = factor < Infinity ? `at most a factor of ${Math.ceil(factor * 100 - 1e-9) / 100}` : "any factor";
-    return this.many
-      ? `Having or not having ${what} changes the chance of any report by ${most}.`
-      : `Whoever sees your report can change their odds between ${what} and any other answer by ${most}.`;
   }
 
   list() {
@@ -111,8 +111,9 @@ class Page {
     if (on) this.chosen.add(k);
     else this.chosen.delete(k);
     const { items, levelOf } = this.mechanism.policy;
+    const promise = (i) => this.mechanism.promise(levelOf[i], `“${items[i]}”`);
     $("promise").hidden = !this.chosen.size;
-    $("promise").textContent = [...this.chosen].map((i) => this.says(`“${items[i]}”`, this.factors[levelOf[i]])).join(" ");
+    $("promise").textContent = [...this.chosen].map(promise).join(" ");
     this.ready();
   }
 
@@ -148,31 +149,22 @@ class Page {
   }
 
   explain({ report, repeated }) {
-    const { mechanism } = this;
-    const { items, levelOf } = mechanism.policy;
-    const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
-    $("bytes").textContent = [...report].map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
-    const set = [...mechanism.bits(report).entries()].filter(([, bit]) => bit).map(([k]) => k);
-    const named = set.slice(0, 24).map((k) => element("li", items[k]));
-    if (set.length > 24) named.push(element("li", `and ${(set.length - 24).toLocaleString()} more`));
-    $("bits").replaceChildren(...named);
+    const { named, sentence } = this.mechanism.meaning(report);
+    const { shown, rest } = this.labels(named, NAMED);
     const again = repeated ? "This is the report that this browser made before. " : "";
-    if (mechanism.matrix) {
-      const own = mechanism.matrix.diagonal.map((x) => percent(x / 2 ** 32));
-      const range = [...new Set(own)].join(" or ");
-      $("meaning").textContent = `${again}The report names one answer. It is the one you chose with a chance of ${range}, ` +
-        "and otherwise another one, drawn at random:";
-      return;
-    }
-    const part = mechanism.parts[mechanism.parts.length > 1 ? report[0] : 0];
-    const base = mechanism.encoding === "compact" ? 2 ** 31 - 1 : 2 ** 32;
-    const used = [...new Set(levelOf)];
-    const low = percent(Math.min(...used.map((k) => part.a[k] / 2 ** 32)));
-    const high = percent(Math.max(...used.map((k) => part.a[k] / 2 ** 32)));
-    const others = percent(Math.max(...used.map((k) => part.b[k] / base)));
-    $("meaning").textContent = `${again}The report says yes or no to each of ${items.length.toLocaleString()} answers, at random. ` +
-      `${this.many ? "One of yours, drawn at random," : "Yours"} is a yes with a chance of ${low === high ? low : `${low} to ${high}`}, ` +
-      `every other with up to ${others}. It says yes to ${set.length.toLocaleString()}:`;
+    $("meaning").textContent = again + sentence;
+    $("bytes").textContent = hex(report, " ");
+    $("bits").replaceChildren(...[...shown, ...rest].map((text) => element("li", text)));
+  }
+
+  /** The labels of the first so many items, and how many more there are. */
+  labels(named, most) {
+    const { items } = this.mechanism.policy;
+    const more = named.length - most;
+    return {
+      shown: named.slice(0, most).map((k) => items[k]),
+      rest: more > 0 ? [`and ${more.toLocaleString("en")} more`] : [],
+    };
   }
 
   // ---- send
@@ -183,11 +175,11 @@ class Page {
     $("status").textContent = "Sending …";
     await this.guard(async () => {
       const { accepted, id, report, repeated } = await this.client.send(this.prepared);
-      const hex = (bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
       $("thanks").textContent = accepted
         ? "Your report is counted, once and for good."
         : "The collector had this report already; it is counted once.";
       if (repeated) $("thanks").textContent += " It is the report that this browser had made before.";
+      $("named").textContent = this.repeat(report);
       $("sent").textContent = report.length > 64 ? `${hex(report.slice(0, 64))}… (${report.length} bytes)` : hex(report);
       $("id").textContent = hex(id);
       $("mechanism").textContent = this.mechanism.fingerprint;
@@ -196,6 +188,13 @@ class Page {
     $("status").hidden = true;
     $("send").disabled = false;
     if (!$("check").hidden) $("send").focus(); // a disabled button loses it
+  }
+
+  /** What the report that was sent names, in short. */
+  repeat(report) {
+    const { shown, rest } = this.labels(this.mechanism.meaning(report).named, REPEATED);
+    const quoted = shown.map((label) => `“${label}”`).join(", ");
+    return quoted ? [quoted, ...rest].join(" ") : "no answer";
   }
 
   // ---- around

@@ -9,12 +9,12 @@
  *     const prepared = client.prepare("health-survey", mechanism, "anemia");   // show prepared.report
  *     await client.send(prepared);
  *
- * The sections follow the flow: errors, canonical JSON, policy, exact check, mechanism, randomness, promises, ledger, client.
+ * The sections follow the flow: errors, canonical JSON, policy, groups and parts, exact check,
+ * randomness, encodings, mechanism, promises, ledger, client.
  */
 
 const { freeze } = Object;
 const D = 2 ** 32; // probabilities are integers over D; D and every numerator are exact as Numbers
-const P = 2 ** 31 - 1; // the prime of compact reports
 
 /** Everything this module refuses; `code` is for programs, the message is one sentence for people. */
 export class DiscreetError extends Error {
@@ -42,15 +42,24 @@ function show(value) {
  * @returns {string}
  */
 export function canonicalJson(document) {
-  if (document === null || typeof document === "boolean") return String(document);
-  if (typeof document === "string") return canonicalText(document);
-  if (Number.isSafeInteger(document)) return String(document);
-  if (Array.isArray(document)) return `[${Array.from(document, canonicalJson).join(",")}]`;
-  if (typeof document !== "object") {
-    throw refused(`the document holds ${show(document)}, but only texts and integers up to 2^53 - 1 are allowed`);
+  return canonical(document, DEEPEST);
+}
+
+const DEEPEST = 100; // lists within lists: a mechanism has 5; the stack must not end first
+
+function canonical(value, depth) {
+  if (value === null || typeof value === "boolean") return String(value);
+  if (typeof value === "string") return canonicalText(value);
+  if (Number.isSafeInteger(value)) return String(value);
+  if (typeof value !== "object") {
+    const allowed = "only texts and integers up to 2^53 - 1 are allowed";
+    throw refused(`the document holds ${show(value)}, but ${allowed}`);
   }
-  const keys = Object.keys(document).sort(byCodePoint);
-  return `{${keys.map((key) => `${canonicalText(key)}:${canonicalJson(document[key])}`).join(",")}}`;
+  if (!depth) throw refused(`the document is nested more than ${DEEPEST} deep`);
+  const within = (x) => canonical(x, depth - 1);
+  if (Array.isArray(value)) return `[${Array.from(value, within).join(",")}]`;
+  const keys = Object.keys(value).sort(byCodePoint);
+  return `{${keys.map((key) => `${canonicalText(key)}:${within(value[key])}`).join(",")}}`;
 }
 
 function canonicalText(text) {
@@ -129,16 +138,23 @@ function choice(key, value, allowed) {
   return value;
 }
 
-// What Python calls not printable, except code points that are not assigned yet: which those are depends on the browser's age.
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Noncharacter_Code_Point}]|(?! )\p{Z}/u;
+// Python has the same rule. Code points that are not assigned yet may be used: which those are
+// depends on the age of the browser, and so does the category of the format controls from U+13430,
+// which may not.
+const UNPRINTABLE =
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Noncharacter_Code_Point}\u{13430}-\u{1345f}]|(?! )\p{Z}/u;
 
 /** Without the two invisible characters that Persian, Indic scripts and emoji are spelled with. */
 function withoutJoiners(text) {
   return text.replace(/[\u200c\u200d]/g, "");
 }
 
+function isPrintable(text) {
+  return typeof text === "string" && !UNPRINTABLE.test(withoutJoiners(text));
+}
+
 function label(text, what) {
-  if (typeof text !== "string" || !withoutJoiners(text).trim() || UNPRINTABLE.test(withoutJoiners(text))) {
+  if (!isPrintable(text) || !withoutJoiners(text).trim()) {
     throw refused(`${what} is ${show(text)}, but must be a non-empty text without control characters`);
   }
   return text;
@@ -161,7 +177,7 @@ function readPolicy(raw) {
   choice("input", raw.input, ["single", "set"]);
   choice("notion", raw.notion, ["min", "avg"]);
   const items = distinct(list(raw.items, "items"), "item");
-  const rows = list(raw.levels, "levels").map((row) => table(row, ["name", "epsilon", "weight"], "a level"));
+  const rows = list(raw.levels, "levels").map((row) => table(row, ["name", "epsilon"], "a level"));
   const names = distinct(rows.map((row) => row.name), "level");
   const levelOf = list(raw.level_of, "level_of");
   const counts = names.map(() => 0);
@@ -173,7 +189,6 @@ function readPolicy(raw) {
     throw refused(`${items.length} items have ${levelOf.length} levels, but need one each, and at least one item`);
   }
   if (counts.includes(0)) throw refused(`level ${show(names[counts.indexOf(0)])} has no items, but needs at least one`);
-  rows.forEach(({ weight }) => checkWeight(weight));
   const budgets = rows.map(({ epsilon }) => readBudget(epsilon));
   const levels = rows.map((row, k) => {
     return freeze({ name: row.name, budget: row.epsilon, epsilon: budgets[k].epsilon, count: counts[k] });
@@ -182,17 +197,6 @@ function readPolicy(raw) {
   const { name, question, input, notion } = raw;
   const policy = freeze({ name, question, input, notion, items, levelOf, levels: freeze(levels), pairs: freeze(pairs) });
   return { policy, factors: { of: budgets.map(({ factor }) => factor), explicit } };
-}
-
-/** A positive number as Python's format(x, ".17g") writes it; the design used it, nothing here does. */
-function checkWeight(text) {
-  const bare = (digits) => digits.replace(/\.?0+$/, "");
-  const [digits, exponent] = Number(text).toExponential(16).split("e");
-  const small = `${bare(digits)}e-${String(exponent).slice(1).padStart(2, "0")}`;
-  const positive = Number(text) > 0 && Number(text) <= 1e12;
-  if (!positive || text !== (exponent < -4 ? small : bare(Number(text).toFixed(16 - exponent)))) {
-    throw refused(`weight is ${show(text)}, but must be a positive number as discreet writes it`);
-  }
 }
 
 function readPairs(raw, names) {
@@ -236,12 +240,98 @@ function gcd(x, y) {
   return y ? gcd(y, x % y) : x;
 }
 
-// ---- the exact check ------------------------------------------------------------------------------------
-// For every two inputs of levels i and j and every report y: Pr(y | i) <= e^{r_ij} Pr(y | j)  (the paper, Def. 2).
-// BigInt throughout; e^eps is replaced by a rational at most as large, so what passes here holds for the budget.
+// ---- groups and parts ---------------------------------------------------------------------------
+
+/**
+ * @typedef {readonly number[]} Numbers
+ * @typedef {{chance: Numbers, own: Numbers, other: Numbers, none?: number}} Part  per group, over
+ *   2^32 but for `other`, which is over the encoding's base; silent where own = other = 0
+ * @typedef {{m: number, of: Numbers, members: readonly Numbers[], rank: Numbers}} Groups
+ *   the group of every item, the items of every group, and an item's place among those
+ */
+
+function integers(raw, count, where) {
+  if (list(raw, where).length !== count || !raw.every(Number.isInteger)) {
+    throw refused(`${where} must be ${count} whole numbers, but is not`);
+  }
+  return raw;
+}
+
+/** @param {Numbers} raw the group of every level @returns {Groups} */
+function readGroups(raw, { levels, levelOf }) {
+  let count = 0;
+  for (const group of integers(raw, levels.length, "groups")) {
+    if (group < 0 || group > count) {
+      throw refused("groups are not numbered from 0 by first appearance");
+    }
+    count += group === count;
+  }
+  const of = levelOf.map((level) => raw[level]);
+  const members = Array.from({ length: count }, () => []);
+  const rank = of.map((group, item) => members[group].push(item) - 1);
+  members.forEach(freeze);
+  return freeze({ m: of.length, of: freeze(of), members: freeze(members), rank: freeze(rank) });
+}
+
+/** What share of the participants is expected in every group; only estimates use it. */
+function checkShares(raw, count) {
+  const ok = integers(raw, count, "shares").every((share) => share >= 0 && share <= D);
+  if (!ok || raw.reduce((sum, share) => sum + share, 0) !== D) {
+    throw refused("the shares are not numbers from 0 to 2^32 that sum to 2^32");
+  }
+}
+
+/** @param {boolean} sets whether there is an input "none" @returns {readonly Part[]} */
+function readParts(raw, groups, sets) {
+  const { length } = list(raw, "parts");
+  if (length < 1 || length > 256) {
+    throw refused(`the mechanism has ${length} parts, but must have 1 to 256`);
+  }
+  const keys = ["chance", "own", "other"];
+  for (const part of raw) {
+    table(part, sets ? [...keys, "none"] : keys, "a part");
+    for (const key of keys) integers(part[key], groups.members.length, `${key} of a part`);
+    if (sets) integers([part.none], 1, "none of a part");
+  }
+  return raw;
+}
+
+function checkPadding(padding, input) {
+  const [least, most] = input === "set" ? [1, 65536] : [0, 0];
+  if (!Number.isInteger(padding) || padding < least || padding > most) {
+    const allowed = `a whole number from ${least} to ${most}`;
+    throw refused(`padding is ${show(padding)}, but must be ${allowed}`);
+  }
+}
+
+function checkCertificate(raw) {
+  table(raw, ["value", "lower_bound", "note"], "the certificate");
+  const { value, lower_bound: bound, note } = raw;
+  if (!isDecimal(value) || !(bound === "" || isDecimal(bound))) {
+    throw refused("value and lower_bound of the certificate must be decimals of at most 12 digits");
+  }
+  if (!isPrintable(note) || Array.from(note).length > 400) {
+    const allowed = "a text of at most 400 characters, none of them a control character";
+    throw refused(`the certificate's note must be ${allowed}`);
+  }
+}
+
+function isDecimal(text) {
+  const plain = /^(0|[1-9][0-9]{0,29})(\.[0-9]{0,29}[1-9])?$/;
+  if (typeof text !== "string" || !plain.test(text)) return false;
+  return text.replace(".", "").replace(/^0+|0+$/g, "").length <= 12;
+}
+
+// ---- the exact check ----------------------------------------------------------------------------
+// For every two inputs of levels i and j and every report y (the paper, Def. 2):
+//     Pr(y | i) <= e^{r_ij} Pr(y | j)
+// Up to a factor common to all inputs, the probability of a report of one part takes at most two
+// values given an input, its states: one if the report names the item held, one if not. BigInt
+// throughout; e^eps is replaced by a rational at most as large, so what passes here holds for the
+// budget.
 
 const BITS = 80n; // of the fraction of an irrational bound: 2^48 times finer than a probability
-const CEILING = 45n; // every ratio of two probabilities here is below 2^64 < e^45
+const CEILING = 45n; // a larger budget counts as this one
 
 /** A rational at most e^(n/d): the Taylor series with every term rounded down. @returns {Ratio} */
 function expLower(n, d) {
@@ -255,144 +345,445 @@ function expLower(n, d) {
 }
 
 const product = (x, y) => [x[0] * y[0], x[1] * y[1]];
-const smaller = (x, y) => (y[0] * x[1] < x[0] * y[1] ? y : x);
+const quotient = (x, y) => [x[0] * y[1], x[1] * y[0]];
+const square = (x) => product(x, x);
+const isLess = (x, y) => x[0] * y[1] < y[0] * x[1];
+const smaller = (x, y) => (isLess(y, x) ? y : x);
+/** The smaller of two bounds, either of which may be missing. */
+const tighter = (x, y) => (x && y ? smaller(x, y) : (x ?? y));
 
-/** At most e^{2 r} of two levels' factors. Squares need no roots under `avg`, where 2 r = eps_i + eps_j. */
-function squareOf(notion, x, y) {
-  return notion === "avg" ? product(x, y) : product(smaller(x, y), smaller(x, y));
+/** The place of the value that no other is `before`. */
+function foremost(values, before) {
+  return values.reduce((best, value, k) => (before(value, values[best]) ? k : best), 0);
 }
-
-/** At most e^{2 r_ij}; null where the pair is not protected. */
-function pairSquare(policy, factors, i, j) {
-  const given = factors.explicit.get(i * policy.levels.length + j);
-  if (given === undefined) return squareOf(policy.notion, factors.of[i], factors.of[j]);
-  return given && product(given, given);
-}
-
-const exceeds = (high, low, square) => square !== null && high * high * square[1] > square[0] * low * low;
 
 function violation(sentence, details) {
-  return new DiscreetError("guarantee", `${sentence}: the promise does not hold; do not answer, and tell the organiser`, details);
+  const next = "the promise does not hold; do not answer, and tell the organiser";
+  return new DiscreetError("guarantee", `${sentence}: ${next}`, details);
 }
 
-function broken(policy, i, j) {
-  const levels = [policy.levels[i].name, policy.levels[j].name];
-  return violation(`the pair of levels (${levels.map(show).join(", ")}) is told apart by more than its pair budget`, { levels });
-}
-
-/** Throws unless 0 < b <= a < 1 and a_i (1 - b_j) <= e^{r_ij} b_i (1 - a_j) for every part and pair; b is over q. */
-function checkUnary(policy, factors, parts, q) {
-  if (parts.some(({ share }) => !Number.isInteger(share) || share <= 0 || share > D)) {
-    throw violation("a part's share is not a positive integer up to 2^32");
-  }
-  if (parts.reduce((sum, { share }) => sum + share, 0) !== D) throw violation("the shares of the parts do not sum to 2^32");
-  for (const part of parts) checkPart(policy, factors, part, q);
-}
-
-function checkPart(policy, factors, { a, b }, q) {
-  const t = policy.levels.length;
-  if (a.length !== t || b.length !== t || ![...a, ...b].every(Number.isInteger)) {
-    throw violation(`a part does not have ${t} integers a and ${t} integers b, one per level`);
-  }
-  for (let i = 0; i < t; i++) {
-    // Without this the inequality below can hold as 0 <= 0 while privacy is broken.
-    if (!(b[i] > 0 && b[i] < q && a[i] > 0 && a[i] < D && BigInt(b[i]) * BigInt(D) <= BigInt(a[i]) * BigInt(q))) {
-      throw violation(`a = ${a[i]}/${D}, b = ${b[i]}/${q} of level ${show(policy.levels[i].name)} break 0 < b <= a < 1`);
-    }
-  }
-  const [A, B] = [a.map(BigInt), b.map(BigInt)];
-  const part = { A, B, notA: A.map((x) => BigInt(D) - x), notB: B.map((x) => BigInt(q) - x) };
-  if (policy.pairs.length) checkEveryPair(policy, factors, part);
-  else if (policy.notion === "avg") checkAverages(policy, factors.of, part);
-  else checkMinima(policy, factors.of, part);
-}
-
-function checkEveryPair(policy, factors, { A, B, notA, notB }) {
-  for (let i = 0; i < A.length; i++) {
-    for (let j = 0; j < A.length; j++) {
-      if (exceeds(A[i] * notB[j], B[i] * notA[j], pairSquare(policy, factors, i, j))) throw broken(policy, i, j);
+/** Throws unless every part keeps every pair of inputs within its budget. */
+function checkGuarantee(policy, factors, groupOf, parts, encoding) {
+  const names = []; // of every group its first level's
+  groupOf.forEach((group, k) => { if (group === names.length) names.push(policy.levels[k].name); });
+  checkChances(parts, names);
+  const within = policy.pairs.length
+    ? everyPair(pairSquares(policy, factors, groupOf, names.length))
+    : onlyExtremes(policy.notion, groupFactors(factors.of, groupOf, names.length));
+  for (const part of parts) {
+    const inputs = names.map((name, g) => extremesOf(part, g, encoding.base(g), name));
+    if ("none" in part) inputs.push(alone([BigInt(part.none) * BigInt(D), 1n], "no item"));
+    const broken = within(inputs);
+    if (broken) {
+      const levels = broken.map(({ name }) => name);
+      const pair = `the pair of levels (${levels.map(show).join(", ")})`;
+      throw violation(`${pair} is told apart by more than its pair budget`, { levels });
     }
   }
 }
 
-/** Every pair in O(t): with alpha = a/b and gamma = (1-b)/(1-a), alpha_i gamma_j <= min(e_i, e_j), so only the largest matter. */
-function checkMinima(policy, e, { A, B, notA, notB }) {
-  const [i, j] = [largest(A, B), largest(notB, notA)];
-  e.forEach(([n, d], k) => {
-    if (A[k] * notB[j] * d > n * B[k] * notA[j]) throw broken(policy, k, j);
-    if (A[i] * notB[k] * d > n * B[i] * notA[k]) throw broken(policy, i, k);
-  });
-}
-
-/** Every pair in O(t): (alpha_i^2 / e_i) (gamma_j^2 / e_j) <= 1, so only the largest of either matter. */
-function checkAverages(policy, e, { A, B, notA, notB }) {
-  const by = (place, values) => values.map((x, k) => x * x * e[k][place]);
-  const i = largest(by(1, A), by(0, B));
-  const j = largest(by(1, notB), by(0, notA));
-  if (exceeds(A[i] * notB[j], B[i] * notA[j], product(e[i], e[j]))) throw broken(policy, i, j);
-}
-
-/** The place of the largest of the ratios top / bottom. */
-function largest(tops, bottoms) {
-  let best = 0;
-  for (let k = 1; k < tops.length; k++) if (tops[k] * bottoms[best] > tops[best] * bottoms[k]) best = k;
-  return best;
-}
-
-/** Throws unless rows sum to 1 and every two entries of a column are within the pair budget of their rows. */
-function checkDirect(policy, factors, { groups, diagonal, off }) {
-  const all = diagonal.map((_, c) => c);
-  const named = groups.every((group) => all.includes(group)) && all.every((group) => groups.includes(group));
-  const square = off.length === all.length && off.every((row) => row.length === all.length);
-  if (groups.length !== policy.levels.length || !named || !square) {
-    throw violation("the matrix does not have a row and a column for every group of levels");
-  }
-  if (![...diagonal, ...off.flat()].every((x) => Number.isInteger(x) && x >= 0 && x <= D)) {
-    throw violation("an entry of the matrix is not an integer from 0 to 2^32");
-  }
-  const sizes = groupSizes(policy, { groups, diagonal });
-  for (const c of all) {
-    const wrong = all.find((d) => (off[c][d] > 0) !== (c !== d || sizes[c] > 1)); // a lone item has no other of its group
-    if (wrong !== undefined) throw violation(`entry (${c}, ${wrong}) of the matrix is ${off[c][wrong]}, which no mechanism has`);
-    const others = all.reduce((sum, d) => sum + BigInt(sizes[d] - (c === d)) * BigInt(off[c][d]), 0n);
-    if (!diagonal[c] || others + BigInt(diagonal[c]) !== BigInt(D)) throw violation(`row ${c} of the matrix does not sum to 2^32`);
-  }
-  const bound = groupSquares(policy, factors, groups, all);
-  for (const d of all) {
-    // A column: the item's own row, then one row of every group of other inputs.
-    const column = [[d, diagonal[d]], ...all.filter((c) => c !== d || sizes[c] > 1).map((c) => [c, off[c][d]])];
-    column.forEach(([c, high], k) => column.forEach(([c2, low], l) => {
-      if (k !== l && exceeds(BigInt(high), BigInt(low), bound[c][c2])) throw broken(policy, groups.indexOf(c), groups.indexOf(c2));
-    }));
+/** Without this a part that some inputs never use would tell them apart for sure. */
+function checkChances(parts, names) {
+  const column = (g) => parts.map(({ chance }) => chance[g]);
+  const columns = names.map((name, g) => [`level ${show(name)}`, column(g)]);
+  if ("none" in parts[0]) columns.push(["no item", parts.map(({ none }) => none)]);
+  for (const [who, chances] of columns) {
+    if (!chances.every((chance) => chance > 0)) {
+      throw violation(`a part's chance for ${who} is not positive`);
+    }
+    if (chances.reduce((sum, chance) => sum + chance, 0) !== D) {
+      throw violation(`the chances of the parts for ${who} do not sum to 2^32`);
+    }
   }
 }
 
-function groupSizes(policy, { groups, diagonal }) {
-  const sizes = diagonal.map(() => 0);
-  policy.levels.forEach(({ count }, k) => { sizes[groups[k]] += count; });
-  return sizes;
-}
+/** @typedef {{high: Ratio, low: Ratio, name: string}} Extremes  the largest and smallest state */
 
-/** The smallest squared factor of any two levels of two groups; null where none is protected. */
-function groupSquares(policy, factors, groups, all) {
-  const least = (squares) => squares.reduce((old, e) => (old && e ? smaller(old, e) : (old ?? e)), null);
-  if (policy.pairs.length) {
-    const members = all.map((c) => groups.flatMap((group, k) => (group === c ? [k] : [])));
-    const between = (c, d) => members[c].flatMap((i) => members[d].map((j) => pairSquare(policy, factors, i, j)));
-    return all.map((c) => all.map((d) => least(between(c, d))));
+/** @returns {Extremes} of an input with one state */
+const alone = (state, name) => ({ high: state, low: state, name });
+
+/** @returns {Extremes} of the items of group g, whose `other` is over base */
+function extremesOf(part, g, base, name) {
+  const [own, other] = [part.own[g], part.other[g]];
+  const [chance, all, Q] = [part.chance[g], D, base].map(BigInt);
+  if (own === 0 && other === 0) return alone([chance * all, 1n], name);
+  // Without this the inequalities can hold as 0 <= 0 while privacy is broken.
+  if (!(own > 0 && own < D && other > 0 && other < base)) {
+    const what = `own = ${own}/${D} and other = ${other}/${base} of level ${show(name)}`;
+    throw violation(`${what} must both be 0 or both lie strictly between 0 and 1`);
   }
-  const e = all.map((c) => least(factors.of.filter((_, k) => groups[k] === c)));
-  return e.map((x) => e.map((y) => squareOf(policy.notion, x, y)));
+  const named = [chance * BigInt(own) * Q, BigInt(other)];
+  const unnamed = [chance * (all - BigInt(own)) * Q, Q - BigInt(other)];
+  return isLess(named, unnamed)
+    ? { high: unnamed, low: named, name } : { high: named, low: unnamed, name };
 }
 
-// ---- mechanism ------------------------------------------------------------------------------------------
+/** The factor of a group's smallest budget. @returns {Ratio[]} */
+function groupFactors(of, groupOf, count) {
+  const least = Array(count).fill(null);
+  groupOf.forEach((group, level) => { least[group] = tighter(least[group], of[level]); });
+  return least;
+}
+
+/**
+ * The check of a part in O(groups), where all pairs have the notion's budgets; "none" has the
+ * smallest budget.
+ * @param {Ratio[]} e at most e^eps of every group
+ * @returns {(inputs: Extremes[]) => Extremes[] | null} two inputs that are told apart too well
+ */
+function onlyExtremes(notion, e) {
+  const all = [...e, e.reduce(smaller)];
+  return notion === "avg" ? (inputs) => averages(inputs, all) : (inputs) => minima(inputs, all);
+}
+
+/** high_k <= e_k low_j and high_i <= e_k low_k for all i, j: only the extremes matter. */
+function minima(inputs, e) {
+  const top = inputs[foremost(inputs, (x, y) => isLess(y.high, x.high))];
+  const bottom = inputs[foremost(inputs, (x, y) => isLess(x.low, y.low))];
+  for (const [k, input] of inputs.entries()) {
+    if (isLess(product(e[k], bottom.low), input.high)) return [input, bottom];
+    if (isLess(product(e[k], input.low), top.high)) return [top, input];
+  }
+  return null;
+}
+
+/** high_i^2 / e_i <= e_j low_j^2 for all i, j: squares, so that no root is needed. */
+function averages(inputs, e) {
+  const highs = inputs.map(({ high }, k) => quotient(square(high), e[k]));
+  const lows = inputs.map(({ low }, k) => product(square(low), e[k]));
+  const i = foremost(highs, (x, y) => isLess(y, x));
+  const j = foremost(lows, isLess);
+  return isLess(lows[j], highs[i]) ? [inputs[i], inputs[j]] : null;
+}
+
+/**
+ * At most e^{2 r} of every two groups, "none" last; null where nothing is protected.
+ * @returns {(Ratio | null)[][]}
+ */
+function pairSquares(policy, factors, groupOf, count) {
+  const bounds = Array.from({ length: count + 1 }, () => Array(count + 1).fill(null));
+  groupOf.forEach((g, i) => groupOf.forEach((h, j) => {
+    bounds[g][h] = tighter(bounds[g][h], levelSquare(policy, factors, i, j));
+  }));
+  for (let g = 0; g < count; g++) {
+    bounds[g][count] = bounds[count][g] = bounds[g].slice(0, count).reduce(tighter);
+  }
+  return bounds;
+}
+
+/** At most e^{2 r_ij} of two levels; under `avg` 2 r = eps_i + eps_j. */
+function levelSquare(policy, factors, i, j) {
+  const given = factors.explicit.get(i * policy.levels.length + j);
+  if (given !== undefined) return given && square(given);
+  const [x, y] = [factors.of[i], factors.of[j]];
+  return policy.notion === "avg" ? product(x, y) : square(smaller(x, y));
+}
+
+/** The check of a part by every pair of groups. */
+function everyPair(bounds) {
+  return (inputs) => {
+    const highs = inputs.map(({ high }) => square(high));
+    const lows = inputs.map(({ low }) => square(low));
+    for (let g = 0; g < inputs.length; g++) {
+      for (let h = 0; h < inputs.length; h++) {
+        const bound = bounds[g][h];
+        if (bound && isLess(product(bound, lows[h]), highs[g])) return [inputs[g], inputs[h]];
+      }
+    }
+    return null;
+  };
+}
+
+// ---- randomness ---------------------------------------------------------------------------------
+
+/** Uniform integers from Web Crypto, exactly: by rejection, never by a float or a plain modulo. */
+class Draws {
+  #pool = new Uint32Array(1024); // getRandomValues gives at most 65,536 bytes at once
+  #next = this.#pool.length;
+
+  /** A uniform 32-bit integer: below a numerator over 2^32 with exactly that probability. */
+  next() {
+    if (this.#next === this.#pool.length) {
+      globalThis.crypto.getRandomValues(this.#pool);
+      this.#next = 0;
+    }
+    return this.#pool[this.#next++];
+  }
+
+  /** A uniform integer in [0, bound), 1 <= bound <= 2^32. */
+  below(bound) {
+    const limit = D - (D % bound);
+    for (;;) {
+      const draw = this.next();
+      if (draw < limit) return draw % bound;
+    }
+  }
+}
+
+// ---- encodings: how a report names items --------------------------------------------------------
+// The only place that knows one encoding from another. Each has
+//   kind; size, of a report in bytes;
+//   base(g), what `other` of group g is a numerator over;
+//   write(draws, k, held, own), a report of part k for the item held (-1: none), named if own;
+//   check(report), why it is refused, or null;
+//   partOf(report); named(report), the places of the items that it names;
+//   opening(named, among), the beginning of the sentence that says what a report means.
+
+/** A bit per item, item k at byte k >> 3, bit k & 7; in front the part, if there are several. */
+class Bitmap {
+  /** @param {Groups} groups @param {readonly Part[]} parts */
+  constructor(groups, parts) {
+    this.groups = groups;
+    this.parts = parts;
+    this.head = parts.length > 1 ? 1 : 0;
+    this.size = this.head + Math.ceil(groups.m / 8);
+  }
+
+  partOf(report) {
+    return this.head ? report[0] : 0;
+  }
+
+  check(report) {
+    const { m, of, members } = this.groups;
+    if (report.length !== this.size) return "length";
+    if (this.partOf(report) >= this.parts.length) return "part";
+    if (m % 8 && report.at(-1) >> m % 8) return "tail";
+    const counts = members.map(() => 0);
+    for (const item of this.named(report)) counts[of[item]] += 1;
+    return this.misuse(this.parts[this.partOf(report)], counts);
+  }
+
+  named(report) {
+    const found = [];
+    for (let item = 0; item < this.groups.m; item++) {
+      if (this.isNamed(report, item)) found.push(item);
+    }
+    return found;
+  }
+
+  isNamed(report, item) {
+    return ((report[this.head + (item >> 3)] >> (item & 7)) & 1) === 1;
+  }
+
+  name(report, item) {
+    report[this.head + (item >> 3)] |= 1 << (item & 7);
+  }
+
+  start(k) {
+    const report = new Uint8Array(this.size);
+    if (this.head) report[0] = k;
+    return report;
+  }
+}
+
+/** Exactly other[g] items of every group g, as a uniform subset. */
+class Fixed extends Bitmap {
+  kind = "fixed";
+
+  base(g) {
+    return this.groups.members[g].length;
+  }
+
+  misuse({ other }, counts) {
+    return counts.some((count, g) => count !== other[g]) ? "size" : null;
+  }
+
+  write(draws, k, held, own) {
+    const { of, members, rank } = this.groups;
+    const report = this.start(k);
+    if (own) this.name(report, held);
+    this.parts[k].other.forEach((wanted, g) => {
+      if (!wanted) return;
+      const mine = of[held] === g;
+      const skipped = mine ? rank[held] : members[g].length; // the held item is drawn already
+      const other = (place) => members[g][place + (place >= skipped)];
+      this.#subset(draws, report, other, members[g].length - mine, wanted - (mine && own));
+    });
+    return report;
+  }
+
+  /** Name a uniform subset of `wanted` of n items (Floyd's algorithm). */
+  #subset(draws, report, item, n, wanted) {
+    for (let end = n - wanted; end < n; end++) {
+      const drawn = item(draws.below(end + 1));
+      this.name(report, this.isNamed(report, drawn) ? item(end) : drawn);
+    }
+  }
+
+  opening(named, among) {
+    return `The report names ${named} of ${among}, drawn at random`;
+  }
+}
+
+/** Every item on its own, with chance other[g] / 2^32. */
+class Bits extends Bitmap {
+  kind = "bits";
+
+  base() {
+    return D;
+  }
+
+  misuse({ other }, counts) {
+    return counts.some((count, g) => count && !other[g]) ? "silent" : null;
+  }
+
+  write(draws, k, held, own) {
+    const { other } = this.parts[k];
+    const report = this.start(k);
+    this.groups.of.forEach((g, item) => {
+      const named = item === held ? own : other[g] > 0 && draws.next() < other[g];
+      if (named) this.name(report, item);
+    });
+    return report;
+  }
+
+  opening(named, among) {
+    const drawn = `For each of ${among} it was drawn at random whether the report names it`;
+    return `${drawn}; it names ${named}`;
+  }
+}
+
+/**
+ * A 32-bit number whose digits in base q are the part and y_0, …, y_t. It names an item of group g
+ * if the mark y_0 + y_1 c_1 + … + y_t c_t mod q is below other[g], where c is the item's code. Two
+ * codes differ, so two marks are independent and uniform.
+ */
+class Ticket {
+  kind = "ticket";
+  size = 4;
+
+  /** @param {Groups} groups @param {readonly Part[]} parts @param {{q: number, t: number}} sizes */
+  constructor(groups, parts, { q, t }) {
+    const fits = [q, t].every(Number.isInteger) && t >= 2 && t <= 31 && q > t
+      && parts.length * power(q, t + 1) <= D && isPrime(q) && power(q, t) >= groups.m;
+    if (!fits) {
+      const what = `${groups.m} items and ${parts.length} parts`;
+      throw refused(`a ticket of q = ${show(q)}, t = ${show(t)} does not fit ${what}`);
+    }
+    Object.assign(this, { groups, parts, q, t, tickets: power(q, t + 1) });
+  }
+
+  base() {
+    return this.q;
+  }
+
+  check(report) {
+    if (report.length !== this.size) return "length";
+    return number(report) < this.parts.length * this.tickets ? null : "ticket";
+  }
+
+  partOf(report) {
+    return Math.floor(number(report) / this.tickets);
+  }
+
+  named(report) {
+    const { q, t, groups } = this;
+    const { other } = this.parts[this.partOf(report)];
+    const y = [];
+    for (let rest = number(report); y.length <= t; rest = Math.floor(rest / q)) y.unshift(rest % q);
+    const [first, ...others] = y;
+    const found = [];
+    groups.of.forEach((g, item) => { // of a silent group other is 0, and no mark is below
+      if ((first + this.#sum(others, item)) % q < other[g]) found.push(item);
+    });
+    return found;
+  }
+
+  write(draws, k, held, own) {
+    const { q, t } = this;
+    const threshold = held < 0 ? 0 : this.parts[k].other[this.groups.of[held]];
+    // A silent group draws every ticket alike: an own mark would tell its items apart.
+    if (!threshold) return this.#pack(k * this.tickets + draws.below(this.tickets));
+    const mark = own ? draws.below(threshold) : threshold + draws.below(q - threshold);
+    const others = Array.from({ length: t }, () => draws.below(q));
+    const first = (mark + q - (this.#sum(others, held) % q)) % q;
+    return this.#pack([first, ...others].reduce((sum, digit) => sum * q + digit, k));
+  }
+
+  opening(named, among) {
+    const stands = `The report is a number that stands for a random choice among ${among}`;
+    return `${stands}; it names ${named}`;
+  }
+
+  /** y_1 c_1 + … + y_t c_t: c_1 is the item's first digit x in base q, c_j its digit j plus x^j. */
+  #sum(y, item) {
+    const x = item % this.q;
+    let [sum, rest, bent] = [y[0] * x, item, x];
+    for (let j = 1; j < this.t; j++) {
+      rest = Math.floor(rest / this.q);
+      bent = (bent * x) % this.q;
+      sum += y[j] * ((rest + bent) % this.q);
+    }
+    return sum;
+  }
+
+  #pack(value) {
+    const report = new Uint8Array(this.size);
+    new DataView(report.buffer).setUint32(0, value, true);
+    return report;
+  }
+}
+
+/** x^n, exact below 2^53, which is far beyond everything it is compared with. */
+function power(x, n) {
+  return n ? x * power(x, n - 1) : 1;
+}
+
+function isPrime(q) {
+  for (let k = 2; k * k <= q; k++) if (q % k === 0) return false;
+  return q > 1;
+}
+
+/** The 4-byte little-endian integer. */
+function number(bytes) {
+  return new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true);
+}
+
+const ENCODINGS = { // class, and its keys in a mechanism file
+  fixed: [Fixed, []], bits: [Bits, []], ticket: [Ticket, ["q", "t"]],
+};
+
+/** @param {Groups} groups @param {readonly Part[]} parts */
+function readEncoding(raw, groups, parts) {
+  const kind = choice("encoding", object(raw, "the encoding").kind, Object.keys(ENCODINGS));
+  const [Encoding, keys] = ENCODINGS[kind];
+  return freeze(new Encoding(groups, parts, table(raw, ["kind", ...keys], "the encoding")));
+}
+
+// ---- mechanism ----------------------------------------------------------------------------------
+
+const MODELS = ["subset", "opt0", "opt1", "opt2", "rappor", "oue", "grr", "ss"];
+const KEYS = [
+  "format", "policy", "model", "prior", "encoding", "padding", "groups", "shares", "parts",
+];
+
+/** The JSON value of UTF-8 bytes, which may have a byte-order mark; throws for anything else. */
+function parse(bytes) {
+  return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+}
 
 /**
  * The public parameters that both sides share. For all inputs of levels i and j and every report y,
  * Pr(y | i) <= e^{r_ij} Pr(y | j): proved on construction, so an object of this class is a checked promise.
  */
 export class Mechanism {
-  #draw; // what a direct mechanism looks up
+  #epsilons = null; // per group, once asked for
+
+  /**
+   * Verify the content of a mechanism file.
+   * @param {Uint8Array} bytes
+   * @param {{fingerprint?: string | null}} [pinned] as for `from`
+   * @returns {Promise<Mechanism>}
+   */
+  static async read(bytes, pinned = {}) {
+    let document;
+    try {
+      document = parse(bytes);
+    } catch {
+      throw refused("the mechanism file is not JSON in UTF-8");
+    }
+    return Mechanism.from(document, pinned);
+  }
 
   /**
    * Verify a mechanism document and the fingerprint that it carries.
@@ -419,35 +810,29 @@ export class Mechanism {
   /** Use `Mechanism.from`: this checks all but the fingerprint. @param {string} text canonical JSON @param {string} fingerprint */
   constructor(text, fingerprint) {
     const body = JSON.parse(text, (_, value) => freeze(value)); // a copy that nobody can change after the check
-    const direct = body.encoding === "item";
-    const keys = ["format", "policy", "model", "prior", "encoding", "padding", direct ? "matrix" : "parts"];
-    table(body, keys, "the mechanism", ["certificate"]);
-    choice("format", body.format, ["discreet-mechanism/1"]);
-    choice("encoding", body.encoding, ["bits", "compact", "item"]);
-    choice("model", body.model, direct ? ["direct", "grr"] : ["mixed", "opt0", "opt1", "opt2", "rappor", "oue"]);
+    choice("format", body.format, ["discreet-mechanism/2"]);
+    table(body, KEYS, "the mechanism", ["certificate"]);
+    choice("model", body.model, MODELS);
     choice("prior", body.prior, ["uniform", "worst", "given"]);
     if ("certificate" in body) checkCertificate(body.certificate);
     const { policy, factors } = readPolicy(body.policy);
-    const { padding } = body;
-    if (!Number.isInteger(padding) || padding < 0 || padding > 65536) {
-      throw refused(`padding is ${show(padding)}, but must be a whole number from 0 to 65536`);
-    }
-    if (padding > 0 !== (policy.input === "set") || (direct && padding)) {
-      throw refused(`padding is ${padding}, but sets need one, and single input and direct mechanisms have 0`);
-    }
+    const sets = policy.input === "set";
+    checkPadding(body.padding, policy.input);
+    const groups = readGroups(body.groups, policy);
+    checkShares(body.shares, groups.members.length + sets);
+    const parts = readParts(body.parts, groups, sets);
+    const encoding = readEncoding(body.encoding, groups, parts);
+    checkGuarantee(policy, factors, body.groups, parts, encoding);
 
     this.policy = policy;
     this.model = body.model;
-    this.encoding = body.encoding;
-    this.padding = padding;
-    this.parts = direct ? freeze([]) : readParts(body.parts);
-    this.matrix = direct ? readMatrix(body.matrix) : null;
-    this.m = policy.items.length;
-    this.reportSize = direct ? 4 : (body.encoding === "compact" ? 12 : Math.ceil(this.m / 8)) + (this.parts.length > 1);
+    this.encoding = encoding;
+    this.padding = body.padding;
+    this.groups = body.groups;
+    this.parts = parts;
+    this.m = groups.m;
+    this.reportSize = encoding.size;
     this.fingerprint = fingerprint;
-    if (direct) checkDirect(policy, factors, this.matrix);
-    else checkUnary(policy, factors, this.parts, body.encoding === "compact" ? P : D);
-    this.#draw = direct ? groupsOfItems(policy, this.matrix) : null;
     freeze(this);
   }
 
@@ -459,19 +844,12 @@ export class Mechanism {
    * @returns {Uint8Array}
    */
   perturb(answer) {
-    const draws = new Draws(this.encoding === "bits" ? this.m + 3 : 8);
+    const draws = new Draws();
     const held = this.policy.input === "set" ? this.#sample(draws, answer) : this.#index(answer);
-    if (this.matrix) return this.#direct(draws, held);
-    const report = new Uint8Array(this.reportSize);
-    let k = 0;
-    if (this.parts.length > 1) {
-      for (let draw = draws.next(); draw >= this.parts[k].share; k++) draw -= this.parts[k].share;
-      report[0] = k;
-    }
-    const body = report.subarray(this.parts.length > 1 ? 1 : 0);
-    if (this.encoding === "compact") this.#compact(draws, this.parts[k], held, body);
-    else this.#bits(draws, this.parts[k], held, body);
-    return report;
+    const group = this.encoding.groups.of[held];
+    const k = this.#drawPart(draws, ({ chance, none }) => (held < 0 ? none : chance[group]));
+    const chance = held < 0 ? 0 : this.parts[k].own[group]; // 0 where the group is silent, too
+    return this.encoding.write(draws, k, held, chance > 0 && draws.next() < chance);
   }
 
   #index(item) {
@@ -486,7 +864,7 @@ export class Mechanism {
     throw new DiscreetError("answer", `an answer is ${allowed}, got ${show(item)}; choose an item`);
   }
 
-  /** Padding-and-Sampling (the paper, Algorithm 1): one of max(|x|, padding) places; -1 where it is a dummy. */
+  /** Padding-and-Sampling (the paper, Algorithm 1): one of max(|x|, padding) places; or -1. */
   #sample(draws, answer) {
     if (typeof answer === "string" || typeof answer?.[Symbol.iterator] !== "function") {
       throw new DiscreetError("answer", `this question takes a list of items, got ${show(answer)}; give a list, be it empty`);
@@ -495,44 +873,13 @@ export class Mechanism {
     return chosen[draws.below(Math.max(chosen.length, this.padding))] ?? -1;
   }
 
-  #bits(draws, { a, b }, held, body) {
-    const { levelOf } = this.policy;
-    for (let k = 0; k < this.m; k++) {
-      const chance = k === held ? a[levelOf[k]] : b[levelOf[k]];
-      if (draws.next() < chance) body[k >> 3] |= 1 << (k & 7);
-    }
-  }
-
-  /** A random quadratic s + t c + r c^2 mod P whose value at c = held + 1 is below the item's threshold, or not. */
-  #compact(draws, { a, b }, held, body) {
-    const level = this.policy.levelOf[Math.max(held, 0)];
-    const one = draws.next() < a[level];
-    const [low, end] = held < 0 ? [0, P] : one ? [0, b[level]] : [b[level], P]; // a dummy: any triple
-    const [value, t, r] = [low + draws.below(end - low), draws.below(P), draws.below(P)];
-    const c = Math.max(held, 0) + 1;
-    const s = (value + P - times(c, (t + times(r, c)) % P)) % P;
-    const view = new DataView(body.buffer, body.byteOffset);
-    [s, t, r].forEach((x, k) => view.setUint32(4 * k, x, true));
-  }
-
-  /** One uniform 32-bit integer decides the item: its place in the row's cumulative probabilities. */
-  #direct(draws, held) {
-    const { group, members, rank } = this.#draw;
-    const row = group[held];
-    const report = new Uint8Array(4);
-    let sent = held;
-    let draw = draws.next() - this.matrix.diagonal[row];
-    for (let d = 0; draw >= 0; d++) {
-      const each = this.matrix.off[row][d];
-      const count = members[d].length - (d === row);
-      if (draw < each * count) {
-        const place = Math.floor(draw / each);
-        sent = members[d][place + (d === row && place >= rank[held])]; // skips the item itself
-      }
-      draw -= each * count;
-    }
-    new DataView(report.buffer).setUint32(0, sent, true);
-    return report;
+  /** The part whose stretch of the cumulative chances a 32-bit integer falls into. */
+  #drawPart(draws, chanceOf) {
+    const chances = this.parts.map(chanceOf);
+    let k = 0;
+    if (chances.length === 1) return k; // and nothing is drawn
+    for (let draw = draws.next(); draw >= chances[k]; k++) draw -= chances[k];
+    return k;
   }
 
   // -- reading a report
@@ -540,35 +887,39 @@ export class Mechanism {
   /**
    * Why this is not a report of the mechanism, or null.
    * @param {Uint8Array} report
-   * @returns {null | "length" | "part" | "padding" | "range" | "item"}
+   * @returns {null | "length" | "part" | "tail" | "size" | "silent" | "ticket"}
    */
   check(report) {
     if (!(report instanceof Uint8Array)) {
       throw new DiscreetError("report", `a report is a Uint8Array, got ${show(report)}; pass the bytes that perturb made`);
     }
-    if (report.length !== this.reportSize) return "length";
-    if (this.matrix) return words(report)[0] < this.m ? null : "item";
-    const { part, body } = this.#split(report);
-    if (part >= this.parts.length) return "part";
-    if (this.encoding === "compact") return words(body).every((x) => x < P) ? null : "range";
-    return this.m % 8 && body.at(-1) >> this.m % 8 ? "padding" : null;
+    return this.encoding.check(report);
   }
 
-  /** What a report means: a bit per item; of a direct mechanism the only 1 is the item sent. @param {Uint8Array} report */
+  /** A bit per item: 1 where the report names it. @param {Uint8Array} report */
   bits(report) {
-    const reason = this.check(report);
-    if (reason) throw new DiscreetError("report", `this is not a report of the mechanism (${reason}); perturb the answer again`);
     const bits = new Uint8Array(this.m);
-    if (this.matrix) return bits.fill(1, words(report)[0], words(report)[0] + 1);
-    const { part, body } = this.#split(report);
-    if (this.encoding === "bits") return bits.map((_, k) => (body[k >> 3] >> (k & 7)) & 1);
-    const [s, t, r] = words(body);
-    const { b } = this.parts[part];
-    return bits.map((_, k) => (s + times(k + 1, (t + times(r, k + 1)) % P)) % P < b[this.policy.levelOf[k]]);
+    for (const item of this.#read(report).named) bits[item] = 1;
+    return bits;
   }
 
-  #split(report) {
-    return this.parts.length > 1 ? { part: report[0], body: report.subarray(1) } : { part: 0, body: report };
+  /**
+   * What a report means: its part, the places of the items that it names, and a sentence on that.
+   * @param {Uint8Array} report
+   * @returns {{part: number, named: number[], sentence: string}}
+   */
+  meaning(report) {
+    const { part, named } = this.#read(report);
+    return { part, named, sentence: meaningOf(this, this.parts[part], named.length) };
+  }
+
+  #read(report) {
+    const reason = this.check(report);
+    if (reason) {
+      const what = `this is not a report of the mechanism (${reason})`;
+      throw new DiscreetError("report", `${what}; perturb the answer again`);
+    }
+    return { part: this.encoding.partOf(report), named: this.encoding.named(report) };
   }
 
   // -- what is promised, in numbers and in words
@@ -579,21 +930,23 @@ export class Mechanism {
    * @returns {number[]}
    */
   levelEpsilons() {
-    const { levels, input } = this.policy;
-    if (this.m === 1 && input === "single") return [0];
-    if (this.matrix) {
-      const table = directRatios(this.matrix, groupSizes(this.policy, this.matrix));
-      return this.matrix.groups.map((group) => Math.max(...table[group]));
-    }
-    const worst = levels.map(() => 0);
-    for (const part of this.parts) {
-      const q = this.encoding === "compact" ? P : D;
-      const u = part.a.map((a, k) => Math.log(a / D / (part.b[k] / q))); // what a 1 can tell
-      const w = part.a.map((a, k) => Math.log((1 - part.b[k] / q) / (1 - a / D))); // what a 0 can tell
-      const [others, others2] = [largestOfOthers(w, levels, input), largestOfOthers(u, levels, input)];
-      worst.forEach((x, k) => { worst[k] = Math.max(x, u[k] + others(k), w[k] + others2(k)); });
-    }
-    return worst;
+    return this.groups.map((_, level) => this.#epsilon(level));
+  }
+
+  /**
+   * The promise for an answer, as a sentence.
+   * @param {number} level the place of its level in the policy
+   * @param {string} what how the sentence calls the answer
+   */
+  promise(level, what) {
+    const factor = roundUp(Math.exp(this.#epsilon(level)));
+    const text = promised(this.policy.input, `${what} and any other answer`, what, factor);
+    return text[0].toUpperCase() + text.slice(1);
+  }
+
+  #epsilon(level) {
+    this.#epsilons ??= groupEpsilons(this);
+    return this.#epsilons[this.groups[level]];
   }
 
   /**
@@ -607,111 +960,100 @@ export class Mechanism {
     policy.items.forEach((item, i) => {
       if (examples[policy.levelOf[i]].length < 3) examples[policy.levelOf[i]].push(item);
     });
-    const promise = policy.input === "set"
-      ? "having or not having it changes the chance of any report by at most a factor of"
-      : "whoever sees your report can change their odds between this answer and any other by at most a factor of";
     const epsilons = this.levelEpsilons();
     const protectedOnes = policy.levels.map(({ name, count }, k) => {
       const more = count - examples[k].length;
       const who = examples[k].map((item) => `"${item}"`).join(", ") + (more ? ` and ${more} more` : "");
       const factor = roundUp(Math.exp(epsilons[k]));
-      const sentence = `${name} (${who}): ${promise} ${inWords(factor)}.`;
+      const promise = promised(policy.input, "this answer and any other", "it", factor);
+      const sentence = `${name} (${who}): ${promise}`;
       return { level: name, items: count, examples: examples[k], factor, sentence };
     });
     return [...protectedOnes, ...unprotected(policy)];
   }
 }
 
-function checkCertificate(raw) {
-  table(raw, ["objective", "value", "lower_bound", "note"], "the certificate");
-  const texts = Object.values(raw).every((text) => typeof text === "string");
-  const number = /^(-?(\d+(\.\d+)?(e[+-]\d\d+)?|inf)|nan)$/;
-  if (!texts || !number.test(raw.value) || !(raw.lower_bound === "" || number.test(raw.lower_bound))) {
-    throw refused("the certificate holds something else than texts and numbers written as texts");
+// ---- promises: floats computed from the checked integers, for people to read --------------------
+
+/** The promise: on the odds between two answers (single input), or on one item (set input). */
+function promised(input, two, one, factor, [seen, likely] = ["your report", "any report"]) {
+  const change = input === "set"
+    ? `having or not having ${one} changes the chance of ${likely}`
+    : `whoever sees ${seen} can change their odds between ${two}`;
+  return `${change} by at most a factor of ${inWords(factor)}.`;
+}
+
+/**
+ * Per group, the largest log-ratio of any report between one of its items and another input.
+ * @param {Mechanism} mechanism
+ */
+function groupEpsilons({ parts, encoding, m, policy: { input } }) {
+  const { members } = encoding.groups;
+  const worst = members.map(() => 0);
+  if (m === 1 && input === "single") return worst;
+  const lone = members.map((items) => items.length === 1);
+  for (const part of parts) {
+    const states = members.map((_, g) => logStates(part, g, encoding.base(g)));
+    if ("none" in part) states.push([Math.log(part.none) + Math.log(D)]);
+    const high = states.map((pair) => Math.max(...pair));
+    const low = states.map((pair) => -Math.min(...pair));
+    const [highest, lowest] = [largestOfOthers(high, lone), largestOfOthers(low, lone)];
+    worst.forEach((x, g) => { worst[g] = Math.max(x, high[g] + lowest(g), low[g] + highest(g)); });
   }
+  return worst;
 }
 
-function readParts(raw) {
-  const rows = list(raw, "parts").map((row) => table(row, ["share", "a", "b"], "a part"));
-  if (rows.length < 1 || rows.length > 256) throw refused(`the mechanism has ${rows.length} parts, but must have 1 to 256`);
-  for (const { a, b } of rows) [a, b].forEach((numbers) => list(numbers, "a or b of a part"));
-  return raw;
+function logStates({ chance, own, other }, g, base) {
+  if (!other[g]) return [Math.log(chance[g]) + Math.log(D)];
+  const state = (share, part) => Math.log(chance[g]) + Math.log(share) + Math.log(base / part);
+  return [state(own[g], other[g]), state(D - own[g], base - other[g])];
 }
 
-function readMatrix(raw) {
-  table(raw, ["groups", "diagonal", "off"], "the matrix");
-  for (const row of [raw.groups, raw.diagonal, ...list(raw.off, "off of the matrix")]) list(row, "a row of the matrix");
-  return raw;
-}
-
-function groupsOfItems(policy, { groups, diagonal }) {
-  const members = diagonal.map(() => []);
-  const group = policy.levelOf.map((level) => groups[level]);
-  const rank = group.map((c, item) => members[c].push(item) - 1);
-  return { group, members, rank };
-}
-
-// ---- randomness and arithmetic ----------------------------------------------------------------------------
-
-/** Uniform integers from Web Crypto: exact, by comparison and rejection, never by a float or a plain modulo. */
-class Draws {
-  #pool;
-  #next = 0;
-
-  /** @param {number} expected about how many words will be drawn */
-  constructor(expected) {
-    this.#pool = new Uint32Array(Math.min(expected, 65536 / 4)); // getRandomValues gives at most 65,536 bytes at once
-    globalThis.crypto.getRandomValues(this.#pool);
-  }
-
-  /** A uniform 32-bit integer: below a numerator over 2^32 with exactly that probability. */
-  next() {
-    if (this.#next === this.#pool.length) {
-      globalThis.crypto.getRandomValues(this.#pool);
-      this.#next = 0;
-    }
-    return this.#pool[this.#next++];
-  }
-
-  /** A uniform integer in [0, bound), 1 <= bound <= 2^32. */
-  below(bound) {
-    const limit = D - (D % bound);
-    for (;;) {
-      const draw = this.next();
-      if (draw < limit) return draw % bound;
-    }
-  }
-}
-
-/** x y mod P for x, y < P, exactly: x (y >> 16) < 2^46, its rest times 2^16 is below 2^47, and so is x (y mod 2^16). */
-function times(x, y) {
-  return (((x * (y >>> 16)) % P) * 65536 + x * (y & 65535)) % P;
-}
-
-/** 4-byte little-endian integers. */
-function words(bytes) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  return Array.from({ length: bytes.length / 4 }, (_, k) => view.getUint32(4 * k, true));
-}
-
-// ---- promises: floats computed from the checked integers, for people to read ----------------------------------
-
-/** A function of a level: the largest value of another input's level (sets: of any level). */
-function largestOfOthers(values, levels, input) {
-  const top = values.indexOf(values.reduce((x, y) => Math.max(x, y)));
+/** A function of a group: the largest value of another input; its own, if it has two items. */
+function largestOfOthers(values, lone) {
+  const top = foremost(values, (x, y) => x > y);
   const second = values.reduce((old, x, k) => (k === top ? old : Math.max(old, x)), -Infinity);
-  const alone = input === "single" && levels[top].count === 1 && levels.length > 1;
-  return (k) => (k === top && alone ? second : values[top]);
+  return (g) => (g === top && lone[g] ? second : values[top]);
 }
 
-/** The largest |log-ratio| of any report between two different inputs of every two groups. */
-function directRatios({ diagonal, off }, sizes) {
-  return diagonal.map((_, c) => diagonal.map((_, d) => {
-    if (c === d && sizes[c] === 1) return 0;
-    const seen = [diagonal[c] / off[d][c], diagonal[d] / off[c][d]];
-    sizes.forEach((size, e) => { if (size > (e === c) + (e === d)) seen.push(off[c][e] / off[d][e]); }); // sent: a third item
-    return Math.max(...seen.map((ratio) => Math.abs(Math.log(ratio))));
-  }));
+/**
+ * What a report of this part says about the answer, for people.
+ * @param {Mechanism} mechanism @param {Part} part @param {number} named how many items it names
+ */
+function meaningOf({ encoding, parts, m, policy: { input } }, part, named) {
+  const { members } = encoding.groups;
+  const speaking = members.flatMap((_, g) => (part.other[g] ? [g] : []));
+  const among = speaking.reduce((sum, g) => sum + members[g].length, 0);
+  const first = among
+    ? `${encoding.opening(named ? count(named) : "none", answers(among))}: `
+      + chancesOf(encoding, part, speaking, input, among < m)
+    : "The report names no answer, whatever yours is.";
+  const more = [];
+  if (among && among < m) more.push(`says nothing about ${count(m - among)} of the answers`);
+  if (parts.length > 1) {
+    const chances = "with chances that depend on your answer";
+    more.push(`is one of ${parts.length} kinds, drawn at random ${chances}`);
+  }
+  return more.length ? `${first} It ${more.join(", and ")}.` : first;
+}
+
+function chancesOf(encoding, { own, other }, speaking, input, silent) {
+  const yours = input === "set" ? "one of yours, if one is drawn at random," : "your own answer";
+  const where = silent ? " (if it is one of these)" : "";
+  const mine = range(speaking.map((g) => own[g] / D));
+  const others = range(speaking.map((g) => other[g] / encoding.base(g)));
+  const named = `${yours}${where} is named with a chance of ${mine}`;
+  return `${named}, one that is not yours with about ${others}.`;
+}
+
+const count = (n) => n.toLocaleString("en");
+const answers = (n) => (n === 1 ? "1 answer" : `${count(n)} answers`);
+const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+
+function range(shares) {
+  const ends = [Math.min, Math.max].map((end) => shares.reduce((x, y) => end(x, y)));
+  const [low, high] = ends.map(percent);
+  return low === high ? low : `${low} to ${high}`;
 }
 
 /** What the policy leaves out, with the bound that it still has through other levels: the shortest path of pair budgets. */
@@ -811,11 +1153,10 @@ export class Ledger {
     if (!overlaps.length) return null;
     const factor = roundUp(Math.exp(total[worst]));
     const before = overlaps.length === 1 ? "an earlier answer" : `${overlaps.length} earlier answers`;
-    const what = input === "set"
-      ? `having or not having "${items[worst]}" changes the chance of your reports`
-      : `whoever sees your reports can change their odds between "${items[worst]}" and any other answer`;
-    const most = `by at most a factor of ${inWords(factor)}`;
-    const sentence = `You already gave ${before} about the same items: together, ${what} ${most}.`;
+    const what = `"${items[worst]}"`;
+    const all = ["your reports", "your reports"];
+    const together = promised(input, `${what} and any other answer`, what, factor, all);
+    const sentence = `You already gave ${before} about the same items: together, ${together}`;
     return { item: items[worst], epsilon: total[worst], factor, sentence };
   }
 
@@ -998,8 +1339,9 @@ export class Client {
         const response = await this.#fetch(url, {
           ...options, signal, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store", redirect: "manual",
         });
-        const text = await response.text();
-        if (response.status < 500 && !LATER.has(response.status)) return readAnswer(response, text);
+        const bytes = await response.arrayBuffer();
+        const final = response.status < 500 && !LATER.has(response.status);
+        if (final) return readAnswer(response, bytes);
         why = `it answers ${response.status}`;
         asked = 1000 * (Number(response.headers.get("Retry-After")) || 0);
       } catch (error) {
@@ -1015,10 +1357,10 @@ export class Client {
   }
 }
 
-function readAnswer(response, text) {
+function readAnswer(response, bytes) {
   let body;
   try {
-    body = JSON.parse(text);
+    body = parse(bytes);
   } catch { /* judged below */ }
   if (response.ok && typeof body === "object" && body !== null) return body;
   if (response.ok) throw new DiscreetError("server", "the collector did not answer in JSON; check the address and the network");

@@ -1,0 +1,76 @@
+"""One call of `design`: its arguments, validated, and what the models share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from discreet import encodings, theory
+from discreet.designs.reductions import Levels
+from discreet.errors import DesignError
+from discreet.exact import D
+from discreet.mechanism import Floats, Mechanism
+from discreet.policy import Policy, check_padding, show
+
+MAX_ITEMS = 2**31 - 2
+
+
+class Task:
+    """A policy to design for, at a prior."""
+
+    def __init__(self, policy: Policy, prior: Any, encoding: str | None, padding: int | None) -> None:
+        if encoding is not None and encoding not in encodings.NAMES:
+            raise DesignError(f"encoding = {show(encoding)} must be one of {', '.join(encodings.NAMES)}")
+        if policy.m > MAX_ITEMS:
+            raise DesignError(f"{policy.m} items are more than the {MAX_ITEMS} that a report can name")
+        padding = policy.padding if padding is None else padding
+        if policy.takes_sets:
+            if padding is None:
+                raise DesignError('input = "set" needs a padding: about the number of items a person has')
+            check_padding(padding)
+        elif padding is not None:
+            raise DesignError(f'padding = {padding} applies to input = "set" only; leave it out')
+        self.policy = replace(policy, padding=None)  # it is the mechanism's from here on
+        self.prior, self.encoding, self.padding = prior, encoding, padding
+        self.worst = isinstance(prior, str) and prior == "worst"
+        self.prior_name = prior if isinstance(prior, str) else "given"
+        self.sizes = np.array(policy.sizes, dtype=float)
+        self.weights = np.array([level.weight for level in policy.levels])
+        self.eps = np.array([float(level.budget) for level in policy.levels])
+        at = "uniform" if self.worst else prior
+        samples = theory.sample_shares(policy, at, padding)
+        self.shares = np.bincount(policy.level_of, weights=samples, minlength=len(self.sizes))
+        self.empty = max(0.0, 1 - float(self.shares.sum())) if policy.takes_sets else 0.0
+
+    @property
+    def levels(self) -> Levels:
+        """What the closed reductions see of the policy."""
+        return Levels(self.eps, self.sizes, self.policy.notion)
+
+    @cached_property
+    def pair_budgets(self) -> Floats:
+        """r of every two levels; only for policies with explicit pairs, which have few levels."""
+        t = range(len(self.sizes))
+        return np.array([[self.policy.pair_epsilon(i, j) for j in t] for i in t])
+
+    @cached_property
+    def smallest(self) -> float:
+        """The budget of plain LDP: the smallest that binds any pair."""
+        smallest = float(self.pair_budgets.min()) if self.policy.pairs else float(self.eps.min())
+        if not math.isfinite(smallest):
+            raise DesignError("no pair of levels is protected, so there is nothing to design; protect at least one pair")
+        return smallest
+
+    def whole_shares(self, shares: Floats) -> tuple[int, ...]:
+        """Shares per group (then of empty samples) as integers that sum to 2^32."""
+        whole = np.floor(shares / shares.sum() * D).astype(np.int64)
+        whole[int(whole.argmax())] += D - int(whole.sum())
+        return tuple(whole.tolist())
+
+    def score(self, mechanism: Mechanism) -> float:
+        """What `subset` minimises."""
+        return theory.total_mse(mechanism, self.prior, weighted=True)

@@ -1,0 +1,146 @@
+"""Tickets: four bytes that stand for a pseudo-random subset, whatever the number of items is.
+
+A ticket is y = (y_0, …, y_t) over the field of q elements. Item i has a code c in F_q^t, its mark is
+v = y_0 + y_1 c_1 + … + y_t c_t, and it is named if v < T. Codes differ, so any two marks are uniform
+and independent: every other item is named with chance exactly T / q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.encodings.base import Bytes, Coder, Encoding, Ints
+from discreet.randomness import Source
+
+LAST = 2**32  # a report is below it
+
+
+@dataclass(frozen=True)
+class Ticket(Encoding):
+    """One 32-bit number: the part and a ticket over the field of q elements with t coordinates."""
+
+    q: int
+    t: int
+
+    kind = "ticket"
+    name = "ticket"
+    told = "four bytes each"
+
+    @property
+    def tickets(self) -> int:
+        """Number of tickets of a part."""
+        return int(self.q ** (self.t + 1))
+
+    def base(self, size: int) -> int:
+        """`other` is a number of marks out of q."""
+        return self.q
+
+    def report_size(self, m: int, parts: int) -> int:
+        """Four bytes, whatever m is."""
+        return 4
+
+    def problem(self, m: int, parts: int) -> str:
+        """Why the field does not fit; empty when it does."""
+        if not (2 <= self.t <= 31 and self.t < self.q < 2**15 and is_prime(self.q)):
+            return f"q = {self.q} must be a prime above t = {self.t}, and t from 2 to 31"
+        if self.q**self.t < m or parts * self.tickets > LAST:
+            return f"q = {self.q} and t = {self.t} do not fit {m} items and {parts} parts into 32 bits"
+        return ""
+
+    def coder(self, mechanism: Any) -> TicketCoder:
+        """The tables of one mechanism."""
+        return TicketCoder(mechanism)
+
+
+def is_prime(q: int) -> bool:
+    """By trial division: q is below 2^32."""
+    return q > 1 and all(q % k for k in range(2, int(q**0.5) + 1))
+
+
+class TicketCoder(Coder):
+    """A uniform ticket among those that give the own item its mark."""
+
+    reasons = ("ticket",)
+    encoding: Ticket
+
+    def __init__(self, mechanism: Any) -> None:
+        super().__init__(mechanism)
+        self.encoding = mechanism.encoding
+        self.q, self.t, self.tickets = self.encoding.q, self.encoding.t, self.encoding.tickets
+
+    @cached_property
+    def codes(self) -> NDArray[np.int64]:
+        """c_1 = x, c_j = digit_{j-1} + x^j, of every item (m x t); the powers keep neighbours off common lines."""
+        digits, rest = [], np.arange(self.m)
+        for _ in range(self.t):
+            digits.append(rest % self.q)
+            rest = rest // self.q
+        x, power = digits[0], digits[0]
+        columns = [x]
+        for digit in digits[1:]:
+            power = power * x % self.q
+            columns.append((digit + power) % self.q)
+        return np.stack(columns, axis=1)
+
+    def _write(
+        self, source: Source, held: Ints, group: Ints, part: Ints, own: NDArray[np.bool_], out: Bytes
+    ) -> None:
+        q = np.uint64(self.q)
+        limit = self.other[part, group]
+        speaks = (held >= 0) & (limit > 0)
+        low = np.where(speaks & ~own, limit, 0).astype(np.uint64)
+        span = np.where(speaks, np.where(own, limit, self.q - limit), self.q).astype(np.uint64)
+        mark = low + source.below(span)
+        rest = source.below(np.full(len(held), self.q**self.t, np.uint64))  # y_1 … y_t
+        ticket, code = rest.copy(), self.codes.take(held, axis=0, mode="clip").astype(np.uint64)
+        minus = np.zeros(len(held), np.uint64)
+        for j in range(self.t - 1, -1, -1):  # y_t is the last digit
+            minus += rest % q * code[:, j]
+            rest //= q
+        first = (mark + q * np.uint64(self.t * self.q) - minus) % q
+        ticket += first * np.uint64(self.q**self.t) + part.astype(np.uint64) * np.uint64(self.tickets)
+        out[:] = ticket.astype("<u4").view(np.uint8).reshape(-1, 4)
+
+    def check(self, report: bytes) -> str | None:
+        """The reason why this is not a report of the mechanism, or None."""
+        if len(report) != 4:
+            return "length"
+        beyond = int.from_bytes(report, "little") >= len(self.parts) * self.tickets
+        return "ticket" if beyond else None
+
+    def refusals(self, rows: Bytes) -> tuple[Ints, Mapping[str, NDArray[np.bool_]]]:
+        """The part of every row and, for every reason, which rows it applies to."""
+        part = numbers(rows).astype(np.int64) // self.tickets
+        return part, {"ticket": part >= len(self.parts)}
+
+    def count(self, part: int, rows: Bytes) -> Ints:
+        """How many of these reports name each item: every mark of every ticket is looked at."""
+        from discreet import kernels
+
+        limits = self.other[part, self.group_of].astype(np.uint16)  # a sum of two marks fits too
+        counts = np.zeros(self.m, np.int64)
+        kernels.count_tickets(numbers(rows) % np.uint32(self.tickets), self.q, self.t, limits, counts)
+        return counts
+
+    def named(self, report: bytes) -> list[int]:
+        """The items that a report names."""
+        part, ticket = divmod(int.from_bytes(report, "little"), self.tickets)
+        digits = [ticket // self.q**k % self.q for k in range(self.t, -1, -1)]
+        marks = (digits[0] + self.codes @ np.array(digits[1:])) % self.q
+        return np.flatnonzero(marks < self.other[part, self.group_of]).tolist()
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """Rows per block of counting."""
+        return (1 << 25) // self.m, (1 << 27) // self.m
+
+
+def numbers(rows: Bytes) -> NDArray[np.uint32]:
+    """Rows of 4 bytes as little-endian integers."""
+    return np.ascontiguousarray(rows).view("<u4")[:, 0]

@@ -1,0 +1,20 @@
+"""Work on blocks of rows in threads; the compiled loops release the interpreter's lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+
+def run_blocks(work: Callable[[int, int], None], n: int, step: int, threads: int | None) -> None:
+    """Call work(first, last) over blocks of rows, in threads where there are a few of them."""
+    blocks = [(first, min(first + step, n)) for first in range(0, n, step)]
+    count = threads or os.cpu_count() or 1
+    if count == 1 or len(blocks) < 4:
+        for block in blocks:
+            work(*block)
+        return
+    with ThreadPoolExecutor(count) as pool:
+        for _ in pool.map(lambda block: work(*block), blocks):
+            pass

@@ -1,0 +1,447 @@
+"""Documents that must be refused, each with one fault, and their neighbours that must not be."""
+
+from __future__ import annotations
+
+from building import (
+    BITS,
+    FIXED,
+    HALF,
+    altered,
+    body,
+    changed,
+    extreme,
+    last,
+    last_speaking,
+    policy,
+    signed,
+    ticket,
+)
+from good import FIVE, NINE, TWO, silent
+from reference import SAFE, D, Document, holds
+
+
+def at_the_bound(good: dict[str, Document]) -> dict[str, Document]:
+    """Last numerators that pass, and the next ones, which do not."""
+    found: dict[str, Document] = {}
+    for name, document in good.items():
+        if name in ("five-unprotected", "three-256-parts", "three-256-parts-ticket", "toy-silent"):
+            continue
+        if not any(map(any, (part["own"] for part in document["parts"]))):
+            continue
+        o, g = last_speaking(document)
+        own = document["parts"][o]["own"][g]
+        most, least = (extreme(document, o, "own", g, end) for end in (D, 0))
+        path = f"parts/{o}/own/{g}"
+        if most != own:
+            found[f"{name}-own-largest"] = changed(document, path, most)
+        found[f"{name}-own-one-too-large"] = changed(document, path, most + 1)
+        found[f"{name}-own-smallest"] = changed(document, path, least)
+        found[f"{name}-own-one-too-small"] = changed(document, path, least - 1)
+        if document["encoding"]["kind"] == "bits":
+            least = extreme(document, o, "other", g, 0)
+            found[f"{name}-other-smallest"] = changed(document, f"parts/{o}/other/{g}", least)
+            found[f"{name}-other-one-too-small"] = changed(
+                document, f"parts/{o}/other/{g}", least - 1
+            )
+    return found | shifted_chances(good)
+
+
+def shifted_chances(good: dict[str, Document]) -> dict[str, Document]:
+    """The chance of a part one unit further, taken from the next part."""
+    found = {}
+    places = [("two-silent", 0), ("two-silent", 1), ("two-avg", 0), ("two-silent-set", 0),
+              ("two-silent-set", 2), ("toy-subset", 0), ("three-set-subset", 0)]  # fmt: skip
+    for name, o in places:
+        parts = good[name]["parts"]
+        next_ = (o + 1) % len(parts)
+        keys = [f"chance/{g}" for g in range(len(parts[0]["chance"]))]
+        for key in [*keys, *(["none"] if "none" in parts[0] else [])]:
+
+            def moved(
+                x: int, name: str = name, key: str = key, o: int = o, n: int = next_
+            ) -> Document:
+                first, second = (value_at(good[name]["parts"][k], key) for k in (o, n))
+                return altered(
+                    good[name],
+                    {f"parts/{o}/{key}": first + x, f"parts/{n}/{key}": second - x},
+                )
+
+            most = last(0, value_at(parts[next_], key), lambda x, moved=moved: holds(moved(x)))
+            found[f"{name}-{o}-{key.replace('/', '-')}-most"] = moved(most)
+            found[f"{name}-{o}-{key.replace('/', '-')}-one-more"] = moved(most + 1)
+    return found
+
+
+def value_at(part: Document, key: str) -> int:
+    name, _, place = key.partition("/")
+    return part[name][int(place)] if place else part[name]
+
+
+def broken_guarantees(good: dict[str, Document]) -> dict[str, Document]:
+    """Readable, signed, and not private: the check alone must see it."""
+    toy, subset, three = good["toy-opt0"], good["toy-subset"], good["three-set-bits"]
+    tickets, sets = good["seventy-ticket"], good["three-set-subset"]
+    chance = [part["chance"] for part in subset["parts"]]
+    none = [part["none"] for part in sets["parts"]]
+    grr, pairs, average = (
+        good[x] for x in ("toy-grr", "five-pairs-subset", "five-avg-pairs-subset")
+    )
+    serious = {"levels": ["serious", "serious"], "epsilon": "ln(2)"}
+    return {
+        "chance-zero": altered(subset, {"parts/0/chance/0": 0, "parts/1/chance/0": D}),
+        "chance-negative": altered(subset, {"parts/0/chance/0": -1, "parts/1/chance/0": D + 1}),
+        "chances-one-too-many": changed(subset, "parts/0/chance/0", chance[0][0] + 1),
+        "chances-one-too-few": changed(subset, "parts/1/chance/1", chance[1][1] - 1),
+        "chance-of-one-part-too-small": changed(toy, "parts/0/chance", [D - 1, D - 1]),
+        "chance-of-one-part-doubled": changed(toy, "parts/0/chance", [2 * D, 2 * D]),
+        "none-zero": altered(
+            sets, {"parts/0/none": 0, "parts/1/none": none[0] + none[1]}
+        ),
+        "nones-do-not-sum": changed(three, "parts/0/none", D - 1),
+        "none-negative": changed(three, "parts/0/none", -D),
+        "own-is-one": changed(toy, "parts/0/own/1", D),
+        "own-is-more-than-one": changed(toy, "parts/0/own/1", D + 1),
+        "own-negative": changed(toy, "parts/0/own/1", -1),
+        "own-is-the-largest-safe-integer": changed(toy, "parts/0/own/1", SAFE),
+        "own-zero-other-not": changed(toy, "parts/0/own/0", 0),
+        "other-zero-own-not": changed(toy, "parts/0/other/0", 0),
+        "other-is-the-base-of-bits": changed(toy, "parts/0/other/1", D),
+        "own-and-other-are-one": altered(toy, {"parts/0/own": [D, D], "parts/0/other": [D, D]}),
+        "other-negative": changed(toy, "parts/0/other/1", -1),
+        "other-is-the-size-of-the-group": changed(subset, "parts/1/other/1", 4),
+        "other-is-beyond-the-group": changed(subset, "parts/1/other/1", 5),
+        "fixed-own-zero": changed(subset, "parts/1/own/1", 0),
+        "fixed-other-zero": changed(subset, "parts/1/other/1", 0),
+        "one-item-group-speaks": altered(
+            subset, {"parts/1/own/0": HALF, "parts/1/other/0": 1}
+        ),
+        "the-only-item-speaks": altered(
+            good["one-item"], {"parts/0/own/0": HALF, "parts/0/other/0": 1}
+        ),
+        "other-is-the-base-of-tickets": changed(tickets, "parts/1/other/1", 37),
+        "ticket-other-over-2^32": changed(tickets, "parts/1/other/1", D // 9),
+        "ticket-other-one-less": changed(tickets, "parts/1/other/1", 3),
+        "second-part-broken": changed(subset, "parts/1/own/1", D - 1),
+        "last-of-256-parts-broken": changed(good["three-256-parts"], "parts/255/own/0", D - 1),
+        "budget-smaller": changed(toy, "policy/levels/0/epsilon", "ln(3)"),
+        "group-takes-the-smallest-budget": changed(grr, "policy/levels/1/epsilon", "ln(3)"),
+        "group-takes-the-smallest-budget-avg": altered(
+            grr, {"policy/notion": "avg", "policy/levels/0/epsilon": "ln(2)"}
+        ),
+        "group-takes-the-smallest-pair": changed(
+            grr, "policy/pairs",
+            [{"levels": ["serious", "common"], "epsilon": "ln(2)"}],
+        ),
+        "group-of-one-item-with-itself": changed(toy, "policy/pairs", [serious]),
+        "group-of-one-item-with-itself-alone": changed(
+            good["one-item-bits"], "parts/0/own/0", D - D // 16
+        ),
+        "pair-unprotected-no-more": changed(pairs, "policy/pairs/0/epsilon", "ln(2)"),
+        "avg-pair-counts": changed(average, "policy/pairs/0/epsilon", "ln(3/2)"),
+        "avg-pairs-do-not-replace-the-rest": changed(
+            average, "policy/levels/0/epsilon", "ln(2)"
+        ),
+        "none-takes-the-smallest-pair": changed(
+            good["three-set-subset"], "policy/pairs", [{"levels": ["b", "b"], "epsilon": "0.9"}]
+        ),
+        "avg-is-not-min": changed(good["nine-avg-opt1"], "policy/notion", "min"),
+        "silent-chances-apart": body_signed_apart(),
+        "budget-above-45-counts-as-45": far_apart("70"),
+    }  # fmt: skip
+
+
+def far_apart(epsilon: str) -> Document:
+    """States that are 2^96 apart, as far as integers over 2^32 can be."""
+    two = policy([("a", epsilon, [0, 1]), ("b", epsilon, [2, 3])], ["w", "x", "y", "z"])
+    parts = [
+        {"chance": [1, D - 1], "own": [1, D - 1], "other": [D - 1, 1]},
+        {"chance": [D - 1, 1], "own": [HALF, HALF], "other": [HALF, HALF]},
+    ]
+    return signed(body(two, "subset", BITS, parts=parts))
+
+
+def body_signed_apart() -> Document:
+    """Two levels that no item tells apart, but the part does."""
+    parts = [silent([D - 1, 1]), silent([1, D - 1])]
+    return signed(body(TWO, "subset", FIXED, parts=parts))
+
+
+def still_good(good: dict[str, Document]) -> dict[str, Document]:
+    """Changes that look like faults, and are none."""
+    toy, note = good["toy-opt0"], good["toy-subset"]
+    decimals = ["0", "1", "0.5", "10", "100000000000000000000000000000", "123456789012",
+                "1234567890.12", "0.000000123456789012", "12345678901200000",
+                "0." + "0" * 29 + "1", "1200000000000.5"[:11] + "5"]  # fmt: skip
+    found = {f"value-{text}": changed(note, "certificate/value", text) for text in decimals}
+    return found | {
+        "note-of-400": changed(note, "certificate/note", "n" * 400),
+        "note-of-400-beyond-16-bits": changed(note, "certificate/note", "🙂" * 400),
+        "no-certificate": changed(note, "certificate", ...),
+        "share-zero": changed(note, "shares", [0, D]),
+        "prior-given": changed(toy, "prior", "given"),
+        "own-equals-other": altered(
+            toy, {"parts/0/own": [D // 3, D // 3], "parts/0/other": [D // 3, D // 3]}
+        ),
+        "every-group-silent": altered(toy, {"parts/0/own": [0, 0], "parts/0/other": [0, 0]}),
+        "padding-65536": changed(good["three-set-bits"], "padding", 65536),
+        "padding-1": changed(good["three-set-bits"], "padding", 1),
+        "pair-between-levels": changed(
+            toy, "policy/pairs", [{"levels": ["common", "serious"], "epsilon": "ln(4)"}]
+        ),
+        "none-without-a-bound": altered(
+            good["three-set-bits"],
+            {"policy/pairs": [{"levels": list(x), "epsilon": ""} for x in ("aa", "ab", "bb")],
+             "parts/0/own/0": D - 1},
+        ),
+        "budget-of-many-digits": changed(
+            toy, "policy/levels/1/epsilon", "1.79175946922805500081247735838070227272299"
+        ),
+        "budget-above-45-as-a-logarithm": far_apart(f"ln({2**97})"),
+        "budget-huge": changed(toy, "policy/levels/1/epsilon", "9" * 30),
+        "budget-of-rational-logarithm": changed(toy, "policy/levels/1/epsilon", "ln(601/100)"),
+    }  # fmt: skip
+
+
+def wrong_fingerprints(good: dict[str, Document]) -> dict[str, Document]:
+    toy = good["toy-opt0"]
+    swapped = [*FIVE[:3], FIVE[4], FIVE[3]]
+    return {
+        "label-changed": changed(toy, "policy/items/0", "flu", sign=False),
+        "label-composed": changed(
+            good["nine-avg-opt1"], "policy/items/3", "naïve café", sign=False
+        ),
+        "labels-swapped": changed(toy, "policy/items", swapped, sign=False),
+        "question-changed": changed(toy, "policy/question", "?", sign=False),
+        "budget-changed": changed(toy, "policy/levels/0/epsilon", "ln(5)", sign=False),
+        "own-changed": changed(toy, "parts/0/own/0", toy["parts"][0]["own"][0] - 1, sign=False),
+        "shares-changed": changed(toy, "shares", [HALF, HALF], sign=False),
+        "note-changed": changed(toy, "certificate/note", "proven", sign=False),
+        "model-changed": changed(toy, "model", "opt1", sign=False),
+        "fingerprint-missing": changed(toy, "fingerprint", ..., sign=False),
+        "fingerprint-null": changed(toy, "fingerprint", None, sign=False),
+        "fingerprint-upper-case": changed(
+            toy, "fingerprint", toy["fingerprint"].upper(), sign=False
+        ),
+        "fingerprint-cut": changed(toy, "fingerprint", toy["fingerprint"][:32], sign=False),
+        "fingerprint-of-another": changed(
+            toy, "fingerprint", good["toy-grr"]["fingerprint"], sign=False
+        ),
+    }
+
+
+def unreadable(good: dict[str, Document]) -> dict[str, Document]:
+    """No mechanism of format 2, whatever its numbers promise."""
+    return {
+        **wrong_keys(good), **wrong_policies(good), **wrong_parts(good), **wrong_encodings(good),
+        **wrong_numbers(good), **wrong_certificates(good),
+    }  # fmt: skip
+
+
+def wrong_keys(good: dict[str, Document]) -> dict[str, Document]:
+    toy, sets = good["toy-opt0"], good["three-set-bits"]
+    top = [key for key in toy if key not in ("fingerprint", "certificate")]
+    found = {f"missing-{key}": changed(toy, key, ...) for key in top}
+    found |= {f"missing-policy-{key}": changed(toy, f"policy/{key}", ...) for key in toy["policy"]}
+    found |= {
+        f"missing-part-{key}": changed(sets, f"parts/0/{key}", ...) for key in sets["parts"][0]
+    }
+    extra = {
+        "": "extra", "policy/": "padding", "policy/levels/0/": "weight", "encoding/": "q",
+        "parts/0/": "share", "certificate/": "objective",
+    }  # fmt: skip
+    found |= {f"extra-{path}{key}": changed(toy, path + key, "1") for path, key in extra.items()}
+    return found | {
+        "extra-__proto__": changed(toy, "__proto__", {}),
+        "extra-__proto__-in-a-part": changed(toy, "parts/0/__proto__", [1]),
+        "extra-matrix-null": changed(toy, "matrix", None),
+        "none-in-single-input": changed(toy, "parts/0/none", D),
+        "weight-in-a-pair": changed(good["five-pairs-bits"], "policy/pairs/0/weight", "1"),
+        "format-1": changed(toy, "format", "discreet-mechanism/1"),
+        "format-3": changed(toy, "format", "discreet-mechanism/3"),
+        "format-of-a-tally": changed(toy, "format", "discreet-tally/2"),
+        "format-is-a-number": changed(toy, "format", 2),
+        "model-unknown": changed(toy, "model", "best"),
+        "model-of-format-1": changed(toy, "model", "mixed"),
+        "prior-unknown": changed(toy, "prior", "zipf"),
+        "set-without-padding": changed(sets, "padding", 0),
+        "single-with-padding": changed(toy, "padding", 2),
+        "padding-is-text": changed(sets, "padding", "2"),
+        "padding-negative": changed(sets, "padding", -2),
+        "padding-too-large": changed(sets, "padding", 65537),
+        "padding-null": changed(toy, "padding", None),
+    }
+
+
+def wrong_policies(good: dict[str, Document]) -> dict[str, Document]:
+    toy, pairs = good["toy-opt0"], good["five-pairs-bits"]
+    texts = {
+        "empty": "", "blank": " ", "a-number": 7, "null": None, "line-break": "a\nb",
+        "delete": "a\x7f", "c1": "a\x85", "no-break-space": "a\u00a0b", "joiners": "\u200d\u200c",
+        "right-to-left": "a\u202eb", "soft-hyphen": "a\u00adb", "line-separator": "a\u2028b",
+        "byte-order-mark": "\ufeffa", "private": "\ue000", "noncharacter": "a\uffff",
+    }  # fmt: skip
+    found = {f"item-{name}": changed(toy, "policy/items/1", text) for name, text in texts.items()}
+    budgets = [
+        "0", "-1", "inf", "nan", "1e0", "1.0", "01", ".5", "1.", "+1", " 1", "1 ", "1\n", "٣",
+        "1_0", "ln(1)", "ln(1/2)", "ln(6/1)", "ln(12/2)", "ln(06)", "ln( 6 )", "ln(2.5)", "ln(6",
+        "ln(٣)", "small", "", 1, None, True, "9" * 101,
+    ]  # fmt: skip
+    mute = altered(toy, {"parts/0/own": [0, 0], "parts/0/other": [0, 0]})  # fine at any budget
+    found |= {
+        f"epsilon-{k}-{str(text)[:9].strip()}": changed(mute, "policy/levels/1/epsilon", text)
+        for k, text in enumerate(budgets)
+    }
+    twice = [{"levels": list(x), "epsilon": y} for x, y in (("uv", "ln(3)"), ("vu", "ln(2)"))]
+    return found | {
+        "policy-is-a-list": changed(toy, "policy", []),
+        "notion-unknown": changed(toy, "policy/notion", "max"),
+        "input-unknown": changed(toy, "policy/input", "many"),
+        "name-blank": changed(toy, "policy/name", " "),
+        "question-is-a-number": changed(toy, "policy/question", 1),
+        "item-twice": changed(toy, "policy/items/1", "HIV"),
+        "no-items": altered(toy, {"policy/items": [], "policy/level_of": []}),
+        "items-is-text": changed(toy, "policy/items", "abcde"),
+        "level-of-too-short": changed(toy, "policy/level_of", [0, 1, 1, 1]),
+        "level-of-out-of-range": changed(toy, "policy/level_of/4", 2),
+        "level-of-negative": changed(toy, "policy/level_of/4", -1),
+        "level-without-items": changed(toy, "policy/level_of", [1, 1, 1, 1, 1]),
+        "level-named-twice": changed(toy, "policy/levels/1/name", "serious"),
+        "level-name-blank": changed(toy, "policy/levels/1/name", " "),
+        "level-is-text": changed(toy, "policy/levels/1", "common"),
+        "pair-of-an-unknown-level": changed(pairs, "policy/pairs/0/levels", ["v", "w"]),
+        "pair-of-one": changed(pairs, "policy/pairs/0/levels", ["v"]),
+        "pair-of-three": changed(pairs, "policy/pairs/0/levels", ["v", "v", "v"]),
+        "pair-of-places": changed(pairs, "policy/pairs/0/levels", [1, 1]),
+        "pair-twice-with-two-budgets": changed(pairs, "policy/pairs", twice),
+        "pair-epsilon-null": changed(pairs, "policy/pairs/0/epsilon", None),
+        "pair-epsilon-zero": changed(pairs, "policy/pairs/0/epsilon", "0"),
+    }
+
+
+def wrong_parts(good: dict[str, Document]) -> dict[str, Document]:
+    toy, sets, grr = good["toy-opt0"], good["three-set-bits"], good["toy-grr"]
+    four, many = good["nine-groups-subset"], good["three-256-parts"]
+    halved = [{**many["parts"][-1], "chance": [D // 512]}] * 2
+    return {
+        "no-parts": changed(toy, "parts", []),
+        "parts-is-an-object": changed(toy, "parts", {"0": toy["parts"][0]}),
+        "part-is-a-list": changed(toy, "parts/0", [[D, D], [1, 1], [1, 1]]),
+        "257-parts": changed(many, "parts", [*many["parts"][:-1], *halved]),
+        "chance-has-one-too-few": changed(toy, "parts/0/chance", [D]),
+        "own-has-one-too-few": changed(toy, "parts/0/own", toy["parts"][0]["own"][:1]),
+        "other-has-one-too-many": changed(toy, "parts/0/other", [*toy["parts"][0]["other"], 1]),
+        "chance-per-level-and-not-per-group": changed(grr, "parts/0/chance", [D, D]),
+        "chance-is-a-number": changed(grr, "parts/0/chance", D),
+        "none-is-a-list": changed(sets, "parts/0/none", [D]),
+        "none-is-null": changed(sets, "parts/0/none", None),
+        "groups-too-few": changed(toy, "groups", [0]),
+        "groups-too-many": changed(toy, "groups", [0, 1, 1]),
+        "groups-per-item": changed(toy, "groups", [0, 1, 1, 1, 1]),
+        "groups-in-another-order": changed(toy, "groups", [1, 0]),
+        "groups-by-another-first-appearance": changed(four, "groups", [1, 0, 1, 0]),
+        "groups-with-a-gap": changed(toy, "groups", [0, 2]),
+        "groups-from-one": changed(toy, "groups", [1, 2]),
+        "group-negative": changed(toy, "groups", [0, -1]),
+        "group-without-levels": changed(toy, "groups", [0, 0]),
+        "group-is-text": changed(toy, "groups", ["0", "1"]),
+        "shares-one-too-many": changed(toy, "shares", [HALF, HALF + 1]),
+        "shares-one-too-few": changed(toy, "shares", [HALF, HALF - 1]),
+        "share-negative": changed(toy, "shares", [-1, D + 1]),
+        "shares-of-too-few-groups": changed(toy, "shares", [D]),
+        "shares-of-too-many-groups": changed(toy, "shares", [HALF, HALF, 0]),
+        "shares-without-none": changed(sets, "shares", [HALF, HALF]),
+    }
+
+
+def wrong_encodings(good: dict[str, Document]) -> dict[str, Document]:
+    toy, tickets, seventy = good["toy-opt0"], good["toy-ticket"], good["seventy-ticket"]
+    wide, full = good["eight-ticket-1621"], good["nine-avg-ticket-full"]
+    half = {**wide["parts"][0], "chance": [HALF]}
+    fields = [
+        (4, 2), (1, 2), (0, 2), (-5, 2), (9, 2), (25, 2), (341, 2), (561, 2), (1105, 2),
+        (1619 * 2, 2), (5, 1), (5, 0), (5, -2), (3, 3), (5, 5), (5, 32), (2, 2),
+    ]  # fmt: skip
+    found = {f"ticket-q-{q}-t-{t}": changed(tickets, "encoding", ticket(q, t)) for q, t in fields}
+    return found | {
+        "encoding-is-text": changed(toy, "encoding", "bits"),
+        "encoding-is-a-list": changed(toy, "encoding", ["bits"]),
+        "encoding-unknown": changed(toy, "encoding", {"kind": "item"}),
+        "encoding-without-kind": changed(toy, "encoding", {}),
+        "encoding-kind-is-a-list": changed(toy, "encoding", {"kind": ["bits"]}),
+        "fixed-with-q": changed(good["toy-grr"], "encoding", {"kind": "fixed", "q": 5, "t": 2}),
+        "ticket-without-q": changed(tickets, "encoding", {"kind": "ticket", "t": 2}),
+        "ticket-without-t": changed(tickets, "encoding", {"kind": "ticket", "q": 5}),
+        "ticket-q-is-text": changed(tickets, "encoding", ticket("5", 2)),  # type: ignore[arg-type]
+        "ticket-q-is-true": changed(tickets, "encoding", ticket(True, 2)),
+        "ticket-too-few-codes": changed(seventy, "encoding", ticket(7, 2)),
+        "ticket-one-code-too-few": altered(
+            full,
+            {"policy/items": [*NINE, "one more"],
+             "policy/level_of": [*full["policy"]["level_of"], 0]},
+        ),
+        "ticket-beyond-32-bits": changed(wide, "encoding", ticket(1627, 2)),
+        "ticket-beyond-32-bits-by-t": changed(wide, "encoding", ticket(11, 9)),
+        "ticket-parts-beyond-32-bits": changed(wide, "parts", [half, half]),
+        "ticket-256-parts-beyond-32-bits": changed(
+            good["three-256-parts-ticket"], "encoding", ticket(257, 2)
+        ),
+        "ticket-q-beyond-53-bits": changed(tickets, "encoding", ticket(2**61 - 1, 2)),
+    }  # fmt: skip
+
+
+def wrong_numbers(good: dict[str, Document]) -> dict[str, Document]:
+    """Not integers, or none that a double holds exactly."""
+    toy, sets, one = good["toy-opt0"], good["three-set-bits"], good["one-item"]
+    found = {}
+    places = ["padding", "policy/level_of/1", "groups/1", "shares/0"]
+    places += [f"parts/0/{key}" for key in ("chance/0", "own/0", "other/0", "none")]
+    strange = {"half": 0.5, "text": "1", "null": None, "list": [1], "beyond": SAFE + 1}
+    for place in places:
+        for name, value in strange.items():
+            key = place.replace("/", "-")
+            found[f"number-{key}-{name}"] = changed(sets, place, value)
+    return found | {
+        "own-is-a-fraction": changed(toy, "parts/0/own/0", toy["parts"][0]["own"][0] - 0.5),
+        "own-is-1.5": changed(toy, "parts/0/own/0", 1.5),
+        "chances-are-fractions": altered(
+            good["two-silent"], {"parts/0/chance/0": HALF + 0.5, "parts/1/chance/0": HALF - 0.5}
+        ),
+        "own-is-huge": changed(toy, "parts/0/own/0", 2**60),
+        "own-is-huge-and-negative": changed(toy, "parts/0/own/0", -(2**60)),
+        "shares-are-huge": changed(toy, "shares", [2**60, D - 2**60]),
+        "own-is-true": changed(toy, "parts/0/own/0", True),
+        "other-is-true": changed(good["toy-grr"], "parts/0/other/0", True),
+        "silence-is-false": altered(one, {"parts/0/own": [False], "parts/0/other": [False]}),
+        "level-of-is-true": changed(toy, "policy/level_of/1", True),
+        "group-is-false": changed(toy, "groups/0", False),
+        "padding-is-true": changed(sets, "padding", True),
+        "padding-is-false": changed(toy, "padding", False),
+        "padding-is-a-fraction": changed(sets, "padding", 2.5),
+    }
+
+
+def wrong_certificates(good: dict[str, Document]) -> dict[str, Document]:
+    note = good["toy-subset"]
+    spellings = [
+        "8.50", "08.5", ".5", "8.", "1e3", "-1", "+1", "", " 1", "1 ", "8.5\n", "0.0", "00", "1_0",
+        "1,5", "٣", "0x1", "inf", "nan", "1" + "0" * 30, "0." + "0" * 30 + "1", "1.234567890123",
+        "1234567890123", "1000000000000.1", 8.5, 8, None, True, [],
+    ]  # fmt: skip
+    found = {
+        f"value-{k}-{str(x)[:9].strip()}": changed(note, "certificate/value", x)
+        for k, x in enumerate(spellings)
+    }
+    return found | {
+        "certificate-null": changed(note, "certificate", None),
+        "certificate-is-text": changed(note, "certificate", "optimal"),
+        "certificate-without-value": changed(note, "certificate/value", ...),
+        "certificate-without-bound": changed(note, "certificate/lower_bound", ...),
+        "certificate-without-note": changed(note, "certificate/note", ...),
+        "lower-bound-null": changed(note, "certificate/lower_bound", None),
+        "lower-bound-is-a-number": changed(note, "certificate/lower_bound", 3),
+        "lower-bound-not-canonical": changed(note, "certificate/lower_bound", "3.50"),
+        "lower-bound-blank": changed(note, "certificate/lower_bound", " "),
+        "note-too-long": changed(note, "certificate/note", "n" * 401),
+        "note-with-a-line-break": changed(note, "certificate/note", "a\nb"),
+        "note-is-null": changed(note, "certificate/note", None),
+    }

@@ -1,0 +1,217 @@
+"""Mechanisms that hold, of every encoding and kind of policy."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+
+from building import (
+    BITS,
+    FIXED,
+    HALF,
+    QUARTER,
+    body,
+    boxed,
+    e,
+    high,
+    low,
+    middle,
+    policy,
+    signed,
+    ticket,
+    tightened,
+    unary,
+)
+from reference import MANY, D, Document, verdict
+
+FIVE = ["HIV", "anemia", "headache", "stomachache", "toothache"]
+TOY = policy([("serious", "ln(4)", [0]), ("common", "ln(6)", [1, 2, 3, 4])], FIVE)
+NINE = [
+    "größe", "Ångström", "日本語", "nai\u0308ve cafe\u0301", "👩\u200d⚕\ufe0f 🙂", 'say "hi"',
+    "back\\slash", "می\u200cخواهم", "жар-птица, <b>&amp;",
+]  # fmt: skip
+AVERAGE = policy(
+    [("hoch", "0.7", [1, 4, 8]), ("tief", "ln(7/2)", [0, 2, 3, 5, 6, 7])],
+    NINE, notion="avg", name="Prüfung", question="Was trifft zu? 🙂",
+)  # fmt: skip
+FOUR = policy(
+    [("a", "1", [0, 5]), ("b", "2", [1, 2]), ("c", "1.1", [3, 8]), ("d", "ln(7)", [4, 6, 7])], NINE
+)
+THREE = policy([("a", "1", [1]), ("b", "1.2", [0, 2])], ["x", "y", "z"], input="set")
+EIGHT = policy([("all", "2", list(range(8)))], [f"i{k}" for k in range(8)])
+PAGES = [f"page {k}" for k in range(70)]
+SEVENTY = policy(
+    [("high", "1", list(range(0, 70, 14))), ("low", "2", [k for k in range(70) if k % 14])], PAGES
+)
+SETS = {**SEVENTY, "input": "set"}
+PAIRS = policy(
+    [("u", "ln(3)", [0, 3]), ("v", "2.5", [1, 2, 4])], ["p", "q", "r", "s", "t"],
+    pairs=[{"levels": ["v", "v"], "epsilon": ""}, {"levels": ["u", "u"], "epsilon": "ln(2)"}],
+)  # fmt: skip
+AVERAGE_PAIRS = policy(
+    [("u", "ln(3)", [0, 3]), ("v", "ln(12)", [1, 2, 4])], ["p", "q", "r", "s", "t"],
+    notion="avg", pairs=[{"levels": ["u", "u"], "epsilon": "ln(2)"}],
+)  # fmt: skip
+NAMES = ("u", "u"), ("u", "v"), ("v", "v")
+FREE = {**PAIRS, "pairs": [{"levels": list(names), "epsilon": ""} for names in NAMES]}
+TWO = policy([("a", "ln(3)", [0]), ("b", "ln(3)", [1])], ["yes", "no"])
+ONLY = policy([("only", "ln(5)", [0, 1, 2])], ["1", "2", "3"])
+TWELVE = policy(
+    [(f"budget {k}", f"{k / 10 + 0.5:.2f}".rstrip("0").rstrip("."), [k]) for k in range(12)],
+    [str(k) for k in range(12)],
+)
+E = e("1")
+
+
+def fixed_mechanisms() -> dict[str, Document]:
+    """Subsets of fixed size."""
+    grr = {"chance": [D], "own": [HALF], "other": [1]}
+    optimum = [[high(4), low(1)], [low("1.5"), (1, 6, 1)]]
+    two = [[3 * QUARTER, QUARTER], [QUARTER, 3 * QUARTER]]
+    r, root = e("0.35"), Fraction(MANY.sqrt(Decimal("3.5"))).limit_denominator(10**12)
+    empty = [high(E), low(1), low(1)], [low(1), low(1), high(E)], [low(1), (1, E, 1), low(1)]
+    seventy = [[(1, E, 1), high(E)], [middle(E), (8, E**2, 1)]]
+    nothing = [*seventy[0], low(1)], [*seventy[1], middle(E)], [low(1), low(1), high(E)]
+    four = [[(1, E, 1), high(E)], [low(7 / E), (1, 7, 1)]]
+    three = policy([("all", "ln(2)", [0, 1, 2])], ["x", "y", "z"])
+    return {
+        "toy-subset": tightened(boxed(TOY, FIXED, optimum)),
+        "toy-subset-three-parts": tightened(
+            boxed(TOY, FIXED, [*optimum, [low(1), (2, 4, 1)]], ["0.05"], prior="given",
+                  shares=[QUARTER, 3 * QUARTER])
+        ),
+        "toy-grr": body(TOY, "grr", FIXED, groups=[0, 0], parts=[grr]),
+        "toy-ss": unary(TOY, "ss", FIXED, ["2/5"], groups=[0, 0]),
+        "three-grr": body(three, "grr", FIXED, parts=[grr]),
+        "two-silent": body(TWO, "subset", FIXED, parts=[silent(x) for x in two]),
+        "two-silent-set": body(
+            {**policy([("a", "ln(2)", [0]), ("b", "ln(2)", [1])], ["yes", "no"]), "input": "set"},
+            "subset", FIXED, padding=1, shares=[QUARTER, HALF, QUARTER],
+            parts=[silent(x[:2], x[2]) for x in
+                   ([HALF, QUARTER, QUARTER], [QUARTER, HALF, QUARTER], [QUARTER, QUARTER, HALF])],
+        ),
+        "two-avg": body(
+            policy([("a", "ln(2)", [0]), ("b", "ln(8)", [1])], ["yes", "no"], notion="avg"),
+            "subset", FIXED, parts=[silent([HALF, D // 8]), silent([HALF, 7 * D // 8])],
+        ),
+        "one-item": body(
+            policy([("only", "1", [0])], ["it"]), "subset", FIXED, parts=[silent([D])]
+        ),
+        "eight-ss": unary(EIGHT, "ss", FIXED, ["1/8"]),
+        "nine-avg-subset": tightened(
+            boxed(AVERAGE, FIXED, [[(1, r, 1 / r), low(1 / root)],
+                                   [low(1 / r), (2, root, 1 / root)]], prior="worst")
+        ),
+        "nine-groups-subset": tightened(boxed(FOUR, FIXED, four, groups=[0, 1, 0, 1])),
+        "five-pairs-subset": tightened(
+            boxed(PAIRS, FIXED, [[(1, 2, 1), low("2/3")], [low(1), (1, 3, "2/3")]])
+        ),
+        "five-avg-pairs-subset": tightened(
+            boxed(AVERAGE_PAIRS, FIXED, [[(1, 2, 1), low("1/2")], [low(1), (1, 6, "1/2")]])
+        ),
+        "three-set-subset": tightened(
+            boxed(THREE, FIXED, [*map(list, empty)], shares=[QUARTER, HALF, QUARTER], padding=2)
+        ),
+        "three-set-ss": unary(THREE, "ss", FIXED, ["1/3"], groups=[0, 0]),
+        "seventy-subset": tightened(
+            boxed(SEVENTY, FIXED, [*seventy, [(1, E, 1), (12, E, 1)]], ["0.1"])
+        ),
+        "seventy-set-subset": tightened(
+            boxed(SETS, FIXED, [*map(list, nothing)], padding=65536)
+        ),
+    }  # fmt: skip
+
+
+def silent(chance: list[int], none: int | None = None) -> Document:
+    """A part in which every group is silent."""
+    zeros = [0] * len(chance)
+    part = {"chance": chance, "own": zeros, "other": list(zeros)}
+    return part if none is None else {**part, "none": none}
+
+
+def bits_mechanisms() -> dict[str, Document]:
+    """Independent bits."""
+    many = unary(ONLY, "subset", BITS, ["0.3"])
+    many["parts"] = [{**many["parts"][0], "chance": [D // 256]} for _ in range(256)]
+    free = {"chance": [D, D], "own": [D - 1, 1], "other": [1, D - 1]}
+    fewer = {"chance": [D], "own": [D // 5], "other": [D // 3]}
+    seventy = [[("0.27", E, 1), high(E)], [middle(E), ("0.12", E**2, 1)]]
+    nothing = [*seventy[0], low(1)], [*seventy[1], middle(E)], [low(1), low(1), high(E)]
+    found = {
+        "toy-opt0": unary(TOY, "opt0", BITS, ["0.327", "0.27756"]),
+        "toy-bits-parts": tightened(
+            boxed(TOY, BITS, [[("0.3", 4, 1), low(1)], [low("1.5"), ("0.25", 6, 1)]])
+        ),
+        "toy-silent": unary(TOY, "opt0", BITS, ["0.327", "0.27756"]),
+        "three-256-parts": many,
+        "three-own-is-rarer": body(ONLY, "opt0", BITS, parts=[fewer]),
+        "three-set-bits": unary(THREE, "oue", BITS, ["0.3", "0.25"], padding=2),
+        "one-item-bits": unary(policy([("only", "1", [0])], ["it"]), "oue", BITS, ["0.25"]),
+        "five-pairs-bits": unary(PAIRS, "opt0", BITS, ["0.35", "0.2"]),
+        "five-unprotected": body(FREE, "opt0", BITS, parts=[free]),
+        "eight-rappor": unary(EIGHT, "rappor", BITS, ["0.26894142"]),
+        "nine-avg-opt1": unary(AVERAGE, "opt1", BITS, ["0.4", "0.3"], prior="worst"),
+        "nine-groups-bits": unary(FOUR, "opt2", BITS, ["0.3", "0.2", "0.3"], groups=[0, 1, 2, 1]),
+        "twelve-budgets": unary(TWELVE, "opt0", BITS, [f"{0.4 - k / 100:.2f}" for k in range(12)]),
+        "seventy-opt0": unary(SEVENTY, "opt0", BITS, ["0.27", "0.2"]),
+        "seventy-bits-parts": tightened(boxed(SEVENTY, BITS, seventy)),
+        "seventy-set-oue": unary(SETS, "oue", BITS, ["0.3", "0.2"], padding=5),
+        "seventy-set-bits-parts": tightened(
+            boxed(SETS, BITS, [*map(list, nothing)], shares=[HALF, QUARTER, QUARTER])
+        ),
+    }
+    part = found["toy-silent"]["parts"][0]
+    part["own"][0] = part["other"][0] = 0
+    return found
+
+
+def ticket_mechanisms() -> dict[str, Document]:
+    """Tickets over small and large fields, up to the last that fits into 32 bits."""
+    toy = [[(1, 4, 1), low(1)], [low("1.5"), (1, 6, 1)]]
+    seventy = [[(10, E, 1), high(E)], [middle(E), (4, E**2, 1)]]
+    three = [(1, E, 1), low(1), low(1)], [low(1), (2, E, 1), low(1)], [low(1), low(1), high(E)]
+    many = unary(ONLY, "subset", ticket(251, 2), ["80/251"])
+    many["parts"] = [
+        {**many["parts"][0], "chance": [D // 256], "other": [80 + k % 2]} for k in range(256)
+    ]
+    return {
+        "toy-ticket": tightened(boxed(TOY, ticket(5, 2), toy)),
+        "toy-ticket-opt0": unary(TOY, "opt0", ticket(5, 2), ["2/5", "1/5"]),
+        "three-256-parts-ticket": many,
+        "three-set-ticket": tightened(
+            boxed(THREE, ticket(5, 2), [*map(list, three)], shares=[QUARTER, HALF, QUARTER])
+        ),
+        "five-pairs-ticket": unary(PAIRS, "opt0", ticket(3, 2), ["1/3", "1/3"]),
+        "eight-ticket-11-8": unary(EIGHT, "oue", ticket(11, 8), ["3/11"]),
+        "eight-ticket-1621": unary(EIGHT, "oue", ticket(1621, 2), ["200/1621"]),
+        "nine-avg-ticket-full": unary(AVERAGE, "opt1", ticket(3, 2), ["1/3", "1/3"]),
+        "nine-groups-ticket": unary(
+            FOUR, "opt2", ticket(7, 4), ["2/7", "1/7"], groups=[0, 1, 0, 1]
+        ),
+        "seventy-ticket": tightened(boxed(SEVENTY, ticket(37, 3), seventy)),
+        "seventy-set-ticket": unary(SETS, "opt2", ticket(11, 2), ["3/11", "2/11"], padding=5),
+    }
+
+
+NOTES = {
+    "toy-subset": {"value": "3.58668", "lower_bound": "3.5682", "note": "a vector"},
+    "toy-opt0": {
+        "value": "8.5",
+        "lower_bound": "",
+        "note": "not proven – a vector 👩\u200d⚕\ufe0f",
+    },
+    "seventy-ticket": {"value": "0", "lower_bound": "0", "note": ""},
+}
+
+
+@cache
+def good_mechanisms() -> dict[str, Document]:
+    found = fixed_mechanisms() | bits_mechanisms() | ticket_mechanisms()
+    for name, note in NOTES.items():
+        found[name]["certificate"] = note
+    found = {name: signed(document) for name, document in found.items()}
+    assert {
+        name: verdict(document) for name, document in found.items() if verdict(document) != "ok"
+    } == {}
+    return found
