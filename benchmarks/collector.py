@@ -46,7 +46,9 @@ ECHO = b'{"accepted":1,"duplicates":0}'
 class Connection(asyncio.Protocol):
     """Sends the next request as soon as the last one is answered."""
 
-    def __init__(self, requests: Iterator[bytes], times: list[float], done: asyncio.Future[None]) -> None:
+    def __init__(
+        self, requests: Iterator[bytes], times: list[float], done: asyncio.Future[None]
+    ) -> None:
         self._requests, self._times, self._done = requests, times, done
         self._said = b""
 
@@ -148,7 +150,9 @@ def echo() -> None:
 def serving(command: list[Any], folder: Path) -> Iterator[tuple[int, int]]:
     """A server's port and process id."""
     environment = {**os.environ, "DISCREET_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=folder, env=environment, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, cwd=folder, env=environment, text=True
+    )
     try:
         while not (found := re.search(r"http://127\.0\.0\.1:(\d+)/", process.stdout.readline())):
             if process.poll() is not None:
@@ -169,7 +173,15 @@ def serving(command: list[Any], folder: Path) -> Iterator[tuple[int, int]]:
 
 
 def collector(file: Path, store: str) -> Any:
-    command = [Path(sys.executable).parent / "discreet", "serve", file, "--store", store, "--port", "0"]
+    command = [
+        Path(sys.executable).parent / "discreet",
+        "serve",
+        file,
+        "--store",
+        store,
+        "--port",
+        "0",
+    ]
     return serving(command, file.parent)
 
 
@@ -193,7 +205,15 @@ def postgres() -> Iterator[Callable[[], str] | None]:
 
     class Durable(Postgres):
         def start(self) -> None:
-            self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "-o", f'-c listen_addresses="" -k {self.folder}', "start")
+            self._run(
+                "pg_ctl",
+                "-w",
+                "-l",
+                str(self.folder / "log"),
+                "-o",
+                f'-c listen_addresses="" -k {self.folder}',
+                "start",
+            )
             with psycopg.connect(self.url()) as db:
                 if db.execute("SHOW fsync").fetchone() != ("on",):
                     raise RuntimeError("PostgreSQL runs without fsync")
@@ -237,7 +257,9 @@ def raw_postgres(url: str) -> float:
         for ids in groups:
             with db.transaction():
                 db.execute(
-                    "INSERT INTO report (collection, id) SELECT 1, unnest(%b::bytea[]) ON CONFLICT DO NOTHING", (ids,), binary=True
+                    "INSERT INTO report (collection, id) SELECT 1, unnest(%b::bytea[]) ON CONFLICT DO NOTHING",
+                    (ids,),
+                    binary=True,
                 )
         return BATCHES * BATCH / (time.perf_counter() - began)
 
@@ -261,7 +283,10 @@ def _stores(folder: Path, fresh: Callable[[], str] | None) -> dict[str, Callable
 def _singles(file: Path, stores: dict[str, Callable[[], str]]) -> list[list[Any]]:
     found: dict[str, list[dict[str, float]]] = {"echo": [], **{name: [] for name in stores}}
     for _ in range(REPEATS):
-        with serving([sys.executable, "-m", "benchmarks.collector", "echo"], file.parent) as (port, _):
+        with serving([sys.executable, "-m", "benchmarks.collector", "echo"], file.parent) as (
+            port,
+            _,
+        ):
             found["echo"].append(drive(file, port, 2 * SINGLES, warm=1000))
         for name, store in stores.items():
             with collector(file, store()) as (port, _):
@@ -290,7 +315,11 @@ def _rows(found: dict[str, list[dict[str, float]]], base: str, label: str) -> li
         times = [seconds(run[key]) if key in run else "–" for key in ("p50", "p99", "slowest")]
         spread = " / ".join(si(other["rate"]) for other in found[name])
         rows.append(
-            [label if name == base else f"discreet serve, {name}", si(run["rate"]), f"{run['rate'] / best[base]['rate']:.2f} ×"]
+            [
+                label if name == base else f"discreet serve, {name}",
+                si(run["rate"]),
+                f"{run['rate'] / best[base]['rate']:.2f} ×",
+            ]
             + [*times, spread]
         )
     return rows
@@ -318,7 +347,10 @@ def _growth(file: Path, stores: dict[str, Callable[[], str]]) -> list[list[Any]]
 def _estimates(file: Path, store: str) -> list[list[Any]]:
     """The first answer, and those after one more report each; the service counts a million reports of many items first."""
     mechanism = d.Mechanism.load(file)
-    with collector(file, store) as (port, _), closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+    with (
+        collector(file, store) as (port, _),
+        closing(http.client.HTTPConnection("127.0.0.1", port)) as connection,
+    ):
         loaded = time.perf_counter()
         drive(file, port, MILLION // 10_000, 10_000)
         loaded = time.perf_counter() - loaded
@@ -335,10 +367,22 @@ def _estimates(file: Path, store: str) -> list[list[Any]]:
             return time.perf_counter() - began, len(body)
 
         rows = []
-        for label, query in (("counts", ""), ("with shrunk", "?shrunk=true"), ("CSV", "?format=csv")):
+        for label, query in (
+            ("counts", ""),
+            ("with shrunk", "?shrunk=true"),
+            ("CSV", "?format=csv"),
+        ):
             first, size = ask(query)
             times = [ask(query)[0] for _ in range(7)]
-            rows.append([label, seconds(first), seconds(min(times)), seconds(statistics.median(times)), f"{size / 2**20:.1f} MiB"])
+            rows.append(
+                [
+                    label,
+                    seconds(first),
+                    seconds(min(times)),
+                    seconds(statistics.median(times)),
+                    f"{size / 2**20:.1f} MiB",
+                ]
+            )
     print(f"a million reports of {mechanism.m:,} items in {loaded:.1f} s", file=sys.stderr)
     return rows
 
@@ -355,11 +399,25 @@ def run() -> str:
     times = ["p50", "p99", "slowest", "all runs"]
     return (
         table(
-            f"Collector, posts of one report, m = 1,000, {CONNECTIONS} connections", ["", "posts / s", "against", *times], singles
+            f"Collector, posts of one report, m = 1,000, {CONNECTIONS} connections",
+            ["", "posts / s", "against", *times],
+            singles,
         )
-        + table(f"Collector, posts of {BATCH:,} compact reports, m = 1,000", ["", "reports / s", "against raw", *times], batches)
-        + table("Collector, memory of the service (RSS)", ["store", "at the start", "100,000", "500,000", many], memory)
-        + table(f"Collector, estimate of {LARGE:,} items at {many}", ["answer", "first", "best", "median of 7", "size"], estimates)
+        + table(
+            f"Collector, posts of {BATCH:,} compact reports, m = 1,000",
+            ["", "reports / s", "against raw", *times],
+            batches,
+        )
+        + table(
+            "Collector, memory of the service (RSS)",
+            ["store", "at the start", "100,000", "500,000", many],
+            memory,
+        )
+        + table(
+            f"Collector, estimate of {LARGE:,} items at {many}",
+            ["answer", "first", "best", "median of 7", "size"],
+            estimates,
+        )
         + f"\n\nLoad of the machine when this began: {load:.1f}."
     )
 

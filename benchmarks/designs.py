@@ -14,7 +14,9 @@ def run() -> str:
     rng, rows = np.random.default_rng(0), []
     for t in (3, 10, 50, 1_000, 16_470):
         eps = np.round(rng.uniform(0.5, 2, t), 6)
-        levels = Levels(eps, np.ones(t) if t > 1000 else rng.integers(1, 1000, t).astype(float), "min")
+        levels = Levels(
+            eps, np.ones(t) if t > 1000 else rng.integers(1, 1000, t).astype(float), "min"
+        )
         solve = best(lambda lv=levels: opt0(lv), 0.5)
         mix = best(lambda lv=levels: mixed.search(lv, lv.sizes), 0.5, 1)
         _, _, value, bound = opt0(levels)
@@ -23,7 +25,9 @@ def run() -> str:
         reference = "–"
         if t <= 50:
             r = np.minimum.outer(eps, eps)
-            reference = seconds(best(lambda r=r, lv=levels: program.solve(r, lv.sizes, "opt0"), 0.1, 1))
+            reference = seconds(
+                best(lambda r=r, lv=levels: program.solve(r, lv.sizes, "opt0"), 0.1, 1)
+            )
         policy = d.Policy.from_levels([(f"L{k}", float(e), [f"i{k}"]) for k, e in enumerate(eps)])
         whole = best(lambda p=policy: d.design(p, "opt0"), 0.5, 1)
         whole_mixed = best(lambda p=policy: d.design(p, "mixed"), 0.5, 1)
@@ -31,5 +35,18 @@ def run() -> str:
             [f"{t:,}", seconds(solve), f"{1 - bound / value:.0e}", reference, seconds(whole)]
             + [seconds(mix), f"{gap:.0e}", len(found.shares), seconds(whole_mixed)]
         )
-    heads = ["levels", "opt0 search", "its gap", "geometric program", "design(opt0), checked", "mixed search", "its gap", "parts"]
-    return table("Design (the checked design includes rounding and the exact check)", [*heads, "design(mixed), checked"], rows)
+    heads = [
+        "levels",
+        "opt0 search",
+        "its gap",
+        "geometric program",
+        "design(opt0), checked",
+        "mixed search",
+        "its gap",
+        "parts",
+    ]
+    return table(
+        "Design (the checked design includes rounding and the exact check)",
+        [*heads, "design(mixed), checked"],
+        rows,
+    )

@@ -27,9 +27,13 @@ def run(people: int = 1_000_000, m: int = 16_470) -> str:
             mechanism.save(folder / "m.json")
             rng = np.random.default_rng(0)
             labels = pa.array(mechanism.policy.items)
-            with pq.ParquetWriter(folder / "a.parquet", pa.schema([("item", pa.string())])) as writer:
+            with pq.ParquetWriter(
+                folder / "a.parquet", pa.schema([("item", pa.string())])
+            ) as writer:
                 for _ in range(0, people, 100_000):
-                    writer.write_table(pa.table({"item": labels.take(pa.array(rng.integers(0, m, 100_000)))}))
+                    writer.write_table(
+                        pa.table({"item": labels.take(pa.array(rng.integers(0, m, 100_000)))})
+                    )
             for arguments in (
                 ["perturb", "m.json", "a.parquet", "-o", "r.parquet"],
                 ["tally", "m.json", "r.parquet", "-o", "t.json"],
@@ -39,11 +43,18 @@ def run(people: int = 1_000_000, m: int = 16_470) -> str:
                 peak = _peak_of([str(script), *arguments], folder)
                 size = folder / arguments[-1]
                 rows.append(
-                    [encoding, arguments[0], f"{time.perf_counter() - start:.1f} s", f"{peak / 2**20:.2f} GiB"]
+                    [
+                        encoding,
+                        arguments[0],
+                        f"{time.perf_counter() - start:.1f} s",
+                        f"{peak / 2**20:.2f} GiB",
+                    ]
                     + [f"{size.stat().st_size / 1e6:,.0f} MB"]
                 )
     return table(
-        f"Memory: {people:,} people, {m:,} items, by the commands", ["encoding", "command", "time", "peak resident", "output"], rows
+        f"Memory: {people:,} people, {m:,} items, by the commands",
+        ["encoding", "command", "time", "peak resident", "output"],
+        rows,
     )
 
 
@@ -54,7 +65,13 @@ def _peak_of(command: list[str], folder: Path) -> int:
         "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); "
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     )
-    done = subprocess.run([sys.executable, "-c", code, *command], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return int(done.stdout)
 
 

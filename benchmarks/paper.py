@@ -19,20 +19,36 @@ def run() -> str:
         answers = np.sort(rng.zipf(1.3, 4 * n) - 1)
         answers = rng.choice(answers[answers < m], n)
         truth = np.bincount(answers, minlength=m)
-        bits, compact = (mechanism_of(Task("", "opt0", 1.0, 1, encoding=kind), m) for kind in ("bits", "compact"))
+        bits, compact = (
+            mechanism_of(Task("", "opt0", 1.0, 1, encoding=kind), m) for kind in ("bits", "compact")
+        )
         ours = best(lambda t=truth, x=bits: draw_tally(x, t, int(t.sum()), rng).estimate(), 1, 3)
         least = 1 if n * m > 10**9 else 3
         full = best(lambda a=answers, x=bits: one_by_one(x, a, rng), 0.1, least)
-        real = [best(lambda a=answers, x=x: x.tally(x.perturb_many(a, 1), 1).estimate(), 0.5, 1) for x in (bits, compact)]
+        real = [
+            best(lambda a=answers, x=x: x.tally(x.perturb_many(a, 1), 1).estimate(), 0.5, 1)
+            for x in (bits, compact)
+        ]
         rows.append(
             [name, f"{n:,}", f"{m:,}", seconds(ours), seconds(full), f"{full / ours:,.0f} ×"]
             + [f"{seconds(x)} ({full / x:,.0f} ×)" for x in real]
         )
-    heads = ["data", "n", "m", "drawn in O(m)", "numpy, n x m bits", "speed-up", "real reports, bits", "real reports, compact"]
+    heads = [
+        "data",
+        "n",
+        "m",
+        "drawn in O(m)",
+        "numpy, n x m bits",
+        "speed-up",
+        "real reports, bits",
+        "real reports, compact",
+    ]
     return table("One experiment of the paper (opt0, eps = 1), one thread", heads, rows)
 
 
-def one_by_one(mechanism: Mechanism, answers: np.ndarray, rng: np.random.Generator, block: int = 1000) -> np.ndarray:
+def one_by_one(
+    mechanism: Mechanism, answers: np.ndarray, rng: np.random.Generator, block: int = 1000
+) -> np.ndarray:
     """Every bit of every person drawn with numpy, in blocks of people, and the estimate."""
     a, b = mechanism.a[mechanism.level_of], mechanism.b[mechanism.level_of]
     counts = np.zeros(mechanism.m, np.int64)

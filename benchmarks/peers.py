@@ -19,7 +19,11 @@ def pure_ldp(n: int, m: int, eps: float) -> dict[str, float]:
     for report in reports:
         server.aggregate(report)
     end = time.perf_counter()
-    return {"perturb": (middle - start) / few, "tally": (end - middle) / few, "bytes": reports[0].nbytes}
+    return {
+        "perturb": (middle - start) / few,
+        "tally": (end - middle) / few,
+        "bytes": reports[0].nbytes,
+    }
 
 
 def multi_freq_ldpy(n: int, m: int, eps: float) -> dict[str, float]:
@@ -32,7 +36,11 @@ def multi_freq_ldpy(n: int, m: int, eps: float) -> dict[str, float]:
     middle = time.perf_counter()
     UE_Aggregator_MI(reports, eps)
     end = time.perf_counter()
-    return {"perturb": (middle - start) / few, "tally": (end - middle) / few, "bytes": reports[0].nbytes}
+    return {
+        "perturb": (middle - start) / few,
+        "tally": (end - middle) / few,
+        "bytes": reports[0].nbytes,
+    }
 
 
 def opendp(n: int, m: int, eps: float) -> dict[str, float]:
@@ -42,7 +50,9 @@ def opendp(n: int, m: int, eps: float) -> dict[str, float]:
     size = -(-m // 8)
     domain, metric = dp.bitvector_domain(max_weight=1), dp.discrete_distance()
     # RAPPOR's flipping: Pr[flip] = f / 2 = 1 / (e^{eps/2} + 1)
-    measure = dp.m.make_randomized_response_bitvec(domain, metric, f=2 / (2.718281828459045 ** (eps / 2) + 1))
+    measure = dp.m.make_randomized_response_bitvec(
+        domain, metric, f=2 / (2.718281828459045 ** (eps / 2) + 1)
+    )
     data = [bytes(b == i // 8 and 1 << (i % 8) for b in range(size)) for i in range(min(m, 64))]
     few = min(n, max(20, 200_000 // m))
     start = time.perf_counter()

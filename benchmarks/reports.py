@@ -13,14 +13,22 @@ import discreet as d
 from benchmarks.timing import best, seconds, si, table
 
 ROOT = Path(__file__).parent.parent
-PEERS = ["pure-ldp==1.2.0", "scikit-learn", "statsmodels", "multi-freq-ldpy==0.2.5", "opendp==0.16.0"]
+PEERS = [
+    "pure-ldp==1.2.0",
+    "scikit-learn",
+    "statsmodels",
+    "multi-freq-ldpy==0.2.5",
+    "opendp==0.16.0",
+]
 SETTINGS = [(10_000, 1_000), (100_000, 100), (100_000, 16_470)]
 
 
 def policy(m: int, eps: float = 1.0) -> d.Policy:
     few = max(1, m // 20)
     rows = [("high", eps, few), ("middle", 1.2 * eps, few), ("low", 2 * eps, m - 2 * few)]
-    return d.Policy.from_levels([(name, e, [f"{name}{i}" for i in range(k)]) for name, e, k in rows])
+    return d.Policy.from_levels(
+        [(name, e, [f"{name}{i}" for i in range(k)]) for name, e, k in rows]
+    )
 
 
 def _peer_python() -> str | None:
@@ -41,12 +49,16 @@ def _peer_python() -> str | None:
 def _numpy_perturb(b: np.ndarray, n: int, m: int) -> np.ndarray:
     """The plain numpy way, in blocks of about 100 MB so that it fits: everything at once would be slower still."""
     rng, step = np.random.default_rng(), max(1, 12_500_000 // m)
-    return np.concatenate([np.packbits(rng.random((min(step, n - k), m)) < b, axis=1) for k in range(0, n, step)])
+    return np.concatenate(
+        [np.packbits(rng.random((min(step, n - k), m)) < b, axis=1) for k in range(0, n, step)]
+    )
 
 
 def _numpy_tally(reports: np.ndarray) -> np.ndarray:
     step = max(1, 50_000_000 // (8 * reports.shape[1]))
-    return sum(np.unpackbits(reports[k : k + step], axis=1).sum(0) for k in range(0, len(reports), step))
+    return sum(
+        np.unpackbits(reports[k : k + step], axis=1).sum(0) for k in range(0, len(reports), step)
+    )
 
 
 def against_peers() -> str:
@@ -61,19 +73,40 @@ def against_peers() -> str:
         once = 0.5 if m > 10_000 else 1.0
         mine = best(lambda: oue.perturb_many(answers, threads=1), once)
         count = best(lambda: oue.tally(found, threads=1), once)
-        read = best(lambda: np.add.reduce(found.reshape(-1)[: found.size // 8 * 8].view(np.uint64)), once)
+        read = best(
+            lambda: np.add.reduce(found.reshape(-1)[: found.size // 8 * 8].view(np.uint64)), once
+        )
         b = oue.b[oue.level_of]
-        plain, plain_count = best(lambda: _numpy_perturb(b, n, m), once, 2), best(lambda: _numpy_tally(found), once, 2)
+        plain, plain_count = (
+            best(lambda: _numpy_perturb(b, n, m), once, 2),
+            best(lambda: _numpy_tally(found), once, 2),
+        )
         name = f"n = {n:,}, m = {m:,}"
         rows.append([name, "discreet, bits", seconds(mine), "1", seconds(count), "1"])
-        rows.append([name, "numpy", seconds(plain), f"{plain / mine:.1f} ×", seconds(plain_count), f"{plain_count / count:.1f} ×"])
-        rows.append([name, "(reading the bytes once)", "", "", seconds(read), f"{read / count:.2f} ×"])
+        rows.append(
+            [
+                name,
+                "numpy",
+                seconds(plain),
+                f"{plain / mine:.1f} ×",
+                seconds(plain_count),
+                f"{plain_count / count:.1f} ×",
+            ]
+        )
+        rows.append(
+            [name, "(reading the bytes once)", "", "", seconds(read), f"{read / count:.2f} ×"]
+        )
         sizes.append([name, "discreet bits", oue.report_size])
-        sizes.append([name, "discreet compact", d.design(chosen, "oue", encoding="compact").report_size])
+        sizes.append(
+            [name, "discreet compact", d.design(chosen, "oue", encoding="compact").report_size]
+        )
         if python is None:
             continue
         text = subprocess.run(
-            [python, str(ROOT / "benchmarks" / "peers.py"), str(n), str(m), "1"], capture_output=True, text=True, check=True
+            [python, str(ROOT / "benchmarks" / "peers.py"), str(n), str(m), "1"],
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for peer, result in json.loads(text.splitlines()[-1]).items():
             if "error" in result:
@@ -107,10 +140,26 @@ def rates() -> str:
         one, two = (best(lambda k=k: mechanism.perturb_many(answers, threads=k), 1) for k in (1, 2))
         count, count2 = (best(lambda k=k: mechanism.tally(reports, threads=k), 1) for k in (1, 2))
         rows.append(
-            [model, encoding or "item", f"{n:,}", f"{m:,}", si(n / one), f"{one / two:.2f} × ({seconds(one)})"]
+            [
+                model,
+                encoding or "item",
+                f"{n:,}",
+                f"{m:,}",
+                si(n / one),
+                f"{one / two:.2f} × ({seconds(one)})",
+            ]
             + [si(n * m / count), f"{count / count2:.2f} × ({seconds(count)})"]
         )
-    heads = ["model", "encoding", "n", "m", "reports / s, one thread", "two threads", "tally: items / s, one thread", "two threads"]
+    heads = [
+        "model",
+        "encoding",
+        "n",
+        "m",
+        "reports / s, one thread",
+        "two threads",
+        "tally: items / s, one thread",
+        "two threads",
+    ]
     return table("Rates", heads, rows)
 
 
@@ -121,7 +170,15 @@ def growth(folder: Path) -> str:
     rng, rows = np.random.default_rng(0), []
     curves: dict[str, list[tuple[float, float]]] = {}
     for encoding in ("bits", "compact"):
-        for n, m in [(10**3, 1000), (10**4, 1000), (10**5, 1000), (10**6, 1000), (10**5, 10), (10**5, 100), (10**5, 10_000)]:
+        for n, m in [
+            (10**3, 1000),
+            (10**4, 1000),
+            (10**5, 1000),
+            (10**6, 1000),
+            (10**5, 10),
+            (10**5, 100),
+            (10**5, 10_000),
+        ]:
             mechanism = d.design(policy(m), "oue", encoding=encoding)
             answers = rng.integers(0, m, n)
             reports = mechanism.perturb_many(answers)
@@ -139,7 +196,9 @@ def growth(folder: Path) -> str:
     left, right = figure.subplots(1, 2)
     for name, points in curves.items():
         label, axis = name.split("|")
-        (left if axis == "n" else right).loglog(*zip(*sorted(points), strict=True), "o-", label=label)
+        (left if axis == "n" else right).loglog(
+            *zip(*sorted(points), strict=True), "o-", label=label
+        )
     for axes, axis in ((left, "n, people"), (right, "m, items")):
         axes.set_xlabel(axis)
         axes.set_ylabel("seconds, one thread")

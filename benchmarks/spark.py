@@ -29,7 +29,11 @@ def _make(folder: Path, encoding: str, n: int, m: int) -> Path:
     mechanism.save(home / "m.json")
     rng, files = np.random.default_rng(0), 8
     for k in range(files):
-        write_reports(home / f"{k}.parquet", mechanism, [mechanism.perturb_many(rng.integers(0, m, n // files))])
+        write_reports(
+            home / f"{k}.parquet",
+            mechanism,
+            [mechanism.perturb_many(rng.integers(0, m, n // files))],
+        )
     return home
 
 
@@ -77,7 +81,9 @@ def child(master: str, homes: list[str]) -> None:
             "frame": _best(lambda: spark.tally(session.read.parquet(f"{home}/*.parquet"), mechanism)),
         }  # fmt: skip
     found["driver"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    java = [p for p in Path("/proc").glob("[0-9]*") if _name(p) == "java" and _parent(p) == os.getpid()]
+    java = [
+        p for p in Path("/proc").glob("[0-9]*") if _name(p) == "java" and _parent(p) == os.getpid()
+    ]
     found["jvm"] = max((_peak(p) for p in java), default=0.0) / 2**20
     workers = [p for p in Path("/proc").glob("[0-9]*") if "pyspark.daemon" in _command(p)]
     found["worker"] = max((_peak(p) for p in workers), default=0.0) / 2**20
@@ -141,34 +147,72 @@ def run() -> str:
     rows, stages, growth = [], [], []
     with tempfile.TemporaryDirectory() as name:
         tiny = _make(Path(name), "compact", 8, 1000)
-        homes = {key: _make(Path(name), *key) for key in [*WORK, *(("compact", n, 1000) for n in GROWTH)]}
+        homes = {
+            key: _make(Path(name), *key) for key in [*WORK, *(("compact", n, 1000) for n in GROWTH)]
+        }
         local = {key: _local(home) for key, home in homes.items()}
-        found = {master: _spark(master, [tiny, *homes.values()]) for master in ("local[1]", "local[2]")}
+        found = {
+            master: _spark(master, [tiny, *homes.values()]) for master in ("local[1]", "local[2]")
+        }
         for key in WORK:
             encoding, n, m = key
             what = [encoding, f"{n:,}", f"{m:,}"]
-            rows.append([*what, "local engine, two threads", seconds(local[key]), si(n / local[key]), "1"])
+            rows.append(
+                [*what, "local engine, two threads", seconds(local[key]), si(n / local[key]), "1"]
+            )
             for master, result in found.items():
                 r, overhead = result[homes[key].name], result[tiny.name]["best"]
                 assert r["n"] == n
-                for label, time_ in ((f"Spark {master}, from files", r["best"]), (f"Spark {master}, DataFrame", r["frame"])):
-                    rows.append([*what, label, seconds(time_), si(n / time_), f"{local[key] / time_:.2f} ×"])
+                for label, time_ in (
+                    (f"Spark {master}, from files", r["best"]),
+                    (f"Spark {master}, DataFrame", r["frame"]),
+                ):
+                    rows.append(
+                        [*what, label, seconds(time_), si(n / time_), f"{local[key] / time_:.2f} ×"]
+                    )
                 parts = (overhead, max(0.0, r["read"] - overhead), max(0.0, r["best"] - r["read"]))
-                stages.append([*what, master, *(seconds(x) for x in (result["start"], r["first"], *parts, r["best"]))])
+                stages.append(
+                    [
+                        *what,
+                        master,
+                        *(seconds(x) for x in (result["start"], r["first"], *parts, r["best"])),
+                    ]
+                )
         for n in GROWTH:
             key = ("compact", n, 1000)
             r = found["local[2]"][homes[key].name]
-            growth.append([f"{n:,}", seconds(local[key]), seconds(r["best"]), f"{local[key] / r['best']:.2f} ×"])
+            growth.append(
+                [
+                    f"{n:,}",
+                    seconds(local[key]),
+                    seconds(r["best"]),
+                    f"{local[key] / r['best']:.2f} ×",
+                ]
+            )
         memory = [
-            [master, f"{r['driver']:.2f} GiB", f"{r['jvm']:.2f} GiB", f"{r['worker']:.2f} GiB"] for master, r in found.items()
+            [master, f"{r['driver']:.2f} GiB", f"{r['jvm']:.2f} GiB", f"{r['worker']:.2f} GiB"]
+            for master, r in found.items()
         ]
     heads = ["encoding", "n", "m", "engine", "steady", "reports / s", "against local"]
-    steps = ["session starts", "first job", "an all but empty job", "reading", "counting and merging", "whole job, steady"]
+    steps = [
+        "session starts",
+        "first job",
+        "an all but empty job",
+        "reading",
+        "counting and merging",
+        "whole job, steady",
+    ]
     return (
         table("Tally from Parquet: local engine and Spark", heads, rows)
         + table("Time per stage, from files", ["encoding", "n", "m", "master", *steps], stages)
-        + table("Growth, compact, m = 1,000", ["n", "local engine, two threads", "Spark local[2]", "against local"], growth)
-        + table("Peak memory", ["master", "driver (Python)", "JVM", "largest Python worker"], memory)
+        + table(
+            "Growth, compact, m = 1,000",
+            ["n", "local engine, two threads", "Spark local[2]", "against local"],
+            growth,
+        )
+        + table(
+            "Peak memory", ["master", "driver (Python)", "JVM", "largest Python worker"], memory
+        )
     )
 
 

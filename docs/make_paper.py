@@ -71,15 +71,33 @@ def main() -> None:
         claims, whole_time = reproduce("all", "--data", data, "--out", str(whole))
         _, quick_time = reproduce("all", "--data", data, "--out", str(work / "quick"), "--quick")
         real, real_time = reproduce("fig3", "--out", str(work / "real"), "--through-reports")
-        more, _ = reproduce("fig7", "--data", data, "--out", str(work / "more"), "--repeats", str(REPEATS))
+        more, _ = reproduce(
+            "fig7", "--data", data, "--out", str(work / "more"), "--repeats", str(REPEATS)
+        )
         run = json.loads((whole / "run.json").read_text(encoding="utf-8"))
-        keys = {"TIME": whole_time, "QUICK": quick_time, "REALTIME": real_time, "REPEATS": str(REPEATS)}
-        for verdict, key in (("holds", "HOLD"), ("does not hold", "FAIL"), ("cannot be shown here", "OPEN")):
+        keys = {
+            "TIME": whole_time,
+            "QUICK": quick_time,
+            "REALTIME": real_time,
+            "REPEATS": str(REPEATS),
+        }
+        for verdict, key in (
+            ("holds", "HOLD"),
+            ("does not hold", "FAIL"),
+            ("cannot be shown here", "OPEN"),
+        ):
             keys[key] = str(sum(one["verdict"] == verdict for one in claims))
         keys["TOTAL"] = str(len(claims))
-        keys["OURS"] = str(sum("not in the paper" in one["where"] or "our reading" in one["where"] for one in claims))
+        keys["OURS"] = str(
+            sum(
+                "not in the paper" in one["where"] or "our reading" in one["where"]
+                for one in claims
+            )
+        )
         keys["CLAIMS"] = claims_table(claims)
-        keys["REAL"] = claims_table([one for one in real if one["claim"] in ("experiment is theory", "compact beside bits")])
+        keys["REAL"] = claims_table(
+            [one for one in real if one["claim"] in ("experiment is theory", "compact beside bits")]
+        )
         keys["MORE"] = claims_table([one for one in more if "precision" in one["claim"]])
         keys["SPEED"] = benchmark.run().strip()
         keys["VERSIONS"] = ", ".join(f"{name} {number}" for name, number in run["versions"].items())

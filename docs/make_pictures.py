@@ -14,4 +14,9 @@ if __name__ == "__main__":
     mechanism = design(example("health-survey"))
     given = answers(mechanism.m)
     estimate = mechanism.tally(mechanism.perturb_many(given)).estimate()
-    bars(estimate, Path(__file__).parent / "estimate.png", 20, np.bincount(given, minlength=mechanism.m))
+    bars(
+        estimate,
+        Path(__file__).parent / "estimate.png",
+        20,
+        np.bincount(given, minlength=mechanism.m),
+    )

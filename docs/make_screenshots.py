@@ -25,7 +25,12 @@ TOKEN = secrets.token_urlsafe(24)
 LARGEST = 150_000  # bytes of a picture
 DESKTOP = {"viewport": {"width": 1200, "height": 900}}
 SMALL_DESKTOP = {"viewport": {"width": 900, "height": 860}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
+PHONE = {
+    "viewport": {"width": 390, "height": 844},
+    "device_scale_factor": 2,
+    "is_mobile": True,
+    "has_touch": True,
+}
 DARK = {**PHONE, "color_scheme": "dark"}
 
 
@@ -40,7 +45,9 @@ def collector(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
     files = [str(data / f"{name}.toml") for name in ("toy", "health-survey")]
     command = [Path(sys.executable).with_name("discreet"), "serve", *files, "--port", "0"]
     environment = {**os.environ, "DISCREET_TOKEN": TOKEN}
-    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             said = "".join(iter(process.stdout.readline, "Collecting; stop with Ctrl-C.\n"))
@@ -66,8 +73,13 @@ def take_part(address: str) -> None:
     mechanism = design(example("health-survey"))
     reports = mechanism.perturb_many(answers(mechanism.m))
     body = b"".join(secrets.token_bytes(16) + bytes(report) for report in reports)
-    headers = {"Content-Type": "application/octet-stream", "Discreet-Mechanism": mechanism.fingerprint}
-    httpx.post(f"{address}/v1/collections/health-survey/reports", content=body, headers=headers, timeout=60).raise_for_status()
+    headers = {
+        "Content-Type": "application/octet-stream",
+        "Discreet-Mechanism": mechanism.fingerprint,
+    }
+    httpx.post(
+        f"{address}/v1/collections/health-survey/reports", content=body, headers=headers, timeout=60
+    ).raise_for_status()
 
 
 def save(page: Any, name: str) -> None:
@@ -75,7 +87,11 @@ def save(page: Any, name: str) -> None:
     from PIL import Image
 
     page.mouse.move(0, 0)  # nothing is hovered over
-    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    picture = (
+        Image.open(io.BytesIO(page.screenshot()))
+        .convert("RGB")
+        .quantize(256, dither=Image.Dither.NONE)
+    )
     path = PICTURES / f"{name}.png"
     picture.save(path, optimize=True)
     size = path.stat().st_size
@@ -110,7 +126,9 @@ def take(browser: Any, fingerprints: dict[str, str]) -> None:
 
     page = visit(DARK)
     results(page)
-    page.evaluate("scrollTo(0, document.getElementById('verdict').offsetTop - 8)")  # the bars, rather than the heading
+    page.evaluate(
+        "scrollTo(0, document.getElementById('verdict').offsetTop - 8)"
+    )  # the bars, rather than the heading
     save(page, "results-phone-dark")
 
     page = visit(SMALL_DESKTOP)

@@ -30,7 +30,9 @@ def policy(m: int, eps: float, rng: np.random.Generator, kind: str = "single") -
     """Levels 5/5/90 % with budgets eps x {1, 1.2, 2}, assigned at random."""
     level_of = rng.choice(3, m, p=[0.05, 0.05, 0.9])
     level_of[:3] = range(3)  # no level is empty
-    levels = tuple(Level(f"L{k}", Budget.parse(round(eps * f, 6))) for k, f in enumerate((1, 1.2, 2)))
+    levels = tuple(
+        Level(f"L{k}", Budget.parse(round(eps * f, 6))) for k, f in enumerate((1, 1.2, 2))
+    )
     return Policy(tuple(map(str, range(m))), tuple(map(int, level_of)), levels, input=kind)
 
 
@@ -53,8 +55,15 @@ def single(task: tuple[str, Any, int, int]) -> list[Any]:
         low, high = shrunk.interval()
         inside = (low <= truth) & (truth <= high)
         top = np.argsort(-shrunk.counts, kind="stable")[:100]
-        views = (estimate.counts, project(estimate.counts, np.ones(m), n), estimate.consistent(), shrunk.counts)
-        found.append([((x - truth) ** 2).sum() / n for x in views] + [inside.mean(), inside[top].mean()])
+        views = (
+            estimate.counts,
+            project(estimate.counts, np.ones(m), n),
+            estimate.consistent(),
+            shrunk.counts,
+        )
+        found.append(
+            [((x - truth) ** 2).sum() / n for x in views] + [inside.mean(), inside[top].mean()]
+        )
     return found
 
 
@@ -64,7 +73,9 @@ def sets(task: tuple[Any, Any, Any, int, int, int]) -> list[Any]:
     chosen = policy(len(truth), eps, np.random.default_rng(seed), "set")
     found = []
     for model in MODELS:
-        estimate = d.simulate((items, offsets), d.design(chosen, model, padding=ell), repeats=1, seed=seed).estimates[0]
+        estimate = d.simulate(
+            (items, offsets), d.design(chosen, model, padding=ell), repeats=1, seed=seed
+        ).estimates[0]
         ranked = np.argsort(-estimate.shrunk().counts, kind="stable")
         order = np.argsort(-truth, kind="stable")
         found.append([np.mean(truth[ranked[:k]] >= truth[order[k - 1]]) for k in TOPS])
@@ -77,14 +88,22 @@ def paddings(task: tuple[Any, Any, int, int]) -> list[Any]:
     lengths = np.diff(offsets)
     m, n = int(items.max()) + 1, len(lengths)
     size_of = np.repeat(lengths, lengths)
-    counts = {int(k): np.bincount(items[size_of == k], minlength=m).astype(float) for k in np.unique(size_of)}
+    counts = {
+        int(k): np.bincount(items[size_of == k], minlength=m).astype(float)
+        for k in np.unique(size_of)
+    }
     chosen = policy(m, eps, np.random.default_rng(seed), "set")
     base = d.design(chosen, "mixed", padding=2)
-    error = [theory.set_error_by_size(replace(base, padding=ell), counts, n).mse / n for ell in range(1, 65)]
+    error = [
+        theory.set_error_by_size(replace(base, padding=ell), counts, n).mse / n
+        for ell in range(1, 65)
+    ]
     shares = np.bincount(items, minlength=m) / len(items)
     picks = [choose_padding(chosen, lengths, n, popularity=p).padding for p in (shares, "zipf")]
     picks.append(two_phases(chosen, (items, offsets)).choice.padding)
-    return [int(np.argmin(error)) + 1] + [x for pick in picks for x in (pick, error[pick - 1] / min(error))]
+    return [int(np.argmin(error)) + 1] + [
+        x for pick in picks for x in (pick, error[pick - 1] / min(error))
+    ]
 
 
 def synthetic() -> dict[str, Any]:
@@ -112,18 +131,37 @@ def _row(cells: list[Any]) -> str:
     return "| " + " | ".join(map(str, cells)) + " |\n"
 
 
-def _mse_tables(pool: ProcessPoolExecutor, data: dict[str, Any], repeats: int, epsilons: tuple[int, ...]) -> tuple[str, str]:
-    text = _row(["data", "eps", *(f"{m} {v}" for m in MODELS for v in ("raw", "norm-sub", "consistent", "shrunk"))])
+def _mse_tables(
+    pool: ProcessPoolExecutor, data: dict[str, Any], repeats: int, epsilons: tuple[int, ...]
+) -> tuple[str, str]:
+    text = _row(
+        [
+            "data",
+            "eps",
+            *(f"{m} {v}" for m in MODELS for v in ("raw", "norm-sub", "consistent", "shrunk")),
+        ]
+    )
     text += "|" + "---|" * 14 + "\n"
     cover = (
-        _row(["data", "eps", *(f"{m}, {w}" for m in MODELS for w in ("all items", "100 ranked highest"))]) + "|" + "---|" * 8 + "\n"
+        _row(
+            [
+                "data",
+                "eps",
+                *(f"{m}, {w}" for m in MODELS for w in ("all items", "100 ranked highest")),
+            ]
+        )
+        + "|"
+        + "---|" * 8
+        + "\n"
     )
     for name, truth in data.items():
         for eps in epsilons:
             found = grid(pool, single, [(name, truth, eps, seed) for seed in range(repeats)])
             mean, error = found.mean(axis=0), found.std(axis=0, ddof=1) / repeats**0.5
             cells = [
-                f"**{mean[i, j]:,.4g}** ± {error[i, j]:.2g}" if j == 3 else f"{mean[i, j]:,.4g}" for i in range(3) for j in range(4)
+                f"**{mean[i, j]:,.4g}** ± {error[i, j]:.2g}" if j == 3 else f"{mean[i, j]:,.4g}"
+                for i in range(3)
+                for j in range(4)
             ]
             text += _row([name, eps, *cells])
             cover += _row([name, eps, *(f"{mean[i, j]:.1%}" for i in range(3) for j in (4, 5))])
@@ -132,10 +170,16 @@ def _mse_tables(pool: ProcessPoolExecutor, data: dict[str, Any], repeats: int, e
 
 def main() -> None:
     folder, repeats = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 8
-    rows = {name: load(folder / f"{name}.dat.xz") for name in ("retail", "kosarak_first100k", "clothing_rated")}
+    rows = {
+        name: load(folder / f"{name}.dat.xz")
+        for name in ("retail", "kosarak_first100k", "clothing_rated")
+    }
     ragged = {}
     for name, sets_ in rows.items():
-        ragged[name] = np.array([i for x in sets_ for i in x]), np.cumsum([0] + [len(x) for x in sets_])
+        ragged[name] = (
+            np.array([i for x in sets_ for i in x]),
+            np.cumsum([0] + [len(x) for x in sets_]),
+        )
     firsts = {
         label: np.bincount([x[0] for x in rows[name]], minlength=int(ragged[name][0].max()) + 1)
         for label, name in (("Retail", "retail"), ("Kosarak, first 100,000", "kosarak_first100k"))
@@ -145,23 +189,62 @@ def main() -> None:
         toy, toy_cover = _mse_tables(pool, synthetic(), repeats, (1, 4))
         items, offsets = ragged["clothing_rated"]
         truth = np.bincount(items)
-        precision = _row(["padding", "eps", *(f"{m}, k = {k}" for m in MODELS for k in TOPS)]) + "|" + "---|" * 14 + "\n"
+        precision = (
+            _row(["padding", "eps", *(f"{m}, k = {k}" for m in MODELS for k in TOPS)])
+            + "|"
+            + "---|" * 14
+            + "\n"
+        )
         every = []
         for ell in (1, 2):
             for eps in EPSILONS:
-                found = grid(pool, sets, [(items, offsets, truth, eps, ell, seed) for seed in range(repeats)])
+                found = grid(
+                    pool, sets, [(items, offsets, truth, eps, ell, seed) for seed in range(repeats)]
+                )
                 mean, error = found.mean(axis=0), found.std(axis=0, ddof=1) / repeats**0.5
                 every.append(mean)
-                precision += _row([ell, eps, *(f"{mean[i, j]:.2f} ± {error[i, j]:.2f}" for i in range(3) for j in range(4))])
+                precision += _row(
+                    [
+                        ell,
+                        eps,
+                        *(
+                            f"{mean[i, j]:.2f} ± {error[i, j]:.2f}"
+                            for i in range(3)
+                            for j in range(4)
+                        ),
+                    ]
+                )
         average = np.mean(every, axis=(0, 2))
-        pads = _row(["data", "eps", "best", "known popularity", "error", "zipf", "error", "two phases, private", "error (mean)"])
+        pads = _row(
+            [
+                "data",
+                "eps",
+                "best",
+                "known popularity",
+                "error",
+                "zipf",
+                "error",
+                "two phases, private",
+                "error (mean)",
+            ]
+        )
         pads += "|" + "---|" * 9 + "\n"
-        for name, label in (("retail", "Retail"), ("clothing_rated", "Clothing"), ("kosarak_first100k", "Kosarak, first 100,000")):
+        for name, label in (
+            ("retail", "Retail"),
+            ("clothing_rated", "Clothing"),
+            ("kosarak_first100k", "Kosarak, first 100,000"),
+        ):
             for eps in (1, 2, 4):
                 found = grid(pool, paddings, [(*ragged[name], eps, seed) for seed in range(4)])
                 mean = found.mean(axis=0)
                 private = ", ".join(str(int(x)) for x in found[:, 5])
-                known = [int(found[0, 0]), int(found[0, 1]), f"{mean[2]:.2f} ×", int(found[0, 3]), f"{mean[4]:.2f} ×"]
+                known = [
+                    int(found[0, 0]),
+                    int(found[0, 1]),
+                    f"{mean[2]:.2f} ×",
+                    int(found[0, 3]),
+                    f"{mean[4]:.2f} ×",
+                ]
                 pads += _row([label, eps, *known, private, f"{mean[6]:.2f} ×"])
     text = Path(__file__).with_name("truth.template.md").read_text(encoding="utf-8")
     for key, value in {

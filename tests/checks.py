@@ -30,7 +30,9 @@ def assert_bernoulli(k, n, p, z=5.0):
     k, n, p = (np.asarray(x, dtype=float) for x in (k, n, p))
     variance = n * p * (1 - p)
     assert ((variance >= 50) | (variance == 0)).all(), "too few draws for this check"
-    away = np.abs(k - n * p) - z * np.sqrt(variance) - 1e-9 * n * p  # the last: rounding of the product
+    away = (
+        np.abs(k - n * p) - z * np.sqrt(variance) - 1e-9 * n * p
+    )  # the last: rounding of the product
     worst = int(np.argmax(away))
     assert away.max() <= 0, (
         f"entry {worst}: {k.flat[worst]} of {n.flat[min(worst, n.size - 1)]}, off by {away.max():.4g} beyond {z} se"
@@ -53,7 +55,9 @@ def assert_variance(values, variance, z=5.0):
     values = np.asarray(values, dtype=float)
     free = 2 / (9 * (len(values) - 1))
     score = (np.cbrt(values.var(axis=0, ddof=1) / np.asarray(variance)) - (1 - free)) / sqrt(free)
-    assert np.max(np.abs(score)) <= z, f"variance off by {np.max(np.abs(score)):.2f} standard errors"
+    assert np.max(np.abs(score)) <= z, (
+        f"variance off by {np.max(np.abs(score)):.2f} standard errors"
+    )
 
 
 def assert_uncorrelated(x, p, z=None):
@@ -67,7 +71,9 @@ def assert_uncorrelated(x, p, z=None):
     residual = (x - p) / np.sqrt(p * (1 - p))
     score = np.abs(residual.T @ residual)[np.triu_indices(m, 1)] / sqrt(n)
     z = z_for(len(score)) if z is None else z
-    assert score.max() <= z, f"pair {int(np.argmax(score))}: correlated by {score.max():.2f} > {z:.2f} standard errors"
+    assert score.max() <= z, (
+        f"pair {int(np.argmax(score))}: correlated by {score.max():.2f} > {z:.2f} standard errors"
+    )
 
 
 def must_fail(check, *args, **kwargs):

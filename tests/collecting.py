@@ -46,7 +46,9 @@ def policy(name="survey", sizes=(2, 3, 6), eps=1.0, **settings):
 def mechanism(kind="bits", name=None):
     """A small mechanism of this kind, in a collection of this name (the kind's, unless told)."""
     model, settings = _MODELS[kind]
-    made = d.design(policy(name or kind, input="set" if kind == "set" else "single"), model, **settings)
+    made = d.design(
+        policy(name or kind, input="set" if kind == "set" else "single"), model, **settings
+    )
     assert made.direct or (len(made.parts) > 1) == (model == "mixed")
     return made
 
@@ -68,7 +70,9 @@ def ids(n):
 
 
 def upload(mechanism, some, rows=None):
-    return Upload(mechanism.policy.name, list(some), people(mechanism, len(some)) if rows is None else rows)
+    return Upload(
+        mechanism.policy.name, list(some), people(mechanism, len(some)) if rows is None else rows
+    )
 
 
 def body(some, rows):
@@ -93,8 +97,12 @@ def assert_strict(answer):
         assert answer.headers.get_list(name) == [value]
     assert answer.headers["cache-control"] in ("no-store", "no-cache")
     rules = answer.headers["content-security-policy"]
-    assert rules.startswith("default-src 'none'; ") and "unsafe" not in rules and "http" not in rules
-    assert not {"set-cookie", "server", "x-powered-by", "access-control-allow-credentials"} & set(answer.headers)
+    assert (
+        rules.startswith("default-src 'none'; ") and "unsafe" not in rules and "http" not in rules
+    )
+    assert not {"set-cookie", "server", "x-powered-by", "access-control-allow-credentials"} & set(
+        answer.headers
+    )
 
 
 def until(true, what, seconds=DEADLINE):
@@ -111,16 +119,29 @@ class Server:
 
     def __init__(self, folder, *arguments, before="", token=TOKEN):
         self.folder = Path(folder)
-        start = [sys.executable, "-c", f"{before}\nfrom discreet.cli import main\nmain()"] if before else [str(DISCREET)]
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("DISCREET_")}
+        start = (
+            [sys.executable, "-c", f"{before}\nfrom discreet.cli import main\nmain()"]
+            if before
+            else [str(DISCREET)]
+        )
+        environment = {
+            key: value for key, value in os.environ.items() if not key.startswith("DISCREET_")
+        }
         environment |= {"DISCREET_TOKEN": token} if token else {}
         self.temporary = self.folder / "temporary"
         self.temporary.mkdir(exist_ok=True)
         environment["TMPDIR"] = str(self.temporary)
-        self.files = self.folder / f"out{time.monotonic_ns()}", self.folder / f"err{time.monotonic_ns()}"
+        self.files = (
+            self.folder / f"out{time.monotonic_ns()}",
+            self.folder / f"err{time.monotonic_ns()}",
+        )
         with self.files[0].open("wb") as out, self.files[1].open("wb") as err:
             self.process = subprocess.Popen(
-                [*start, "serve", *map(str, arguments), "--port", "0"], cwd=folder, stdout=out, stderr=err, env=environment
+                [*start, "serve", *map(str, arguments), "--port", "0"],
+                cwd=folder,
+                stdout=out,
+                stderr=err,
+                env=environment,
             )
 
     @property
@@ -133,7 +154,10 @@ class Server:
 
     def ready(self):
         """Wait until it answers; it may have been asked to come up with a mistake."""
-        until(lambda: "Collecting" in self.output or self.process.poll() is not None, "the collector has started")
+        until(
+            lambda: "Collecting" in self.output or self.process.poll() is not None,
+            "the collector has started",
+        )
         assert self.process.poll() is None, self.log
         self.url = re.search(r"invitation +(http://[^/]+)", self.output)[1]
         self.port = int(self.url.rsplit(":", 1)[1])
@@ -182,7 +206,11 @@ def listening(application):
     from discreet.collector.server import Patient, listen
 
     sock = listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(application, http=Patient, ws="none", lifespan="on", log_config=None, access_log=False))
+    server = uvicorn.Server(
+        uvicorn.Config(
+            application, http=Patient, ws="none", lifespan="on", log_config=None, access_log=False
+        )
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
     thread.start()
     try:

@@ -29,11 +29,20 @@ class Postgres:
     def __init__(self, programs: Path) -> None:
         self._programs = programs
         self.folder = Path(tempfile.mkdtemp(prefix="discreet-pg-"))
-        self._who = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+        self._who = (
+            {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+        )
         if self._who:
             shutil.chown(self.folder, "nobody", "nogroup")
         try:
-            self._run("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale", "--no-sync")
+            self._run(
+                "initdb",
+                "--auth=trust",
+                "--username=postgres",
+                "--encoding=UTF8",
+                "--no-locale",
+                "--no-sync",
+            )
             self.start()
         except BaseException:
             shutil.rmtree(self.folder)
@@ -45,11 +54,27 @@ class Postgres:
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._programs / program), "-D", str(self.data), *arguments]
-        subprocess.run(command, check=True, cwd=self.folder, timeout=60, stdin=subprocess.DEVNULL, capture_output=True, **self._who)
+        subprocess.run(
+            command,
+            check=True,
+            cwd=self.folder,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            **self._who,
+        )
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "-o", f'-F -c listen_addresses="" -k {self.folder}', "start")
+        self._run(
+            "pg_ctl",
+            "-w",
+            "-l",
+            str(self.folder / "log"),
+            "-o",
+            f'-F -c listen_addresses="" -k {self.folder}',
+            "start",
+        )
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it: fast, or immediate (like a crash)."""
@@ -80,7 +105,9 @@ class Postgres:
 @pytest.fixture(scope="session")
 def postgres():
     """The server of this test run."""
-    found = importlib.util.find_spec("pgserver")  # found, not imported: importing it takes locks and changes permissions
+    found = importlib.util.find_spec(
+        "pgserver"
+    )  # found, not imported: importing it takes locks and changes permissions
     if found is None or not found.submodule_search_locations:
         pytest.skip("no PostgreSQL: pgserver is not installed")
     try:

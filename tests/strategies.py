@@ -16,5 +16,7 @@ def policies(draw, max_levels=3, max_size=2, max_items=5, notions=("min", "avg")
     sizes = [draw(st.integers(1, max_size)) for _ in range(t)]
     while sum(sizes) > max_items:
         sizes[sizes.index(max(sizes))] -= 1
-    rows = [(f"L{k}", draw(budgets), [f"{k}.{i}" for i in range(size)]) for k, size in enumerate(sizes)]
+    rows = [
+        (f"L{k}", draw(budgets), [f"{k}.{i}" for i in range(size)]) for k, size in enumerate(sizes)
+    ]
     return Policy.from_levels(rows, notion=draw(st.sampled_from(notions)), **settings)

@@ -2,7 +2,15 @@
 
 import numpy as np
 import pytest
-from checks import assert_bernoulli, assert_mean, assert_uncorrelated, assert_variance, detectable, must_fail, z_for
+from checks import (
+    assert_bernoulli,
+    assert_mean,
+    assert_uncorrelated,
+    assert_variance,
+    detectable,
+    must_fail,
+    z_for,
+)
 from scipy.stats import binom, chi2, norm
 
 N = 10_000
@@ -69,7 +77,9 @@ def test_uncorrelated():
     x = rng.random((N, 5)) < p
     assert_uncorrelated(x, p)
     linked = x.copy()
-    copied = rng.random(N) < 12 / np.sqrt(N)  # a correlation of 0.12 between the two columns of equal p
+    copied = rng.random(N) < 12 / np.sqrt(
+        N
+    )  # a correlation of 0.12 between the two columns of equal p
     linked[copied, 3] = linked[copied, 2]
     must_fail(assert_uncorrelated, linked, p)
     must_fail(assert_uncorrelated, linked[:, ::-1], p[::-1])

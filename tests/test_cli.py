@@ -21,7 +21,9 @@ SETS = 'input = "set"\n[[level]]\nname = "a"\nepsilon = 1\nitems = ["x", "y", "z
 
 
 def run(*arguments, code=0, stdin=None):
-    result = CliRunner().invoke(main, [str(a) for a in arguments], input=stdin, catch_exceptions=False)
+    result = CliRunner().invoke(
+        main, [str(a) for a in arguments], input=stdin, catch_exceptions=False
+    )
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
     return result
@@ -53,7 +55,9 @@ def saved(tmp_path):
 
 def resigned(path, document):
     document = {key: value for key, value in document.items() if key != "fingerprint"}
-    path.write_text(json.dumps({**document, "fingerprint": fingerprint(document)}), encoding="utf-8")
+    path.write_text(
+        json.dumps({**document, "fingerprint": fingerprint(document)}), encoding="utf-8"
+    )
     return path
 
 
@@ -65,8 +69,20 @@ def test_design_writes_what_it_says(tmp_path, monkeypatch):
     output = run("design", TOY, "-o", "m.json").stdout
     mechanism = d.Mechanism.load("m.json")
     assert mechanism == d.design(d.Policy.load(TOY))
-    assert f"fingerprint {mechanism.fingerprint[:16]}" in output and "discreet check m.json" in output
-    for word in ("toy-survey", "direct", "uniform", "serious", "common", "ln(4)", "3.587", "rappor (plain LDP)", "paid by serious"):
+    assert (
+        f"fingerprint {mechanism.fingerprint[:16]}" in output and "discreet check m.json" in output
+    )
+    for word in (
+        "toy-survey",
+        "direct",
+        "uniform",
+        "serious",
+        "common",
+        "ln(4)",
+        "3.587",
+        "rappor (plain LDP)",
+        "paid by serious",
+    ):
         assert word in output
     for sentence in mechanism.guarantee().sentences():
         assert sentence in output
@@ -80,11 +96,15 @@ def test_the_next_command_can_be_copied(tmp_path, name):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_design_of_every_model_as_json(tmp_path, model):
-    facts = json.loads(run("design", TOY, "--model", model, "--json", "-o", tmp_path / "m.json").stdout)
+    facts = json.loads(
+        run("design", TOY, "--model", model, "--json", "-o", tmp_path / "m.json").stdout
+    )
     mechanism = d.Mechanism.load(tmp_path / "m.json")
     assert facts["model"] == mechanism.model == ("direct" if model == "auto" else model)
     assert facts["fingerprint"] == mechanism.fingerprint and facts["holds"] is True
-    assert facts["total_mse"][mechanism.model]["expected"] == pytest.approx(mechanism.expected_mse())
+    assert facts["total_mse"][mechanism.model]["expected"] == pytest.approx(
+        mechanism.expected_mse()
+    )
     assert [row["level"] for row in facts["levels"]] == ["serious", "common"]
     assert facts["levels"][0]["factor"] <= 4 * (1 + 1e-9)
     run("design", TOY, "--model", model)
@@ -92,24 +112,44 @@ def test_design_of_every_model_as_json(tmp_path, model):
 
 def test_design_of_every_prior(tmp_path):
     shares = {"serious": 0.1, "common": 0.9}
-    (tmp_path / "p.csv").write_text("level,share\nserious,0.1\n\ncommon, 0.9\n", encoding="utf-8-sig")
+    (tmp_path / "p.csv").write_text(
+        "level,share\nserious,0.1\n\ncommon, 0.9\n", encoding="utf-8-sig"
+    )
     (tmp_path / "p.json").write_text(json.dumps(shares))
     (tmp_path / "list.json").write_text("[0.1, 0.225, 0.225, 0.225, 0.225]")
     expected = d.design(d.Policy.load(TOY), prior=shares)
-    for prior in ("serious=0.1,common=0.9", "serious = 0.1, common = 0.9", tmp_path / "p.csv", tmp_path / "p.json"):
+    for prior in (
+        "serious=0.1,common=0.9",
+        "serious = 0.1, common = 0.9",
+        tmp_path / "p.csv",
+        tmp_path / "p.json",
+    ):
         facts = json.loads(run("design", TOY, "--prior", prior, "--json").stdout)
         assert facts["fingerprint"] == expected.fingerprint and facts["prior"] == "given"
-    assert json.loads(run("design", TOY, "--prior", tmp_path / "list.json", "--json").stdout)["prior"] == "given"
+    assert (
+        json.loads(run("design", TOY, "--prior", tmp_path / "list.json", "--json").stdout)["prior"]
+        == "given"
+    )
     worst = json.loads(run("design", TOY, "--prior", "worst", "--json").stdout)
-    assert worst["prior"] == "worst" and worst["fingerprint"] == d.design(d.Policy.load(TOY), prior="worst").fingerprint
+    assert (
+        worst["prior"] == "worst"
+        and worst["fingerprint"] == d.design(d.Policy.load(TOY), prior="worst").fingerprint
+    )
     assert "at the worst prior" in run("design", TOY, "--prior", "worst").stdout
 
 
 def test_design_of_sets_and_encodings(tmp_path):
     path = tmp_path / "sets.toml"
     path.write_text(SETS)
-    facts = json.loads(run("design", path, "--padding", 2, "--encoding", "compact", "--json").stdout)
-    assert (facts["padding"], facts["encoding"], facts["report_bytes"], facts["model"]) == (2, "compact", 12, "mixed")
+    facts = json.loads(
+        run("design", path, "--padding", 2, "--encoding", "compact", "--json").stdout
+    )
+    assert (facts["padding"], facts["encoding"], facts["report_bytes"], facts["model"]) == (
+        2,
+        "compact",
+        12,
+        "mixed",
+    )
     assert "sets of answers, padding 2" in run("design", path, "--padding", 2).stdout
     assert "needs a padding" in refused("design", path)
 
@@ -136,7 +176,9 @@ def test_check_ok(saved):
     path, _ = saved
     mechanism = d.Mechanism.load(path)
     output = run("check", path).stdout
-    assert output.startswith(f"OK: the guarantee holds exactly; fingerprint {mechanism.fingerprint}\n")
+    assert output.startswith(
+        f"OK: the guarantee holds exactly; fingerprint {mechanism.fingerprint}\n"
+    )
     assert all(sentence in output for sentence in mechanism.guarantee().sentences())
     facts = json.loads(run("check", path, "--json").stdout)
     assert facts == {
@@ -170,14 +212,20 @@ def test_check_names_the_pair_that_fails(tmp_path, model):
 def test_check_of_degenerate_probabilities(saved):
     path, document = saved
     document["parts"][0]["a"][0] = document["parts"][0]["b"][0] = 2**32
-    assert "break 0 < b <= a < 1 [levels serious]" in run("check", resigned(path, document), code=1).stdout
+    assert (
+        "break 0 < b <= a < 1 [levels serious]"
+        in run("check", resigned(path, document), code=1).stdout
+    )
 
 
 def test_check_of_a_wrong_fingerprint(saved):
     path, document = saved
     for wrong in ("0" * 64, None, 5):
         path.write_text(json.dumps({**document, "fingerprint": wrong}))
-        assert "FAILED: the content does not match the fingerprint" in run("check", path, code=1).stdout
+        assert (
+            "FAILED: the content does not match the fingerprint"
+            in run("check", path, code=1).stdout
+        )
     path.write_text(json.dumps(document))
     assert "does not match the fingerprint" in run("check", path, code=1).stdout
 
@@ -186,7 +234,9 @@ def test_check_against_a_policy(saved, tmp_path):
     path, _ = saved
     text = TOY.read_text(encoding="utf-8")
     other = tmp_path / "other.toml"
-    other.write_text(text.replace("ln(4)", "ln(3)").replace('"anemia"', '"cold"').replace("doctor", "nurse"))
+    other.write_text(
+        text.replace("ln(4)", "ln(3)").replace('"anemia"', '"cold"').replace("doctor", "nurse")
+    )
     lines = run("check", path, "--policy", other, code=1).stdout.splitlines()
     assert lines == [
         'FAILED: not the policy given: question is "What did you see a doctor for?", not "What did you see a nurse for?"',
@@ -194,11 +244,16 @@ def test_check_against_a_policy(saved, tmp_path):
         'FAILED: not the policy given: item "cold" is missing',
         'FAILED: not the policy given: item "anemia" is not in the policy',
     ]
-    assert len(json.loads(run("check", path, "--policy", other, "--json", code=1).stdout)["problems"]) == 4
+    assert (
+        len(json.loads(run("check", path, "--policy", other, "--json", code=1).stdout)["problems"])
+        == 4
+    )
     assert "does not exist" in refused("check", path, "--policy", tmp_path / "missing.toml")
 
 
-@pytest.mark.parametrize("content", [None, b"", b"\xff", b"[]", b'{"policy": 1, "x": NaN}', b'{"policy": {}}'])
+@pytest.mark.parametrize(
+    "content", [None, b"", b"\xff", b"[]", b'{"policy": 1, "x": NaN}', b'{"policy": {}}']
+)
 def test_check_of_unreadable_files(tmp_path, content):
     path = tmp_path / "m.json"
     if content is not None:
@@ -227,16 +282,28 @@ def test_check_of_a_hostile_number(tmp_path):
 
 def test_plan():
     output = run("plan", TOY, "--users", 100_000, "--target-error", 0.005).stdout
-    for word in ("toy-survey", "100,000 people", "direct", "oue", "serious", "users for the target", "Best: direct"):
+    for word in (
+        "toy-survey",
+        "100,000 people",
+        "direct",
+        "oue",
+        "serious",
+        "users for the target",
+        "Best: direct",
+    ):
         assert word in output
     assert "users for the target" not in run("plan", TOY, "--users", 100).stdout
 
 
 def test_plan_as_json():
     users, target = 50_000, 0.004
-    facts = json.loads(run("plan", TOY, "--users", users, "--target-error", target, "--json").stdout)
+    facts = json.loads(
+        run("plan", TOY, "--users", users, "--target-error", target, "--json").stdout
+    )
     policy = d.Policy.load(TOY)
-    assert {row["model"] for row in facts["rows"]} == set(MODELS) - {"auto"} == set(facts["total_mse"])
+    assert (
+        {row["model"] for row in facts["rows"]} == set(MODELS) - {"auto"} == set(facts["total_mse"])
+    )
     for row in facts["rows"]:
         mechanism = d.design(policy, row["model"])
         k = ["serious", "common"].index(row["level"])
@@ -244,21 +311,42 @@ def test_plan_as_json():
         assert row["stderr_count"] == pytest.approx((variance * users) ** 0.5)
         assert row["stderr_share"] == pytest.approx((variance / users) ** 0.5)
         needed = row["users_for_target"]  # enough, and one fewer is not
-        assert (variance / needed) ** 0.5 <= target * (1 + 1e-12) < (variance / (needed - 1)) ** 0.5 * (1 + 1e-9)
+        assert (
+            (variance / needed) ** 0.5
+            <= target * (1 + 1e-12)
+            < (variance / (needed - 1)) ** 0.5 * (1 + 1e-9)
+        )
     assert facts["best"] == "direct" and facts["best_plain"] == "grr"
-    assert facts["gain"] == pytest.approx(1 - facts["total_mse"]["direct"] / facts["total_mse"]["grr"])
-    assert "users_for_target" not in json.loads(run("plan", TOY, "--users", 9, "--json").stdout)["rows"][0]
+    assert facts["gain"] == pytest.approx(
+        1 - facts["total_mse"]["direct"] / facts["total_mse"]["grr"]
+    )
+    assert (
+        "users_for_target"
+        not in json.loads(run("plan", TOY, "--users", 9, "--json").stdout)["rows"][0]
+    )
 
 
 def test_plan_of_sets_leaves_out_direct(tmp_path):
     (tmp_path / "sets.toml").write_text(SETS)
-    facts = json.loads(run("plan", tmp_path / "sets.toml", "--users", 1000, "--padding", 2, "--json").stdout)
-    assert "direct" not in facts["total_mse"] and "grr" not in facts["total_mse"] and facts["padding"] == 2
+    facts = json.loads(
+        run("plan", tmp_path / "sets.toml", "--users", 1000, "--padding", 2, "--json").stdout
+    )
+    assert (
+        "direct" not in facts["total_mse"]
+        and "grr" not in facts["total_mse"]
+        and facts["padding"] == 2
+    )
 
 
 def test_demo():
     output = run("demo", "--no-serve").stdout
-    for word in ("41 conditions", "HIV", "Forecast for 100,000 people", "below the best plain-LDP mechanism", "toy-survey"):
+    for word in (
+        "41 conditions",
+        "HIV",
+        "Forecast for 100,000 people",
+        "below the best plain-LDP mechanism",
+        "toy-survey",
+    ):
         assert word in output
 
 
@@ -286,7 +374,10 @@ def test_the_list_of_commands_is_tested():
     [
         (["design", "missing.toml"], ["missing.toml does not exist"]),
         (["design", TOY, "--model", "opt9"], ['model = "opt9" does not exist', ", ".join(MODELS)]),
-        (["plan", TOY, "--users", 10, "--model", "opt9"], ['model = "opt9" does not exist', ", ".join(MODELS)]),
+        (
+            ["plan", TOY, "--users", 10, "--model", "opt9"],
+            ['model = "opt9" does not exist', ", ".join(MODELS)],
+        ),
         (["design", TOY, "--prior", "best"], ["prior", "best", "uniform, worst"]),
         (["design", TOY, "--prior", "serious=much"], ["serious=much"]),
         (["design", TOY, "--prior", "flu=1"], ['"flu"', "neither an item nor a level"]),
@@ -325,7 +416,10 @@ def test_bad_usage_is_code_2(arguments):
     assert "rror" in run(*arguments, code=2).stderr
 
 
-@pytest.mark.parametrize("content", ["share", "level,share\nserious\n", "level,share\nserious,x\n", "[1, ", '{"serious": []}'])
+@pytest.mark.parametrize(
+    "content",
+    ["share", "level,share\nserious\n", "level,share\nserious,x\n", "[1, ", '{"serious": []}'],
+)
 @pytest.mark.parametrize("suffix", ["csv", "json"])
 def test_bad_priors(tmp_path, content, suffix):
     path = tmp_path / f"p.{suffix}"
@@ -364,7 +458,11 @@ def test_the_script(tmp_path):
 
 
 def test_the_script_on_bad_input(tmp_path):
-    for arguments in (["design", tmp_path / "missing.toml"], ["check", tmp_path], ["design", TOY, "--model", "x"]):
+    for arguments in (
+        ["design", tmp_path / "missing.toml"],
+        ["check", tmp_path],
+        ["design", TOY, "--model", "x"],
+    ):
         result = script(*arguments)
         assert result.returncode == 2 and result.stdout == b""
         (line,) = result.stderr.decode().splitlines()

@@ -39,8 +39,13 @@ SET_TRUTH = np.bincount([i for x in PEOPLE for i in x], minlength=5).tolist()
 
 
 def in_parts(policy, encoding, padding=None):
-    first, second = (d.design(policy, model, encoding=encoding, padding=padding) for model in ("opt0", "opt1"))
-    parts = (replace(first.parts[0], numerator=D // 4), replace(second.parts[0], numerator=D - D // 4))
+    first, second = (
+        d.design(policy, model, encoding=encoding, padding=padding) for model in ("opt0", "opt1")
+    )
+    parts = (
+        replace(first.parts[0], numerator=D // 4),
+        replace(second.parts[0], numerator=D - D // 4),
+    )
     return replace(first, model="mixed", parts_=parts, certificate=None)
 
 
@@ -59,7 +64,9 @@ MECHANISMS = {
 
 
 def run(*arguments, code=0, stdin=None):
-    result = CliRunner().invoke(main, [str(a) for a in arguments], input=stdin, catch_exceptions=False)
+    result = CliRunner().invoke(
+        main, [str(a) for a in arguments], input=stdin, catch_exceptions=False
+    )
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
     return result
@@ -98,7 +105,9 @@ def launched(first, *arguments):
 
 def script(*arguments, **settings):
     """The installed command, in a process of its own."""
-    return subprocess.run(command(*arguments), capture_output=True, timeout=60, check=False, **settings)
+    return subprocess.run(
+        command(*arguments), capture_output=True, timeout=60, check=False, **settings
+    )
 
 
 def strictly(text):
@@ -200,7 +209,11 @@ def test_the_whole_way(tmp_path, saved, name, data):
     assert "Wrote 2,000 reports" in first.stdout and first.stderr == ""
     second = run("tally", mechanism, reports, "-o", tally)
     assert "Counted 2,000 reports" in second.stdout and second.stderr == ""
-    for output in (reports.read_bytes(), tally.read_bytes(), *(x.output.encode() for x in (first, second))):
+    for output in (
+        reports.read_bytes(),
+        tally.read_bytes(),
+        *(x.output.encode() for x in (first, second)),
+    ):
         assert b"Xq7Zk9Wv" not in output
     found = strictly(run("estimate", mechanism, tally, "--json").stdout)
     assert found["n"] == 2000 and len(found["items"]) == 5
@@ -219,11 +232,18 @@ def test_fimi_the_whole_way(tmp_path, suffix, encoding):
     path = tmp_path / f"a.dat{suffix}"
     with {"": open, ".gz": gzip.open, ".xz": lzma.open}[suffix](path, "wb") as out:
         out.write(b"11 22\n33\n\n11\n" * 500)
-    assert strictly(run("perturb", mechanism, path, "-o", tmp_path / "r.parquet", "--json").stdout)["reports"] == 2000
+    assert (
+        strictly(run("perturb", mechanism, path, "-o", tmp_path / "r.parquet", "--json").stdout)[
+            "reports"
+        ]
+        == 2000
+    )
     run("tally", mechanism, tmp_path / "r.parquet", "-o", tmp_path / "t.json")
     found = strictly(run("estimate", mechanism, tmp_path / "t.json", "--json").stdout)
     for row in found["items"]:
-        assert abs(row["count"] - {"11": 1000, "22": 500, "33": 500}[row["item"]]) <= 7 * row["stderr"]
+        assert (
+            abs(row["count"] - {"11": 1000, "22": 500, "33": 500}[row["item"]]) <= 7 * row["stderr"]
+        )
 
 
 @pytest.mark.parametrize("name", ["bits parts", "compact", "direct"])
@@ -251,7 +271,18 @@ def test_other_columns(tmp_path, saved):
     path = tmp_path / "a.csv"
     path.write_text(f"who,what\n1,{LABELS[0]}\n1,{LABELS[1]}\n2,{LABELS[0]}\n")
     for name, count in (("bits", 3), ("set bits", 2)):
-        output = run("perturb", saved(name), path, "-o", tmp_path / "r.parquet", "--column", "what", "--user", "who", "--json")
+        output = run(
+            "perturb",
+            saved(name),
+            path,
+            "-o",
+            tmp_path / "r.parquet",
+            "--column",
+            "what",
+            "--user",
+            "who",
+            "--json",
+        )
         assert strictly(output.stdout) == {
             "reports": count, "bytes_per_report": 1, "output": str(tmp_path / "r.parquet"),
         }  # fmt: skip
@@ -279,7 +310,9 @@ def test_folders_files_and_tallies_add_up(ready, tmp_path):
     assert strictly(output.stdout) == {"reports": 8000, "refused": {}, "output": str(total)}
     loaded = d.Mechanism.load(mechanism)
     parts = [d.Tally.load(tally, loaded)] * 2
-    parts += [block[None] for p in folder.glob("[ab].parquet") for block in files.tally_file(p, loaded)]
+    parts += [
+        block[None] for p in folder.glob("[ab].parquet") for block in files.tally_file(p, loaded)
+    ]
     assert d.Tally.load(total, loaded) == parts[0] + parts[1] + parts[2] + parts[3]
     run("tally", mechanism, total, tally, "-o", total)  # onto one of its own inputs
     assert d.Tally.load(total, loaded).n == 10_000
@@ -288,7 +321,9 @@ def test_folders_files_and_tallies_add_up(ready, tmp_path):
 def test_refused_reports_are_said(ready, tmp_path):
     mechanism = ready[0]
     path = tmp_path / "other.parquet"
-    pq.write_table(pa.table({"report": pa.array([b"\x01", b"\x02", b"\xff", b"", None, b"abc"])}), path)
+    pq.write_table(
+        pa.table({"report": pa.array([b"\x01", b"\x02", b"\xff", b"", None, b"abc"])}), path
+    )
     output = run("tally", mechanism, path, "-o", tmp_path / "x.json")
     assert "Counted 2 reports" in output.stdout
     assert sorted(output.stderr.splitlines()) == [
@@ -313,7 +348,10 @@ def test_tables_are_written(ready, tmp_path, suffix):
     shown = run("estimate", mechanism, tally, "-o", path).stdout
     if suffix == "csv":
         with open(path, encoding="utf-8", newline="") as source:
-            rows = [{k: v if k in ("item", "level") else float(v) for k, v in r.items()} for r in csv_module.DictReader(source)]
+            rows = [
+                {k: v if k in ("item", "level") else float(v) for k, v in r.items()}
+                for r in csv_module.DictReader(source)
+            ]
     elif suffix == "parquet":
         rows = pq.read_table(path).to_pylist()
     else:
@@ -339,7 +377,13 @@ def test_top_and_level(ready):
     for narrow, row in zip(first["items"], wide["items"], strict=False):
         assert row["lower"] < narrow["lower"] < narrow["count"] < narrow["upper"] < row["upper"]
     shown = run("estimate", mechanism, tally, "--top", 1, "--level", 0.9).stdout
-    assert [label in shown for label in order] == [True, False, False, False, False] and "90% interval" in shown
+    assert [label in shown for label in order] == [
+        True,
+        False,
+        False,
+        False,
+        False,
+    ] and "90% interval" in shown
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG\r\n\x1a\n"), ("svg", b"<?xml")])
@@ -355,7 +399,9 @@ def blind(tmp_path):
     """A mechanism and a tally with reports only of a part in which the first level learns nothing."""
     whole = d.design(SINGLE, "opt0").parts[0]
     half = replace(whole, numerator=D // 2)
-    mechanism = d.Mechanism(SINGLE, "mixed", "bits", (half, replace(half, A=(whole.B[0], whole.A[1]))))
+    mechanism = d.Mechanism(
+        SINGLE, "mixed", "bits", (half, replace(half, A=(whole.B[0], whole.A[1])))
+    )
     mechanism.save(tmp_path / "m.json")
     mechanism.tally([b"\x01\x03", b"\x01\x02"] * 20).save(tmp_path / "t.json")
     return tmp_path / "m.json", tmp_path / "t.json"
@@ -364,7 +410,9 @@ def blind(tmp_path):
 def test_items_nobody_informs_about_are_written_and_drawn(blind, tmp_path):
     run("estimate", *blind, "-o", tmp_path / "e.json", "--plot", tmp_path / "e.png")
     items = strictly((tmp_path / "e.json").read_text(encoding="utf-8"))["items"]
-    assert items[0]["count"] is None and items[0]["stderr"] is None and items[1]["count"] is not None
+    assert (
+        items[0]["count"] is None and items[0]["stderr"] is None and items[1]["count"] is not None
+    )
     run("estimate", *blind, "-o", tmp_path / "e.csv")
     assert (tmp_path / "e.png").stat().st_size > 3000 and (tmp_path / "e.csv").exists()
 
@@ -380,7 +428,11 @@ def test_items_nobody_informs_about_are_printed_as_valid_json(blind):
 @pytest.mark.parametrize("name", ["perturb", "tally", "estimate"])
 def test_a_mechanism_that_cannot_be_used(ready, tmp_path, name):
     mechanism, data, reports, tally = ready
-    rest = {"perturb": [data, "-o", tmp_path / "x"], "tally": [reports, "-o", tmp_path / "x"], "estimate": [tally]}[name]
+    rest = {
+        "perturb": [data, "-o", tmp_path / "x"],
+        "tally": [reports, "-o", tmp_path / "x"],
+        "estimate": [tally],
+    }[name]
     assert "does not exist" in refused(tmp_path, name, tmp_path / "none.json", *rest)
     document = json.loads(mechanism.read_text(encoding="utf-8"))
     document["policy"]["items"][0] = "flu"
@@ -403,7 +455,9 @@ BAD_DATA = {
     "false.parquet": "item\nHIV-Xq7Zk9Wv\n",
     "false.csv.gz": "item\nHIV-Xq7Zk9Wv\n",
     "false.dat.xz": "HIV-Xq7Zk9Wv\n",
-    "late.csv": "item\n" + "HIV-Xq7Zk9Wv\n" * 700_000 + "flu\n",  # after blocks that were already written
+    "late.csv": "item\n"
+    + "HIV-Xq7Zk9Wv\n" * 700_000
+    + "flu\n",  # after blocks that were already written
 }
 
 
@@ -444,14 +498,20 @@ def test_outputs_that_cannot_be_written(ready, tmp_path):
         assert "cannot be written" in refused(tmp_path, "perturb", mechanism, data, "-o", output)
         assert "cannot be written" in refused(tmp_path, "tally", mechanism, reports, "-o", output)
     for name in ("x.csv", "x.json", "x.parquet"):
-        assert "cannot be written" in refused(tmp_path, "estimate", mechanism, tally, "-o", tmp_path / "none" / name)
-    assert "cannot be written" in refused(tmp_path, "estimate", mechanism, tally, "--plot", tmp_path / "none" / "x.png")
+        assert "cannot be written" in refused(
+            tmp_path, "estimate", mechanism, tally, "-o", tmp_path / "none" / name
+        )
+    assert "cannot be written" in refused(
+        tmp_path, "estimate", mechanism, tally, "--plot", tmp_path / "none" / "x.png"
+    )
 
 
 def test_reports_that_cannot_be_used(ready, tmp_path):
     mechanism, _, reports, _ = ready
     output = ["-o", tmp_path / "x.json"]
-    assert "does not exist" in refused(tmp_path, "tally", mechanism, tmp_path / "none.parquet", *output)
+    assert "does not exist" in refused(
+        tmp_path, "tally", mechanism, tmp_path / "none.parquet", *output
+    )
     (tmp_path / "empty").mkdir()
     assert "holds no .parquet" in refused(tmp_path, "tally", mechanism, tmp_path / "empty", *output)
     other = tmp_path / "other.json"
@@ -479,23 +539,47 @@ def test_tallies_that_cannot_be_used(ready, tmp_path):
 
 def test_outputs_of_an_unknown_kind(ready, tmp_path):
     mechanism, _, _, tally = ready
-    assert ".csv, .parquet or .json" in refused(tmp_path, "estimate", mechanism, tally, "-o", tmp_path / "x.xlsx")
-    assert ".png or .svg" in refused(tmp_path, "estimate", mechanism, tally, "--plot", tmp_path / "x.pdf")
+    assert ".csv, .parquet or .json" in refused(
+        tmp_path, "estimate", mechanism, tally, "-o", tmp_path / "x.xlsx"
+    )
+    assert ".png or .svg" in refused(
+        tmp_path, "estimate", mechanism, tally, "--plot", tmp_path / "x.pdf"
+    )
 
 
 def test_a_table_is_not_left_when_the_plot_is_refused(ready, tmp_path):
     mechanism, _, _, tally = ready
-    refused(tmp_path, "estimate", mechanism, tally, "-o", tmp_path / "x.csv", "--plot", tmp_path / "x.pdf")
+    refused(
+        tmp_path,
+        "estimate",
+        mechanism,
+        tally,
+        "-o",
+        tmp_path / "x.csv",
+        "--plot",
+        tmp_path / "x.pdf",
+    )
 
 
-@pytest.mark.parametrize("extra", [("--top", 0), ("--top", "x"), ("--level", 0), ("--level", 1), ("--level", "nan"), ("--bogus",)])
+@pytest.mark.parametrize(
+    "extra",
+    [
+        ("--top", 0),
+        ("--top", "x"),
+        ("--level", 0),
+        ("--level", 1),
+        ("--level", "nan"),
+        ("--bogus",),
+    ],
+)
 def test_options_out_of_range(ready, tmp_path, extra):
     mechanism, _, _, tally = ready
     refused(tmp_path, "estimate", mechanism, tally, *extra)
 
 
 @pytest.mark.parametrize(
-    "arguments", [("perturb",), ("tally",), ("estimate",), ("perturb", "m.json", "a.csv"), ("tally", "m.json")]
+    "arguments",
+    [("perturb",), ("tally",), ("estimate",), ("perturb", "m.json", "a.csv"), ("tally", "m.json")],
 )
 def test_arguments_that_are_missing(tmp_path, arguments):
     refused(tmp_path, *arguments)
@@ -525,19 +609,30 @@ def test_bad_input_in_a_process_of_its_own(ready, tmp_path):
 SMALL_FILES = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
 
 
-@pytest.mark.parametrize("name", ["perturb", "tally", "est.csv", "est.parquet", "est.json", "est.png", "est.svg"])
+@pytest.mark.parametrize(
+    "name", ["perturb", "tally", "est.csv", "est.parquet", "est.json", "est.png", "est.svg"]
+)
 def test_a_full_disk(ready, tmp_path, name):
     """What was there before stays, nothing half-written is left, and the sentence names the file."""
     mechanism, data, reports, tally = ready
-    target = tmp_path / "target" / (name if "." in name else {"perturb": "r.parquet", "tally": "t.json"}[name])
+    target = (
+        tmp_path
+        / "target"
+        / (name if "." in name else {"perturb": "r.parquet", "tally": "t.json"}[name])
+    )
     target.parent.mkdir()
     target.write_text("old")
     arguments = {
         "perturb": ("perturb", mechanism, data, "-o", target),
         "tally": ("tally", mechanism, reports, "-o", target),
-    }.get(name, ("estimate", mechanism, tally, "--plot" if name.endswith(("png", "svg")) else "-o", target))
+    }.get(
+        name,
+        ("estimate", mechanism, tally, "--plot" if name.endswith(("png", "svg")) else "-o", target),
+    )
     before = tree(tmp_path)
-    found = subprocess.run(launched(SMALL_FILES, *arguments), capture_output=True, timeout=60, check=False)
+    found = subprocess.run(
+        launched(SMALL_FILES, *arguments), capture_output=True, timeout=60, check=False
+    )
     assert found.returncode == 2, found.stderr
     sentence = one_error(found.stderr.decode())
     assert str(target) in sentence and "cannot be written" in sentence
@@ -553,9 +648,19 @@ def test_the_same_without_the_limit_succeeds(ready, tmp_path):
 @pytest.mark.parametrize("name", ["perturb", "tally", "estimate"])
 def test_standard_output_that_is_full(ready, tmp_path, name):
     mechanism, data, reports, tally = ready
-    rest = {"perturb": (data, "-o", tmp_path / "x.parquet"), "tally": (reports, "-o", tmp_path / "x.json"), "estimate": (tally,)}
+    rest = {
+        "perturb": (data, "-o", tmp_path / "x.parquet"),
+        "tally": (reports, "-o", tmp_path / "x.json"),
+        "estimate": (tally,),
+    }
     with open("/dev/full", "wb") as full:
-        found = subprocess.run(command(name, mechanism, *rest[name]), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+        found = subprocess.run(
+            command(name, mechanism, *rest[name]),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
     assert found.returncode == 2, found.stderr
     one_error(found.stderr.decode())
 
@@ -602,12 +707,18 @@ def interrupted(arguments, pipe, start):
     return process.returncode, out, err, sorted(os.listdir(folder))
 
 
-@pytest.mark.parametrize(("name", "rows"), [("slow.dat", 1), ("slow.dat", 200_000), ("slow.csv", 1)])
+@pytest.mark.parametrize(
+    ("name", "rows"), [("slow.dat", 1), ("slow.dat", 200_000), ("slow.csv", 1)]
+)
 def test_ctrl_c_leaves_nothing(tmp_path, saved, name, rows):
     pipe = tmp_path / name
     os.mkfifo(pipe)
     start = (b"item\n" if name.endswith("csv") else b"") + b"HIV-Xq7Zk9Wv\n" * rows
-    code, out, err, left = interrupted(("perturb", saved("bits"), pipe, "-o", tmp_path / "out" / "r.parquet"), pipe, start)
+    code, out, err, left = interrupted(
+        ("perturb", saved("bits"), pipe, "-o", tmp_path / "out" / "r.parquet"), pipe, start
+    )
     assert code == 130, err
     assert left == [] and out == b""
-    assert err.decode().strip() == "stopped; nothing was left half-written"  # click ends the line of ^C first
+    assert (
+        err.decode().strip() == "stopped; nothing was left half-written"
+    )  # click ends the line of ^C first

@@ -19,7 +19,16 @@ import discreet as d
 from discreet import client as module
 from discreet import report as wire
 from discreet.cli import main
-from discreet.client import Client, ClientError, Ledger, LedgerError, OverlapError, PromiseError, Receipt, invitation
+from discreet.client import (
+    Client,
+    ClientError,
+    Ledger,
+    LedgerError,
+    OverlapError,
+    PromiseError,
+    Receipt,
+    invitation,
+)
 from discreet.collector import app
 from discreet.collector.metrics import Metrics
 from discreet.collector.store import open_store
@@ -73,7 +82,11 @@ class Fake(http.server.ThreadingHTTPServer):
         name = path.removeprefix("/v1/collections/")
         if name not in self.documents:
             return 404, {}, b'{"detail": "there is no such collection"}'
-        return 200, {}, json.dumps({"name": name, "state": "open", "mechanism": self.documents[name]}).encode()
+        return (
+            200,
+            {},
+            json.dumps({"name": name, "state": "open", "mechanism": self.documents[name]}).encode(),
+        )
 
 
 class Speaker(http.server.BaseHTTPRequestHandler):
@@ -163,14 +176,20 @@ def test_an_answer_is_perturbed_sent_and_counted_once(real, home, kind):
     asked = client.collection(kind)
     assert (asked.name, asked.mechanism, asked.open) == (kind, mechanism(kind), True)
     prepared = client.prepare(asked, answer_of(kind))
-    assert not home.exists() and stored(real, kind) == before  # nothing has left yet, nothing is written
+    assert (
+        not home.exists() and stored(real, kind) == before
+    )  # nothing has left yet, nothing is written
     wire.check(asked.mechanism, prepared.report)
     assert client.send(prepared) == Receipt(1, 0)
     assert client.send(prepared) == Receipt(0, 1)
     after = stored(real, kind)
     assert len(after) == len(before) + 1 and prepared.report in after
     (entry,) = entries(home)
-    assert (entry["id"], entry["report"], entry["sent"]) == (prepared.id.hex(), prepared.report.hex(), True)
+    assert (entry["id"], entry["report"], entry["sent"]) == (
+        prepared.id.hex(),
+        prepared.report.hex(),
+        True,
+    )
 
 
 def test_the_same_collection_gets_the_same_report_whatever_is_answered(fake, home):
@@ -194,7 +213,10 @@ def test_what_is_sent_is_a_function_of_the_report_alone(fake, home, monkeypatch)
     for answer in ({"high 0"}, {"low 1", "low 2", "middle 0"}, set()):
         server = fake(made)
         Client(server.url).answer("set", answer)
-        requests = [(method, path, {**headers, "Host": ""}, body) for method, path, headers, body in server.seen]
+        requests = [
+            (method, path, {**headers, "Host": ""}, body)
+            for method, path, headers, body in server.seen
+        ]
         seen.append((requests, home.read_text().replace(server.url, "")))
         home.unlink()
     assert seen[0] == seen[1] == seen[2]
@@ -202,8 +224,15 @@ def test_what_is_sent_is_a_function_of_the_report_alone(fake, home, monkeypatch)
     assert (get_path, post_path) == ("/v1/collections/set", "/v1/collections/set/reports")
     assert body == b"i" * 16 + fixed
     assert set(get_headers) == {"Host", "User-Agent", "Accept", "Accept-Encoding", "Connection"}
-    assert set(post_headers) == set(get_headers) | {"Content-Type", "Content-Length", "Discreet-Mechanism"}
-    assert (post_headers["User-Agent"], post_headers["Discreet-Mechanism"]) == ("discreet", made.fingerprint)
+    assert set(post_headers) == set(get_headers) | {
+        "Content-Type",
+        "Content-Length",
+        "Discreet-Mechanism",
+    }
+    assert (post_headers["User-Agent"], post_headers["Discreet-Mechanism"]) == (
+        "discreet",
+        made.fingerprint,
+    )
 
 
 def test_a_report_is_random(fake, home):
@@ -213,7 +242,9 @@ def test_a_report_is_random(fake, home):
     for _ in range(3):
         Client(server.url).answer("bits", "high 0")
         home.unlink()
-    assert len({body[:16] for body in server.posts}) == 3 == len({body[16:] for body in server.posts})
+    assert (
+        len({body[:16] for body in server.posts}) == 3 == len({body[16:] for body in server.posts})
+    )
 
 
 def test_a_report_that_could_not_be_sent_is_sent_the_next_time(fake, home, clock):
@@ -229,7 +260,16 @@ def test_a_report_that_could_not_be_sent_is_sent_the_next_time(fake, home, clock
     assert len(set(server.posts)) == 1 and [entry["sent"] for entry in entries(home)] == [True]
 
 
-@pytest.mark.parametrize("said", [b"{}", b"[]", b"null", b'{"accepted": 0, "duplicates": 0}', b'{"accepted": 2, "duplicates": 0}'])
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"{}",
+        b"[]",
+        b"null",
+        b'{"accepted": 0, "duplicates": 0}',
+        b'{"accepted": 2, "duplicates": 0}',
+    ],
+)
 def test_a_receipt_must_say_that_the_report_is_there(fake, home, said):
     server = fake(mechanism("bits"))
     client = Client(server.url)
@@ -256,7 +296,9 @@ def test_a_pinned_policy_must_be_the_collection_s(fake):
         (policy("bits", notion="avg"), 'notion is "min", not "avg"'),
         (policy("bits", input="set"), 'input is "single", not "set"'),
     ):
-        with pytest.raises(PromiseError, match=f'"bits" is not the policy you named: {sentence}; do not answer'):
+        with pytest.raises(
+            PromiseError, match=f'"bits" is not the policy you named: {sentence}; do not answer'
+        ):
             client.collection("bits", policy=other)
 
 
@@ -317,17 +359,35 @@ def tampered():
 
     yield "a larger a, signed", changed(unary, louder), GuaranteeError
     yield "a larger a", changed(unary, louder, sign=False), FingerprintError
-    yield "certain bits", changed(unary, lambda raw: raw["parts"][0].update(a=[2**32] * 3, b=[0] * 3)), GuaranteeError
-    yield "no noise", changed(direct, lambda raw: raw["matrix"].update(diagonal=[2**32] * 3, off=[[0] * 3] * 3)), GuaranteeError
-    yield "a smaller budget claimed", changed(unary, lambda raw: raw["policy"]["levels"][2].update(epsilon="0.1")), GuaranteeError
-    yield "shares beyond one", changed(unary, lambda raw: raw["parts"][0].update(share=2**32)), GuaranteeError
+    yield (
+        "certain bits",
+        changed(unary, lambda raw: raw["parts"][0].update(a=[2**32] * 3, b=[0] * 3)),
+        GuaranteeError,
+    )
+    yield (
+        "no noise",
+        changed(direct, lambda raw: raw["matrix"].update(diagonal=[2**32] * 3, off=[[0] * 3] * 3)),
+        GuaranteeError,
+    )
+    yield (
+        "a smaller budget claimed",
+        changed(unary, lambda raw: raw["policy"]["levels"][2].update(epsilon="0.1")),
+        GuaranteeError,
+    )
+    yield (
+        "shares beyond one",
+        changed(unary, lambda raw: raw["parts"][0].update(share=2**32)),
+        GuaranteeError,
+    )
     yield "another key", changed(unary, lambda raw: raw.update(note="hello")), MechanismError
     yield "no policy", changed(unary, lambda raw: raw.pop("policy")), MechanismError
     yield "no parts", changed(unary, lambda raw: raw.update(parts=[])), d.DiscreetError
     yield "nothing", {}, d.DiscreetError
 
 
-@pytest.mark.parametrize(("raw", "error"), [pytest.param(*rest, id=name) for name, *rest in tampered()])
+@pytest.mark.parametrize(
+    ("raw", "error"), [pytest.param(*rest, id=name) for name, *rest in tampered()]
+)
 def test_a_tampered_mechanism_is_refused_before_anything_is_sent(fake, home, raw, error):
     server = fake()
     server.documents["bits"] = raw
@@ -336,14 +396,26 @@ def test_a_tampered_mechanism_is_refused_before_anything_is_sent(fake, home, raw
     assert server.posts == [] and not home.exists()
 
 
-GARBAGE = [b"", b"hello", b"\xff\xfe", b"5", b"null", b"[]", b"{}", b'{"mechanism": 5, "state": "open"}', b'{"mechanism": {}}']
+GARBAGE = [
+    b"",
+    b"hello",
+    b"\xff\xfe",
+    b"5",
+    b"null",
+    b"[]",
+    b"{}",
+    b'{"mechanism": 5, "state": "open"}',
+    b'{"mechanism": {}}',
+]
 
 
 @pytest.mark.parametrize("said", GARBAGE)
 def test_an_answer_that_is_no_collection_is_refused(fake, said):
     server = fake()
     server.script.append((200, {}, said))
-    with pytest.raises(d.DiscreetError, match="does not answer like a collector; check the address|fingerprint"):
+    with pytest.raises(
+        d.DiscreetError, match="does not answer like a collector; check the address|fingerprint"
+    ):
         Client(server.url).collection("bits")
     assert len(server.seen) == 1
 
@@ -351,7 +423,9 @@ def test_an_answer_that_is_no_collection_is_refused(fake, said):
 @pytest.mark.parametrize("status", [200, 400])
 def test_an_answer_that_is_nested_too_deeply_is_refused(fake, status):
     server = fake()
-    server.script.append((status, {}, b"[" * 60_000 + b"]" * 60_000 if status == 200 else b"[" * 60_000))
+    server.script.append(
+        (status, {}, b"[" * 60_000 + b"]" * 60_000 if status == 200 else b"[" * 60_000)
+    )
     with pytest.raises(ClientError):
         Client(server.url).collection("bits")
 
@@ -386,18 +460,29 @@ def test_a_busy_collector_is_asked_again_with_the_same_bytes(fake, clock, status
     server = fake(mechanism("bits"))
     client = Client(server.url)
     prepared = client.prepare(client.collection("bits"), "high 0")
-    server.script.extend([(status, {"Retry-After": "7"}, b"{}"), (status, {}, b"{}"), (status, {"Retry-After": "3600"}, b"{}")])
+    server.script.extend(
+        [
+            (status, {"Retry-After": "7"}, b"{}"),
+            (status, {}, b"{}"),
+            (status, {"Retry-After": "3600"}, b"{}"),
+        ]
+    )
     assert client.send(prepared) == Receipt(1, 0)
     assert len(server.posts) == 4 and set(server.posts) == {prepared.id + prepared.report}
     first, second, third = clock.pauses
-    assert first >= 7 and 0.25 <= second <= 7 and third == 20  # as asked, our own, and not whatever is asked
+    assert (
+        first >= 7 and 0.25 <= second <= 7 and third == 20
+    )  # as asked, our own, and not whatever is asked
 
 
 def test_pauses_grow_and_differ(fake, clock):
     server = fake(mechanism("bits"))
     server.script.extend([(503, {}, b"")] * 5)
     Client(server.url).collection("bits")
-    assert all(2**k / 4 <= pause <= 2**k / 2 for k, pause in enumerate(clock.pauses)) and len(clock.pauses) == 5
+    assert (
+        all(2**k / 4 <= pause <= 2**k / 2 for k, pause in enumerate(clock.pauses))
+        and len(clock.pauses) == 5
+    )
 
 
 def test_dropped_connections_are_tried_again_with_the_same_bytes(fake, clock):
@@ -413,13 +498,21 @@ def test_dropped_connections_are_tried_again_with_the_same_bytes(fake, clock):
 def test_an_answer_that_was_cut_off_is_asked_for_again(fake, clock):
     server = fake(mechanism("bits"))
     _, _, whole = server.answer("GET", "/v1/collections/bits")
-    server.script.append((200, {"Content-Length": str(len(whole)), "Connection": "close"}, whole[:200]))
-    assert Client(server.url).collection("bits").mechanism == mechanism("bits") and len(clock.pauses) == 1
+    server.script.append(
+        (200, {"Content-Length": str(len(whole)), "Connection": "close"}, whole[:200])
+    )
+    assert (
+        Client(server.url).collection("bits").mechanism == mechanism("bits")
+        and len(clock.pauses) == 1
+    )
 
 
 def test_a_collector_that_stays_away_is_given_up_after_a_while(clock):
     client = Client("http://127.0.0.1:9", patience=30)
-    with pytest.raises(ClientError, match="at http://127.0.0.1:9 cannot be used: Connection refused; try again later"):
+    with pytest.raises(
+        ClientError,
+        match="at http://127.0.0.1:9 cannot be used: Connection refused; try again later",
+    ):
         client.collection("bits")
     assert 4 <= len(clock.pauses) and sum(clock.pauses) <= 30
 
@@ -439,7 +532,9 @@ def test_a_body_that_was_too_slow_is_sent_again(fake, clock):
     server = fake(mechanism("bits"))
     client = Client(server.url)
     prepared = client.prepare(client.collection("bits"), "high 0")
-    server.script.append((408, {}, b'{"detail": "the body did not come, or too slowly; send it again"}'))
+    server.script.append(
+        (408, {}, b'{"detail": "the body did not come, or too slowly; send it again"}')
+    )
     assert client.send(prepared) == Receipt(1, 0)
 
 
@@ -472,10 +567,16 @@ def test_a_renamed_question_is_refused_until_agreed(fake, home):
     client = Client(server.url)
     client.answer("bits", "high 0")
     asked = client.collection("renamed")
-    with pytest.raises(OverlapError, match="you already gave an earlier answer about the same items") as caught:
+    with pytest.raises(
+        OverlapError, match="you already gave an earlier answer about the same items"
+    ) as caught:
         client.prepare(asked, "high 0")
     twice = d.compose([made.guarantee(), made.guarantee()])
-    assert caught.value.epsilon == pytest.approx(twice.ldp_epsilon) == pytest.approx(2 * made.guarantee().ldp_epsilon)
+    assert (
+        caught.value.epsilon
+        == pytest.approx(twice.ldp_epsilon)
+        == pytest.approx(2 * made.guarantee().ldp_epsilon)
+    )
     assert f"{math.exp(twice.ldp_epsilon):.4g}" in str(caught.value)
     assert len(server.posts) == 1 and len(entries(home)) == 1
     assert client.send(client.prepare(asked, "high 0", agree=True)) == Receipt(1, 0)
@@ -509,7 +610,11 @@ def test_another_server_is_another_question(fake):
 def test_the_address_of_one_server_may_be_written_in_several_ways(fake):
     server = fake(mechanism("bits"))
     Client(server.url).answer("bits", "high 0")
-    assert Client(server.url.replace("http", "HTTP") + "/").prepare(Client(server.url).collection("bits"), "low 1").repeated
+    assert (
+        Client(server.url.replace("http", "HTTP") + "/")
+        .prepare(Client(server.url).collection("bits"), "low 1")
+        .repeated
+    )
 
 
 @pytest.mark.parametrize("label", ["hiv", "HIV ", " H I V", "ＨＩＶ", "Hiv", "h  i v", "H\u200dIV"])
@@ -532,9 +637,16 @@ def test_other_items_are_another_matter(fake, home):
 
 def test_budgets_add_up_item_by_item(fake):
     """Three questions; the item about which most would be told is in all of them, though not the one with the largest budget."""
-    server = fake(single("one", "a", "b", eps=1), single("two", "A", "c", eps=2), single("three", "a ", "b", "e", eps=0.5))
+    server = fake(
+        single("one", "a", "b", eps=1),
+        single("two", "A", "c", eps=2),
+        single("three", "a ", "b", "e", eps=0.5),
+    )
     client = Client(server.url)
-    spent = {name: float(client.collection(name).mechanism.guarantee().ldp_epsilon) for name in ("one", "two", "three")}
+    spent = {
+        name: float(client.collection(name).mechanism.guarantee().ldp_epsilon)
+        for name in ("one", "two", "three")
+    }
     client.answer("one", "a")
     client.answer("two", "c", agree=True)
     with pytest.raises(OverlapError, match="2 earlier answers") as caught:
@@ -625,8 +737,19 @@ def damages():
         for value in (None, 5, [], {}, [5]):
             if not (key == "items" and value == []):
                 yield f"{key} = {value}", {**good, key: value}
-    for levels, level_of in (([], [0]), ([1.0], [1]), ([1.0], [-1]), ([1.0], [0, 0]), ([1.0], [0.0]), (["1"], [0]), ([-1.0], [0])):
-        yield f"budgets {levels} {level_of}", {**good, "budgets": {"levels": levels, "levelOf": level_of}}
+    for levels, level_of in (
+        ([], [0]),
+        ([1.0], [1]),
+        ([1.0], [-1]),
+        ([1.0], [0, 0]),
+        ([1.0], [0.0]),
+        (["1"], [0]),
+        ([-1.0], [0]),
+    ):
+        yield (
+            f"budgets {levels} {level_of}",
+            {**good, "budgets": {"levels": levels, "levelOf": level_of}},
+        )
     yield "nan", {**good, "budgets": {"levels": [math.nan], "levelOf": [0]}}
     yield "no hex", {**good, "report": "xy"}
 
@@ -634,7 +757,17 @@ def damages():
 WRECKS = [(name, json.dumps({"entries": [entry]}).encode()) for name, entry in damages()]
 WRECKS += [
     (repr(raw), raw)
-    for raw in (b"", b"{", b"[]", b"null", b"{}", b'{"entries": 5}', b'{"entries": {"a": 1}}', b"\xff", b"[" * 9999)
+    for raw in (
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"entries": 5}',
+        b'{"entries": {"a": 1}}',
+        b"\xff",
+        b"[" * 9999,
+    )
 ]
 
 
@@ -685,7 +818,10 @@ def test_with_a_full_disk_nothing_is_sent_and_the_ledger_stays(fake, home):
     with full_disk(), pytest.raises(d.DiscreetError, match="cannot be written: File too large"):
         client.send(prepared)
     assert len(server.posts) == 1 and home.read_bytes() == before
-    assert sorted(path.name for path in home.parent.iterdir()) == ["ledger.json", "ledger.json.lock"]
+    assert sorted(path.name for path in home.parent.iterdir()) == [
+        "ledger.json",
+        "ledger.json.lock",
+    ]
     assert client.send(prepared) == Receipt(1, 0)
 
 
@@ -700,7 +836,10 @@ def test_whoever_is_second_sends_the_first_one_s_report(fake, home):
     """Two processes that prepared at the same time: one report leaves, whoever sends first."""
     server = fake(mechanism("bits"))
     one, two = Client(server.url), Client(server.url)
-    prepared = [client.prepare(client.collection("bits"), answer) for client, answer in ((one, "high 0"), (two, "low 5"))]
+    prepared = [
+        client.prepare(client.collection("bits"), answer)
+        for client, answer in ((one, "high 0"), (two, "low 5"))
+    ]
     two.send(prepared[1])
     one.send(prepared[0])
     assert set(server.posts) == {prepared[1].id + prepared[1].report} and len(entries(home)) == 1
@@ -708,8 +847,14 @@ def test_whoever_is_second_sends_the_first_one_s_report(fake, home):
 
 def test_two_processes_at_once_send_one_report(real, home):
     before = len(stored(real, "compact"))
-    commands = [[str(DISCREET), "answer", f"{real.url}/c/compact", answer, "--json"] for answer in ("high 0", "low 5")]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for command in commands]
+    commands = [
+        [str(DISCREET), "answer", f"{real.url}/c/compact", answer, "--json"]
+        for answer in ("high 0", "low 5")
+    ]
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for command in commands
+    ]
     outputs = [process.communicate(timeout=DEADLINE) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
     receipts = [json.loads(output) for output, _ in outputs]
@@ -721,7 +866,9 @@ def test_two_processes_at_once_send_one_report(real, home):
 
 
 def run(*arguments, code=0, stdin=None):
-    result = CliRunner().invoke(main, ["answer", *map(str, arguments)], input=stdin, catch_exceptions=False)
+    result = CliRunner().invoke(
+        main, ["answer", *map(str, arguments)], input=stdin, catch_exceptions=False
+    )
     assert result.exit_code == code, result.output
     return result
 
@@ -740,10 +887,21 @@ def test_the_command_shows_the_report_asks_and_sends(fake, home):
     output = run(url, "high 0", stdin="y\n").stdout
     (body,) = server.posts
     assert output == f"This report will be sent: {body[16:].hex()}\nSend it? [y/N]: y\nCounted.\n"
-    server.script.extend([server.answer("GET", "/v1/collections/bits"), (200, {}, b'{"accepted": 0, "duplicates": 1}')])
+    server.script.extend(
+        [
+            server.answer("GET", "/v1/collections/bits"),
+            (200, {}, b'{"accepted": 0, "duplicates": 1}'),
+        ]
+    )
     output = run(url, "low 5", "--yes").stdout
-    assert output == "It had been counted before; it is counted once.\n" and server.posts == [body, body]
-    assert f"{body[16:].hex()} (the same as before)\n" in run(url, "low 5", stdin="n\n", code=130).stdout
+    assert output == "It had been counted before; it is counted once.\n" and server.posts == [
+        body,
+        body,
+    ]
+    assert (
+        f"{body[16:].hex()} (the same as before)\n"
+        in run(url, "low 5", stdin="n\n", code=130).stdout
+    )
 
 
 @pytest.mark.parametrize("said", ["n\n", "\n", ""])
@@ -758,7 +916,12 @@ def test_the_command_for_machines(fake, home):
     server = fake(mechanism("direct"))
     found = json.loads(run(f"{server.url}/c/direct", "high 0", "--json").stdout)
     (body,) = server.posts
-    assert found == {"accepted": 1, "duplicates": 0, "id": body[:16].hex(), "report": body[16:].hex()}
+    assert found == {
+        "accepted": 1,
+        "duplicates": 0,
+        "id": body[:16].hex(),
+        "report": body[16:].hex(),
+    }
 
 
 def test_the_command_says_what_was_sent_when_another_process_was_quicker(fake, monkeypatch):
@@ -789,7 +952,9 @@ def test_the_command_takes_sets(fake, home):
 def test_the_command_perturbs_the_answer_it_was_given(fake, monkeypatch):
     given = []
     perturb = d.Mechanism.perturb
-    monkeypatch.setattr(d.Mechanism, "perturb", lambda self, answer: given.append(answer) or perturb(self, answer))
+    monkeypatch.setattr(
+        d.Mechanism, "perturb", lambda self, answer: given.append(answer) or perturb(self, answer)
+    )
     server = fake(mechanism("set"), single("one", "x", "y"))
     run(f"{server.url}/c/set", "high 0", "low 5", "-y")
     run(f"{server.url}/c/one", "x", "-y")
@@ -807,9 +972,15 @@ def test_without_an_item_the_command_shows_the_question(fake):
     server = fake(made)
     url = f"{server.url}/c/bits"
     output = run(url).stdout
-    assert output.startswith("Which one?\n") and all(sentence in output for sentence in made.guarantee().sentences())
+    assert output.startswith("Which one?\n") and all(
+        sentence in output for sentence in made.guarantee().sentences()
+    )
     found = json.loads(run(url, "--json").stdout)
-    assert found == {"question": "Which one?", "promises": made.guarantee().sentences(), "items": list(made.policy.items)}
+    assert found == {
+        "question": "Which one?",
+        "promises": made.guarantee().sentences(),
+        "items": list(made.policy.items),
+    }
     assert server.posts == []
 
 
@@ -821,13 +992,19 @@ def test_the_command_refuses_with_a_sentence(fake, home, tmp_path, clock):
     assert "this question takes one item, got 2" in refused(url, "high 0", "low 1", "-y")
     assert "this question takes one item, got 0" in refused(url, "--nothing", "-y")
     assert "fingerprint" in refused(f"{url}#{'0' * 64}", "high 0", "-y")
-    assert "above the 0.5 you allow; do not answer" in refused(url, "high 0", "--max-epsilon", 0.5, "-y")
+    assert "above the 0.5 you allow; do not answer" in refused(
+        url, "high 0", "--max-epsilon", 0.5, "-y"
+    )
     assert "max-epsilon" in refused(url, "high 0", "--max-epsilon", 0, "-y")
     pin = tmp_path / "policy.toml"
-    pin.write_text('question = "Which one?"\n[[level]]\nname = "a"\nepsilon = 1\nitems = ["high 0", "x"]\n')
+    pin.write_text(
+        'question = "Which one?"\n[[level]]\nname = "a"\nepsilon = 1\nitems = ["high 0", "x"]\n'
+    )
     assert "is not the policy you named" in refused(url, "high 0", "--policy", pin, "-y")
     assert "there is no such collection" in refused(f"{server.url}/c/none", "high 0", "-y")
-    assert "cannot be used: Connection refused" in refused("http://127.0.0.1:9/c/bits", "high 0", "-y")
+    assert "cannot be used: Connection refused" in refused(
+        "http://127.0.0.1:9/c/bits", "high 0", "-y"
+    )
     assert server.posts == [] and not home.exists()
     run(url, "high 0", "-y")
     assert "you already gave an earlier answer" in refused(f"{server.url}/c/set", "high 0", "-y")
@@ -843,7 +1020,10 @@ def test_the_command_on_a_real_collector_that_has_closed(tmp_path, home):
     collector = app.Collector(store, Metrics(tmp_path), "a-token-of-the-organiser")
     with listening(collector.application()) as url:
         line = refused(f"{url}/c/closed#{made.fingerprint}", "a", "-y")
-    assert line == 'error: the collector refused: the collection "closed" is closed and takes no more reports; nothing was counted'
+    assert (
+        line
+        == 'error: the collector refused: the collection "closed" is closed and takes no more reports; nothing was counted'
+    )
 
 
 # ---- addresses ----------------------------------------------------------------------------------------
@@ -879,11 +1059,15 @@ def test_an_invitation_names_server_collection_and_fingerprint(url, found):
     ],
 )
 def test_what_is_no_invitation_is_refused(url):
-    with pytest.raises(DataError, match="is not an invitation; it looks like https://host/c/survey#fingerprint"):
+    with pytest.raises(
+        DataError, match="is not an invitation; it looks like https://host/c/survey#fingerprint"
+    ):
         invitation(url)
 
 
-@pytest.mark.parametrize("mark", [MARK[:-1], MARK + "0", MARK.upper(), "x" * 64, "fingerprint=", "name=x"])
+@pytest.mark.parametrize(
+    "mark", [MARK[:-1], MARK + "0", MARK.upper(), "x" * 64, "fingerprint=", "name=x"]
+)
 def test_a_fingerprint_in_an_invitation_is_whole_or_refused(mark):
     """A mark that was cut off must not become no mark."""
     if mark == "fingerprint=":
@@ -895,7 +1079,9 @@ def test_a_fingerprint_in_an_invitation_is_whole_or_refused(mark):
 
 @pytest.mark.parametrize("url", ["host", "ftp://host", "http://", "/c/survey"])
 def test_what_is_no_address_is_refused(url):
-    with pytest.raises(DataError, match="is not the address of a collector; it begins with http:// or https://"):
+    with pytest.raises(
+        DataError, match="is not the address of a collector; it begins with http:// or https://"
+    ):
         Client(url)
 
 

@@ -14,7 +14,20 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
-from collecting import BEARER, DEADLINE, KINDS, TOKEN, assert_strict, body, frames, ids, mechanism, people, until, upload
+from collecting import (
+    BEARER,
+    DEADLINE,
+    KINDS,
+    TOKEN,
+    assert_strict,
+    body,
+    frames,
+    ids,
+    mechanism,
+    people,
+    until,
+    upload,
+)
 from postgres import GROUP
 
 import discreet as d
@@ -44,9 +57,13 @@ class Service:
         self._in, started, self._stopped = asyncio.Queue(), asyncio.Event(), asyncio.Event()
 
         async def send(message):
-            {"lifespan.startup.complete": started, "lifespan.shutdown.complete": self._stopped}[message["type"]].set()
+            {"lifespan.startup.complete": started, "lifespan.shutdown.complete": self._stopped}[
+                message["type"]
+            ].set()
 
-        self._life = asyncio.create_task(self.app({"type": "lifespan", "state": {}}, self._in.get, send))
+        self._life = asyncio.create_task(
+            self.app({"type": "lifespan", "state": {}}, self._in.get, send)
+        )
         await self._in.put({"type": "lifespan.startup"})
         await started.wait()
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
@@ -79,9 +96,14 @@ class Service:
 
     def sending(self, made, content, **headers):
         """The request of an upload, not sent yet."""
-        marks = {"Content-Type": "application/octet-stream", "Discreet-Mechanism": made.fingerprint} | headers
+        marks = {
+            "Content-Type": "application/octet-stream",
+            "Discreet-Mechanism": made.fingerprint,
+        } | headers
         marks = {name: value for name, value in marks.items() if value is not None}
-        return self.client.post(f"/v1/collections/{made.policy.name}/reports", content=content, headers=marks)
+        return self.client.post(
+            f"/v1/collections/{made.policy.name}/reports", content=content, headers=marks
+        )
 
     def post(self, made, content, **headers):
         return self.run(self.sending(made, content, **headers))
@@ -96,10 +118,18 @@ class Service:
 
     def counters(self):
         text = self.get("/metrics", headers=BEARER).text
-        return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line[0] != "#"}
+        return {
+            line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1])
+            for line in text.splitlines()
+            if line[0] != "#"
+        }
 
     def refusals(self):
-        found = {re.search(r'reason="(\w+)"', key)[1]: n for key, n in self.counters().items() if "refused" in key}
+        found = {
+            re.search(r'reason="(\w+)"', key)[1]: n
+            for key, n in self.counters().items()
+            if "refused" in key
+        }
         return {reason: n for reason, n in found.items() if n}
 
 
@@ -109,7 +139,13 @@ def serve(tmp_path):
     made = []
 
     def make(*kinds, **settings):
-        made.append(Service(tmp_path, *(mechanism(kind) if isinstance(kind, str) else kind for kind in kinds), **settings))
+        made.append(
+            Service(
+                tmp_path,
+                *(mechanism(kind) if isinstance(kind, str) else kind for kind in kinds),
+                **settings,
+            )
+        )
         return made[-1]
 
     yield make
@@ -119,7 +155,10 @@ def serve(tmp_path):
 
 def assert_problem(answer, status, title, sentence):
     """A refusal as RFC 9457 has it, with a sentence for a person, under the strict headers."""
-    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json"), answer.text
+    assert (answer.status_code, answer.headers["content-type"]) == (
+        status,
+        "application/problem+json",
+    ), answer.text
     found = answer.json()
     assert (found["type"], found["title"], found["status"]) == ("about:blank", title, status)
     assert re.search(sentence, found["detail"]), found["detail"]
@@ -135,20 +174,42 @@ def test_a_description_is_all_that_a_participant_needs(serve, kind):
     made = mechanism(kind)
     found = serve(kind).get(f"/v1/collections/{kind}").json()
     assert d.Mechanism.from_document(found["mechanism"]) == made
-    assert (found["name"], found["question"], found["items"], found["state"]) == (kind, "Which one?", made.m, "open")
-    assert (found["fingerprint"], found["keeps"], found["report_bytes"]) == (made.fingerprint, "counts", made.report_size)
+    assert (found["name"], found["question"], found["items"], found["state"]) == (
+        kind,
+        "Which one?",
+        made.m,
+        "open",
+    )
+    assert (found["fingerprint"], found["keeps"], found["report_bytes"]) == (
+        made.fingerprint,
+        "counts",
+        made.report_size,
+    )
     guarantee = made.guarantee()
     promised = guarantee.item_epsilons if kind == "set" else guarantee.level_epsilons
     assert [level["name"] for level in found["levels"]] == ["high", "middle", "low"]
-    assert [(level["epsilon"], level["items"]) for level in found["levels"]] == [("1", 2), ("1.2", 3), ("2", 6)]
-    np.testing.assert_allclose([level["factor"] for level in found["levels"]], np.exp(promised), rtol=1e-12)
-    assert found["guarantee"] == {"holds": True, "ldp_epsilon": guarantee.ldp_epsilon, "sentences": guarantee.sentences()}
+    assert [(level["epsilon"], level["items"]) for level in found["levels"]] == [
+        ("1", 2),
+        ("1.2", 3),
+        ("2", 6),
+    ]
+    np.testing.assert_allclose(
+        [level["factor"] for level in found["levels"]], np.exp(promised), rtol=1e-12
+    )
+    assert found["guarantee"] == {
+        "holds": True,
+        "ldp_epsilon": guarantee.ldp_epsilon,
+        "sentences": guarantee.sentences(),
+    }
 
 
 def test_collections_are_listed(serve):
     service = serve("set", "bits", keep="reports")
     found = service.get("/v1/collections").json()["collections"]
-    assert [(c["name"], c["input"], c["state"]) for c in found] == [("bits", "single", "open"), ("set", "set", "open")]
+    assert [(c["name"], c["input"], c["state"]) for c in found] == [
+        ("bits", "single", "open"),
+        ("set", "set", "open"),
+    ]
     assert found[0].items() <= service.get("/v1/collections/bits").json().items()
     assert service.get("/v1/collections/bits").json()["keeps"] == "reports"
 
@@ -159,7 +220,12 @@ def test_a_name_is_found_however_it_is_written_in_the_address(serve):
     path = "/v1/collections/%C3%BC%20%26%20100%20%25%20%27x%27%3F%23%3B"
     assert service.get(path).json()["fingerprint"] == made.fingerprint
     marks = {"Content-Type": "application/octet-stream", "Discreet-Mechanism": made.fingerprint}
-    assert service.request("POST", path + "/reports", content=frames(made, 2), headers=marks).json()["accepted"] == 2
+    assert (
+        service.request("POST", path + "/reports", content=frames(made, 2), headers=marks).json()[
+            "accepted"
+        ]
+        == 2
+    )
 
 
 def test_health_is_the_store_s_health(serve, monkeypatch):
@@ -183,8 +249,17 @@ def test_a_store_that_is_down_is_said_so_everywhere(serve, monkeypatch):
 
     for name in ("ping", "collections", "collection", "tally", "add"):
         monkeypatch.setattr(service.collector.store, name, down)
-    for path in ("/", "/healthz", "/v1/collections", "/v1/collections/bits", "/v1/collections/bits/estimate", "/c/bits/results"):
-        assert_problem(service.get(path), 503, "store", "send the same reports again in some seconds")
+    for path in (
+        "/",
+        "/healthz",
+        "/v1/collections",
+        "/v1/collections/bits",
+        "/v1/collections/bits/estimate",
+        "/c/bits/results",
+    ):
+        assert_problem(
+            service.get(path), 503, "store", "send the same reports again in some seconds"
+        )
     answer = service.post(mechanism(), frames(mechanism(), 1))
     assert_problem(answer, 503, "store", "send the same reports again in some seconds")
     assert answer.headers["retry-after"] == "2" and service.refusals() == {"store": 1}
@@ -210,7 +285,10 @@ def test_reports_are_counted_once_and_durable_when_answered(serve, kind):
     made, service = mechanism(kind), serve(kind)
     rows, some = people(made, 40), ids(40)
     assert service.post(made, body(some[:1], rows[:1])).json() == {"accepted": 1, "duplicates": 0}
-    assert service.post(made, body(some[:25], rows[:25])).json() == {"accepted": 24, "duplicates": 1}
+    assert service.post(made, body(some[:25], rows[:25])).json() == {
+        "accepted": 24,
+        "duplicates": 1,
+    }
     answer = service.post(made, body(some[20:] + some[:2], np.concatenate((rows[20:], rows[:2]))))
     assert answer.json() == {"accepted": 15, "duplicates": 7}
     assert_strict(answer)
@@ -228,19 +306,27 @@ def test_a_body_may_come_in_pieces_and_its_type_may_have_parameters(serve):
             yield content[k : k + 7]
 
     kind = "Application/Octet-Stream; charset=binary"
-    assert service.post(made, pieces(), **{"Content-Type": kind}).json() == {"accepted": 9, "duplicates": 0}
+    assert service.post(made, pieces(), **{"Content-Type": kind}).json() == {
+        "accepted": 9,
+        "duplicates": 0,
+    }
 
 
 def refusals():
     """Every way in which an upload of two frames can be wrong."""
-    bits, compact, direct, parts = (mechanism(kind) for kind in ("bits", "compact", "direct", "parts"))
+    bits, compact, direct, parts = (
+        mechanism(kind) for kind in ("bits", "compact", "direct", "parts")
+    )
     good = {kind: frames(mechanism(kind), 2) for kind in KINDS}
     prime = (2**31 - 1).to_bytes(4, "little")
     bad = {
         "padding": (bits, good["bits"][:-1] + b"\x08"),  # 11 items: the bit of a twelfth
         "range": (compact, good["compact"][:-4] + prime),
         "item": (direct, good["direct"][:-4] + (11).to_bytes(4, "little")),
-        "part": (parts, good["parts"][: 16 + parts.report_size + 16] + b"\x63" + good["parts"][-2:]),
+        "part": (
+            parts,
+            good["parts"][: 16 + parts.report_size + 16] + b"\x63" + good["parts"][-2:],
+        ),
     }
     sentences = {
         "padding": "frame 1 is not a report: a bit beyond the last item is set; nothing was counted",
@@ -253,15 +339,64 @@ def refusals():
     size = 16 + bits.report_size
     again = "fetch /v1/collections/bits and send its fingerprint"
     for content, headers, status, title, sentence, index in (
-        (b"", {}, 400, "empty", f"the body is empty; it has one or more frames of {size} bytes", None),
-        (good["bits"][:-1], {}, 400, "frame", f"frame 1 has {size - 1} of {size} bytes .*; nothing was counted", 1),
+        (
+            b"",
+            {},
+            400,
+            "empty",
+            f"the body is empty; it has one or more frames of {size} bytes",
+            None,
+        ),
+        (
+            good["bits"][:-1],
+            {},
+            400,
+            "frame",
+            f"frame 1 has {size - 1} of {size} bytes .*; nothing was counted",
+            1,
+        ),
         (good["bits"] + b"x", {}, 400, "frame", f"frame 2 has 1 of {size} bytes", 2),
         (good["bits"][:5], {}, 400, "frame", f"frame 0 has 5 of {size} bytes", 0),
-        (good["bits"], {"Content-Type": "text/plain"}, 415, "type", 'as application/octet-stream, got "text/plain"', None),
-        (good["bits"], {"Content-Type": None}, 415, "type", 'as application/octet-stream, got ""', None),
-        (good["bits"], {"Discreet-Mechanism": None}, 400, "mechanism", f"Discreet-Mechanism is missing; {again}", None),
-        (good["bits"], {"Discreet-Mechanism": "0" * 64}, 409, "mechanism", f"names another mechanism; {again}", None),
-        (good["bits"], {"Discreet-Mechanism": bits.fingerprint.upper()}, 409, "mechanism", "names another mechanism", None),
+        (
+            good["bits"],
+            {"Content-Type": "text/plain"},
+            415,
+            "type",
+            'as application/octet-stream, got "text/plain"',
+            None,
+        ),
+        (
+            good["bits"],
+            {"Content-Type": None},
+            415,
+            "type",
+            'as application/octet-stream, got ""',
+            None,
+        ),
+        (
+            good["bits"],
+            {"Discreet-Mechanism": None},
+            400,
+            "mechanism",
+            f"Discreet-Mechanism is missing; {again}",
+            None,
+        ),
+        (
+            good["bits"],
+            {"Discreet-Mechanism": "0" * 64},
+            409,
+            "mechanism",
+            f"names another mechanism; {again}",
+            None,
+        ),
+        (
+            good["bits"],
+            {"Discreet-Mechanism": bits.fingerprint.upper()},
+            409,
+            "mechanism",
+            "names another mechanism",
+            None,
+        ),
         (
             good["bits"],
             {"Content-Length": str(1 << 40)},
@@ -271,15 +406,32 @@ def refusals():
             None,
         ),
     ):
-        yield pytest.param(bits, content, headers, status, title, sentence, index, id=f"{title}-{len(content)}-{status}")
+        yield pytest.param(
+            bits,
+            content,
+            headers,
+            status,
+            title,
+            sentence,
+            index,
+            id=f"{title}-{len(content)}-{status}",
+        )
 
 
-@pytest.mark.parametrize(("made", "content", "headers", "status", "title", "sentence", "index"), list(refusals()))
-def test_a_wrong_upload_is_refused_whole_with_a_sentence(serve, made, content, headers, status, title, sentence, index):
+@pytest.mark.parametrize(
+    ("made", "content", "headers", "status", "title", "sentence", "index"), list(refusals())
+)
+def test_a_wrong_upload_is_refused_whole_with_a_sentence(
+    serve, made, content, headers, status, title, sentence, index
+):
     service = serve(made)
     answer = service.post(made, content, **headers)
     assert assert_problem(answer, status, title, sentence).get("index") == index
-    assert service.n(made.policy.name) == 0 and service.refusals() == {title: 1} and service.collector._waiting == 0
+    assert (
+        service.n(made.policy.name) == 0
+        and service.refusals() == {title: 1}
+        and service.collector._waiting == 0
+    )
 
 
 def test_the_first_bad_frame_is_named_whatever_its_reason(serve):
@@ -298,14 +450,30 @@ def test_the_first_bad_frame_is_named_whatever_its_reason(serve):
 def test_unknown_collections_and_addresses(serve):
     service = serve("bits", open_results=True)
     unknown = 'there is no collection "none"; see /v1/collections for those there are'
-    for path in ("/v1/collections/none", "/v1/collections/none/estimate", "/c/none/results", "/v1/collections/none%00"):
+    for path in (
+        "/v1/collections/none",
+        "/v1/collections/none/estimate",
+        "/c/none/results",
+        "/v1/collections/none%00",
+    ):
         assert_problem(service.get(path), 404, "unknown", "there is no collection .none")
     assert_problem(service.post(mechanism("bits", "none"), b"x"), 404, "unknown", unknown)
-    for path in ("/none", "/v1", "/v1/collections/", "/v1/collections/bits/", "/v1/collections/bits/none", "/healthz/"):
+    for path in (
+        "/none",
+        "/v1",
+        "/v1/collections/",
+        "/v1/collections/bits/",
+        "/v1/collections/bits/none",
+        "/healthz/",
+    ):
         assert_problem(service.get(path), 404, "http", "there is nothing here; see /openapi.json")
     for path in ("/static/none.css", "/static/..%2Fapp.py", "/static/answer.html"):
         assert service.get(path).status_code == 404
-    for method, path in (("GET", "/v1/collections/bits/reports"), ("POST", "/v1/collections"), ("DELETE", "/v1/collections/bits")):
+    for method, path in (
+        ("GET", "/v1/collections/bits/reports"),
+        ("POST", "/v1/collections"),
+        ("DELETE", "/v1/collections/bits"),
+    ):
         answer = service.request(method, path)
         assert_problem(answer, 405, "http", "this method does not apply here")
         assert answer.headers["allow"]
@@ -314,8 +482,24 @@ def test_unknown_collections_and_addresses(serve):
 
 def test_every_answer_has_strict_headers(serve):
     service = serve("bits", open_results=True)
-    api = ("/healthz", "/metrics", "/openapi.json", "/v1/collections", "/v1/collections/bits", "/v1/collections/bits/estimate")
-    for path in (*api, "/", "/c/bits", "/c/bits/results", "/answer.html", "/static/style.css", "/static/none", "/none"):
+    api = (
+        "/healthz",
+        "/metrics",
+        "/openapi.json",
+        "/v1/collections",
+        "/v1/collections/bits",
+        "/v1/collections/bits/estimate",
+    )
+    for path in (
+        *api,
+        "/",
+        "/c/bits",
+        "/c/bits/results",
+        "/answer.html",
+        "/static/style.css",
+        "/static/none",
+        "/none",
+    ):
         for method in ("GET", "HEAD", "OPTIONS", "PUT"):
             assert_strict(service.request(method, path))
     assert_strict(service.post(mechanism(), frames(mechanism(), 1)))
@@ -328,12 +512,20 @@ PUBLIC = {"/v1/collections/bits": "GET", "/v1/collections/bits/reports": "POST"}
 
 def test_other_pages_may_fetch_a_description_and_send_a_report(serve):
     service = serve("bits")
-    asks = {"Origin": "https://elsewhere", "Access-Control-Request-Headers": "content-type,discreet-mechanism"}
+    asks = {
+        "Origin": "https://elsewhere",
+        "Access-Control-Request-Headers": "content-type,discreet-mechanism",
+    }
     for path, method in PUBLIC.items():
-        answer = service.request("OPTIONS", path, headers=asks | {"Access-Control-Request-Method": method})
+        answer = service.request(
+            "OPTIONS", path, headers=asks | {"Access-Control-Request-Method": method}
+        )
         assert answer.status_code == 204 and answer.headers["access-control-allow-origin"] == "*"
         assert method in answer.headers["access-control-allow-methods"]
-        assert answer.headers["access-control-allow-headers"].lower() == "content-type, discreet-mechanism"
+        assert (
+            answer.headers["access-control-allow-headers"].lower()
+            == "content-type, discreet-mechanism"
+        )
         assert "access-control-allow-credentials" not in answer.headers
     made = mechanism()
     answers = [
@@ -347,14 +539,27 @@ def test_other_pages_may_fetch_a_description_and_send_a_report(serve):
 
 
 def test_other_pages_may_read_why_a_description_is_refused(serve):
-    assert serve("bits").get("/v1/collections/none").headers.get("access-control-allow-origin") == "*"
+    assert (
+        serve("bits").get("/v1/collections/none").headers.get("access-control-allow-origin") == "*"
+    )
 
 
 def test_other_pages_may_do_nothing_else(serve):
     service = serve("bits", open_results=True)
     asks = {"Origin": "https://elsewhere", "Access-Control-Request-Method": "GET"}
-    for path in ("/", "/healthz", "/metrics", "/v1/collections", "/v1/collections/bits/estimate", "/c/bits", "/c/bits/results"):
-        for answer in (service.get(path, headers=asks | BEARER), service.request("OPTIONS", path, headers=asks)):
+    for path in (
+        "/",
+        "/healthz",
+        "/metrics",
+        "/v1/collections",
+        "/v1/collections/bits/estimate",
+        "/c/bits",
+        "/c/bits/results",
+    ):
+        for answer in (
+            service.get(path, headers=asks | BEARER),
+            service.request("OPTIONS", path, headers=asks),
+        ):
             assert not [name for name in answer.headers if name.startswith("access-control-")]
         assert service.request("OPTIONS", path, headers=asks).status_code == 405
 
@@ -373,14 +578,18 @@ def test_results_and_metrics_need_the_token(serve, given):
     headers = {} if given is None else {"Authorization": given.encode("latin-1")}
     for path in ("/metrics", "/v1/collections/bits/estimate", "/v1/collections/none/estimate"):
         answer = service.get(path, headers=headers)
-        assert_problem(answer, 401, "token", "needs the organiser's token in the header Authorization: Bearer")
+        assert_problem(
+            answer, 401, "token", "needs the organiser's token in the header Authorization: Bearer"
+        )
         assert answer.headers["www-authenticate"] == 'Bearer realm="discreet"'
 
 
 def test_the_token_counts_in_the_header_only(serve):
     service = serve("bits")
     for scheme in ("Bearer", "bearer", "BEARER"):
-        answer = service.get("/v1/collections/bits/estimate", headers={"Authorization": f"{scheme} {TOKEN}"})
+        answer = service.get(
+            "/v1/collections/bits/estimate", headers={"Authorization": f"{scheme} {TOKEN}"}
+        )
         assert answer.status_code == 200
     for query in ("token", "access_token", "Authorization", "bearer"):
         answer = service.get(f"/v1/collections/bits/estimate?{query}={TOKEN}")
@@ -414,9 +623,13 @@ def test_the_token_is_in_the_environment_or_in_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DISCREET_TOKEN", raising=False)
     monkeypatch.delenv("DISCREET_TOKEN_FILE", raising=False)
-    with pytest.raises(DataError, match=r"the token file discreet.token cannot be read: No such file"):
+    with pytest.raises(
+        DataError, match=r"the token file discreet.token cannot be read: No such file"
+    ):
         app.token()
-    assert server.token_file(Path("discreet.token")) and not server.token_file(Path("discreet.token"))
+    assert server.token_file(Path("discreet.token")) and not server.token_file(
+        Path("discreet.token")
+    )
     made = app.token()
     assert len(made) >= 24 and Path("discreet.token").stat().st_mode & 0o777 == 0o600
     monkeypatch.setenv("DISCREET_TOKEN_FILE", "other")
@@ -460,7 +673,9 @@ def test_an_estimate_is_that_of_the_tally(serve, kind):
         found = estimate(service, kind, level=level, shrunk="true").json()
         assert (found["n"], found["interval"], found["state"]) == (2000, level, "open")
         assert found["note"] == expected.truncation_note
-        columns = expected.columns(level) | (expected.extra_columns(True, False, level) if expected.can_shrink else {})
+        columns = expected.columns(level) | (
+            expected.extra_columns(True, False, level) if expected.can_shrink else {}
+        )
         for name, values in columns.items():
             got = [row[name] for row in found["items"]]
             assert got == (values if isinstance(values[0], str) else [round(x, 6) for x in values])
@@ -474,13 +689,20 @@ def test_what_plain_ldp_would_have_given_is_said(serve):
     made, service = mechanism("bits"), serve("bits")
     service.post(made, frames(made, 500))
     found = estimate(service, "bits").json()
-    plain = min((d.design(made.policy, name) for name in ("grr", "rappor", "oue")), key=lambda m: m.expected_mse())
+    plain = min(
+        (d.design(made.policy, name) for name in ("grr", "rappor", "oue")),
+        key=lambda m: m.expected_mse(),
+    )
     assert found["plain_model"] == plain.model
     from discreet import theory
 
     for k, level in enumerate(found["levels"]):
-        assert level["plain_stderr"] == pytest.approx(np.sqrt(500 * theory.level_variance(plain)[k]))
-        assert level["expected_stderr"] == pytest.approx(np.sqrt(500 * theory.level_variance(made)[k]))
+        assert level["plain_stderr"] == pytest.approx(
+            np.sqrt(500 * theory.level_variance(plain)[k])
+        )
+        assert level["expected_stderr"] == pytest.approx(
+            np.sqrt(500 * theory.level_variance(made)[k])
+        )
     assert [row["plain_stderr"] for row in found["items"]] == [
         pytest.approx(found["levels"][k]["plain_stderr"], abs=1e-6) for k in made.policy.level_of
     ]
@@ -492,7 +714,9 @@ def test_of_nothing_and_of_one_report_there_is_little_to_say(serve, kind):
     found = estimate(service, kind, shrunk="true").json()
     assert (found["n"], found["items"], found["telling"], found["can_shrink"]) == (0, [], 0, False)
     assert all(level["expected_stderr"] == 0 for level in found["levels"])
-    assert estimate(service, kind, format="csv").text.splitlines() == ["item,level,count,stderr,lower,upper,share,plain_stderr"]
+    assert estimate(service, kind, format="csv").text.splitlines() == [
+        "item,level,count,stderr,lower,upper,share,plain_stderr"
+    ]
     service.post(made, frames(made, 1))
     found = estimate(service, kind, shrunk="true").json()
     assert found["n"] == 1 and len(found["items"]) == made.m
@@ -515,7 +739,9 @@ def test_one_report_proves_nothing_of_anyone(kind):
         reports = [part + bits for part in front for bits in (b"\0\0", b"\xff\x07")]
     collection = Collection(1, kind, made, "counts", True)
     expected = (np.ones(3), np.ones(3), "oue")
-    found = [app.result(collection, made.tally([report]), False, 0.95, expected) for report in reports]
+    found = [
+        app.result(collection, made.tally([report]), False, 0.95, expected) for report in reports
+    ]
     assert [result["telling"] for result in found] == [0] * len(reports)
     rows = [row for result in found for row in result["items"] if row["count"] is not None]
     assert rows and all(row["lower"] <= row["count"] <= row["upper"] for row in rows)
@@ -526,20 +752,35 @@ def test_csv_holds_the_same_numbers(serve):
     service.post(made, frames(made, 300))
     rows = estimate(service, "parts", shrunk="true").json()["items"]
     answer = estimate(service, "parts", format="csv", shrunk="true")
-    assert answer.headers["content-type"].startswith("text/csv") and "attachment" in answer.headers["content-disposition"]
+    assert (
+        answer.headers["content-type"].startswith("text/csv")
+        and "attachment" in answer.headers["content-disposition"]
+    )
     table = list(csv.DictReader(io.StringIO(answer.text)))
-    assert [{key: "" if value is None else str(value) for key, value in row.items()} for row in rows] == table
-    asked = service.get("/v1/collections/parts/estimate?shrunk=true", headers=BEARER | {"Accept": "text/csv"})
+    assert [
+        {key: "" if value is None else str(value) for key, value in row.items()} for row in rows
+    ] == table
+    asked = service.get(
+        "/v1/collections/parts/estimate?shrunk=true", headers=BEARER | {"Accept": "text/csv"}
+    )
     assert asked.content == answer.content
 
 
 def test_labels_that_are_hard_for_csv_survive(serve):
     labels = ['a,b "c"', "'d';e", "ü漢", "=1+1", " f "]
-    made = d.design(d.Policy.from_levels([("le,vel", 1, labels[:2]), ("x", 2, labels[2:])], name="hard"), "opt0")
+    made = d.design(
+        d.Policy.from_levels([("le,vel", 1, labels[:2]), ("x", 2, labels[2:])], name="hard"), "opt0"
+    )
     service = serve(made)
     service.post(made, frames(made, 10))
-    table = list(csv.DictReader(io.StringIO(estimate(service, "hard", format="csv").content.decode(), newline="")))
-    assert [(row["item"], row["level"]) for row in table] == list(zip(labels, ["le,vel"] * 2 + ["x"] * 3))
+    table = list(
+        csv.DictReader(
+            io.StringIO(estimate(service, "hard", format="csv").content.decode(), newline="")
+        )
+    )
+    assert [(row["item"], row["level"]) for row in table] == list(
+        zip(labels, ["le,vel"] * 2 + ["x"] * 3)
+    )
 
 
 def test_an_estimate_is_not_sent_twice(serve):
@@ -571,7 +812,9 @@ def test_an_estimate_is_computed_once_per_tally(serve, monkeypatch):
 def test_estimates_that_are_kept_are_few(serve):
     service = serve("bits", open_results=True)
     for k in range(100):
-        assert service.get(f"/v1/collections/bits/estimate?level={0.5 + k / 1000}").status_code == 200
+        assert (
+            service.get(f"/v1/collections/bits/estimate?level={0.5 + k / 1000}").status_code == 200
+        )
     assert len(service.collector._estimates) <= 32
 
 
@@ -590,7 +833,12 @@ def test_estimates_that_are_kept_are_few(serve):
     ],
 )
 def test_wishes_that_cannot_be_met_are_refused(serve, query, sentence):
-    assert_problem(serve("bits").get(f"/v1/collections/bits/estimate?{query}", headers=BEARER), 400, "query", sentence)
+    assert_problem(
+        serve("bits").get(f"/v1/collections/bits/estimate?{query}", headers=BEARER),
+        400,
+        "query",
+        sentence,
+    )
 
 
 # ---- metrics ------------------------------------------------------------------------------------------
@@ -604,9 +852,16 @@ def test_metrics_say_what_happened(serve):
     service.post(made, b"")
     service.post(made, b"x")
     found = service.counters()
-    assert (found["discreet_reports_accepted_total"], found["discreet_reports_duplicate_total"]) == (7, 5)
+    assert (
+        found["discreet_reports_accepted_total"],
+        found["discreet_reports_duplicate_total"],
+    ) == (7, 5)
     assert service.refusals() == {"empty": 1, "frame": 1}
-    assert found["discreet_upload_seconds_count"] == 2 == found['discreet_upload_seconds_bucket{le="+Inf"}']
+    assert (
+        found["discreet_upload_seconds_count"]
+        == 2
+        == found['discreet_upload_seconds_bucket{le="+Inf"}']
+    )
     buckets = [value for key, value in found.items() if "bucket" in key]
     assert buckets == sorted(buckets) and 0 < found["discreet_upload_seconds_sum"] < DEADLINE
 
@@ -629,9 +884,18 @@ def test_counters_of_all_workers_add_up_those_of_dead_ones_too(tmp_path, monkeyp
         metrics.refused("busy")
     (tmp_path / "44.counters").write_bytes(b"half")  # a worker that has just begun
     text = metrics.text()
-    assert "discreet_reports_accepted_total 66\n" in text and "discreet_reports_duplicate_total 3\n" in text
-    assert 'refused_total{reason="busy"} 3\n' in text and "discreet_upload_seconds_sum 0.132\n" in text
-    assert 'bucket{le="0.025"} 1\n' in text and 'bucket{le="0.05"} 2\n' in text and 'bucket{le="0.1"} 3\n' in text
+    assert (
+        "discreet_reports_accepted_total 66\n" in text
+        and "discreet_reports_duplicate_total 3\n" in text
+    )
+    assert (
+        'refused_total{reason="busy"} 3\n' in text and "discreet_upload_seconds_sum 0.132\n" in text
+    )
+    assert (
+        'bucket{le="0.025"} 1\n' in text
+        and 'bucket{le="0.05"} 2\n' in text
+        and 'bucket{le="0.1"} 3\n' in text
+    )
 
 
 def test_many_readers_need_few_connections(serve):
@@ -639,12 +903,24 @@ def test_many_readers_need_few_connections(serve):
     service = serve("bits", open_results=True)
 
     def files():
-        return sum("store" in os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink())
+        return sum(
+            "store" in os.readlink(path)
+            for path in Path("/proc/self/fd").iterdir()
+            if path.is_symlink()
+        )
 
-    paths = ("/healthz", "/v1/collections", "/v1/collections/bits", "/v1/collections/bits/estimate", "/") * 20
+    paths = (
+        "/healthz",
+        "/v1/collections",
+        "/v1/collections/bits",
+        "/v1/collections/bits/estimate",
+        "/",
+    ) * 20
     answers = [service.begin(service.client.get(path)) for path in paths]
     assert {answer.result(DEADLINE).status_code for answer in answers} == {200}
-    assert 0 < files() <= 1 + 4 * 3  # the lock, then two readers, the writer and the one that opened it; file, log and index each
+    assert (
+        0 < files() <= 1 + 4 * 3
+    )  # the lock, then two readers, the writer and the one that opened it; file, log and index each
 
 
 # ---- group commit and back-pressure -------------------------------------------------------------------
@@ -683,7 +959,10 @@ def test_uploads_that_wait_share_a_transaction(serve):
     assert first.result(DEADLINE).json() == {"accepted": 1, "duplicates": 0}
     assert [answer.result(DEADLINE).json()["accepted"] for answer in rest] == list(range(1, 21))
     assert sorted(gate.groups[1]) == list(range(2, 22)) and len(gate.groups) == 2
-    assert service.n("bits") == 1 + sum(range(1, 21)) and service.counters()["discreet_reports_duplicate_total"] == 20
+    assert (
+        service.n("bits") == 1 + sum(range(1, 21))
+        and service.counters()["discreet_reports_duplicate_total"] == 20
+    )
 
 
 def test_a_transaction_is_not_larger_than_it_should_be(serve, monkeypatch):
@@ -701,7 +980,9 @@ def test_a_transaction_is_not_larger_than_it_should_be(serve, monkeypatch):
     assert gate.groups == [[1], [4, 4, 4], [4, 4, 4], [4, 4]]
 
 
-@pytest.mark.parametrize("error", [StoreDown("the store cannot be used: gone"), ValueError("nobody expected it")])
+@pytest.mark.parametrize(
+    "error", [StoreDown("the store cannot be used: gone"), ValueError("nobody expected it")]
+)
 def test_a_transaction_that_fails_is_told_to_all_and_the_next_one_works(serve, error):
     made, service = mechanism("bits"), serve("bits")
     gate, contents = Gate(service), [frames(made, 2) for _ in range(3)]
@@ -725,13 +1006,21 @@ def test_uploads_of_several_collections_share_a_transaction(serve):
     gate = Gate(service)
     first = service.begin(service.sending(mechanism("bits"), frames(mechanism("bits"), 1)))
     assert gate.entered.wait(DEADLINE)
-    rest = [service.begin(service.sending(mechanism(k), frames(mechanism(k), 3))) for k in ("bits", "direct", "bits")]
+    rest = [
+        service.begin(service.sending(mechanism(k), frames(mechanism(k), 3)))
+        for k in ("bits", "direct", "bits")
+    ]
     until(lambda: waiting(service) == 3, "three uploads wait")
     other = open_store(service.path)
     other.close_collection("direct")
     other.close()
     gate.open.set()
-    assert [answer.result(DEADLINE).status_code for answer in (first, *rest)] == [200, 200, 410, 200]
+    assert [answer.result(DEADLINE).status_code for answer in (first, *rest)] == [
+        200,
+        200,
+        410,
+        200,
+    ]
     assert (service.n("bits"), service.n("direct")) == (7, 0)
 
 
@@ -744,8 +1033,13 @@ def test_when_too_much_waits_people_are_asked_to_come_back(serve, monkeypatch):
     assert gate.entered.wait(DEADLINE)
     late = frames(made, 4)
     answer = service.post(made, late)
-    assert_problem(answer, 503, "busy", "send the same ones again in some seconds, they are counted once")
-    assert answer.headers["retry-after"] == "2" and answer.headers["access-control-allow-origin"] == "*"
+    assert_problem(
+        answer, 503, "busy", "send the same ones again in some seconds, they are counted once"
+    )
+    assert (
+        answer.headers["retry-after"] == "2"
+        and answer.headers["access-control-allow-origin"] == "*"
+    )
     small = service.begin(service.sending(made, frames(made, 3)))  # what fits is still taken
     until(lambda: waiting(service) == 1, "the small one waits")
     assert service.collector._waiting == 10 * size
@@ -768,10 +1062,15 @@ def test_a_body_has_a_largest_size(serve, monkeypatch, said):
             yield content[k : k + size]
 
     answer = service.post(made, content if said else pieces(content))
-    assert_problem(answer, 413, "large", "a body has at most 90 bytes; send the reports in several requests")
+    assert_problem(
+        answer, 413, "large", "a body has at most 90 bytes; send the reports in several requests"
+    )
     assert taken == [] if said else len(taken) == 6
     assert service.collector._waiting == 0 and service.n("bits") == 0
-    assert service.post(made, content[:-size] if said else pieces(content[:-size])).json()["accepted"] == 5
+    assert (
+        service.post(made, content[:-size] if said else pieces(content[:-size])).json()["accepted"]
+        == 5
+    )
 
 
 def test_no_more_of_an_endless_body_is_held_than_allowed(serve, monkeypatch):
@@ -793,7 +1092,10 @@ class ByHand:
     """One POST spoken to the application message by message."""
 
     def __init__(self, service, made, **headers):
-        marks = {"content-type": "application/octet-stream", "discreet-mechanism": made.fingerprint} | headers
+        marks = {
+            "content-type": "application/octet-stream",
+            "discreet-mechanism": made.fingerprint,
+        } | headers
         self.scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
             "path": f"/v1/collections/{made.policy.name}/reports", "query_string": b"", "root_path": "",
@@ -836,7 +1138,10 @@ def test_bytes_that_wait_are_given_back_whoever_goes_away(serve, monkeypatch):
     call = ByHand(service, made)
     call.tell(body=content[:30])
     assert call.status() == 408 and service.collector._waiting == 0
-    assert json.loads(call.sent[1]["body"])["detail"] == "the body did not come, or too slowly; send it again"
+    assert (
+        json.loads(call.sent[1]["body"])["detail"]
+        == "the body did not come, or too slowly; send it again"
+    )
     assert service.refusals() == {"slow": 2} and service.n("bits") == 0
 
 
@@ -874,7 +1179,10 @@ def test_what_waits_is_finished_before_the_service_ends(tmp_path):
     service = Service(tmp_path, made)
     gate = Gate(service)
     answers = [service.begin(service.sending(made, frames(made, 2))) for _ in range(5)]
-    until(lambda: gate.entered.is_set() and waiting(service) + len(gate.groups[0]) == 5, "five uploads are under way")
+    until(
+        lambda: gate.entered.is_set() and waiting(service) + len(gate.groups[0]) == 5,
+        "five uploads are under way",
+    )
     ending = service.begin(service.collector.committer.close())
     gate.open.set()
     ending.result(DEADLINE)
@@ -898,10 +1206,18 @@ def test_closing_is_noticed_at_once(serve, monkeypatch):
     assert_problem(service.post(made, frames(made, 2)), 410, "closed", sentence)
     assert_problem(service.post(made, content), 410, "closed", sentence)
     monkeypatch.setattr(app, "FRESH", 0.0)
-    assert service.get("/v1/collections/bits").json()["state"] == "closed" == estimate(service, "bits").json()["state"]
+    assert (
+        service.get("/v1/collections/bits").json()["state"]
+        == "closed"
+        == estimate(service, "bits").json()["state"]
+    )
     assert estimate(service, "bits").headers["etag"] != mark
     assert service.get("/v1/collections").json()["collections"][0]["state"] == "closed"
-    assert service.n("bits") == 3 and service.refusals() == {"closed": 2} and service.collector._waiting == 0
+    assert (
+        service.n("bits") == 3
+        and service.refusals() == {"closed": 2}
+        and service.collector._waiting == 0
+    )
 
 
 def test_a_collection_made_later_by_another_process_is_found(serve):
@@ -920,11 +1236,16 @@ def test_a_collection_made_later_by_another_process_is_found(serve):
 def test_over_postgresql_it_is_the_same_service(serve, database):
     made, service = mechanism("parts"), serve("parts", url=database, keep="reports")
     rows, some = people(made, 50), ids(50)
-    assert service.post(made, body(some[:30], rows[:30])).json() == {"accepted": 30, "duplicates": 0}
+    assert service.post(made, body(some[:30], rows[:30])).json() == {
+        "accepted": 30,
+        "duplicates": 0,
+    }
     assert service.post(made, body(some, rows)).json() == {"accepted": 20, "duplicates": 30}
     assert_problem(service.post(made, body(some, rows)[:-1]), 400, "frame", "frame 49")
     found = estimate(service, "parts").json()
-    assert [row["count"] for row in found["items"]] == [round(x, 6) for x in made.tally(rows).estimate().counts]
+    assert [row["count"] for row in found["items"]] == [
+        round(x, 6) for x in made.tally(rows).estimate().counts
+    ]
     other = open_store(database)
     other.close_collection("parts")
     other.close()

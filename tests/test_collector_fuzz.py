@@ -59,7 +59,9 @@ def collector(folder, kinds, keep="counts", open_results=False):
 
 def attack(service, examples):
     """Run schemathesis in this process: how often every check passed, what failed, and how every operation answered."""
-    schema = schemathesis.openapi.from_asgi("/openapi.json", service.application(), config=settings(examples))
+    schema = schemathesis.openapi.from_asgi(
+        "/openapi.json", service.application(), config=settings(examples)
+    )
     passed, failed, seen = Counter(), [], defaultdict(Counter)
     for event in from_schema(schema).execute():
         if isinstance(event, events.NonFatalError | events.FatalError):
@@ -67,10 +69,14 @@ def attack(service, examples):
         elif isinstance(event, events.ScenarioFinished):
             for key, checks in event.recorder.checks.items():
                 case = event.recorder.cases[key].value
-                seen[case.operation.label][event.recorder.interactions[key].response.status_code] += 1
+                seen[case.operation.label][
+                    event.recorder.interactions[key].response.status_code
+                ] += 1
                 for check in checks:
                     if check.status == "failure":
-                        failed.append(f"{case.operation.label}: {check.failure_info.failure} {case.as_curl_command()}")
+                        failed.append(
+                            f"{case.operation.label}: {check.failure_info.failure} {case.as_curl_command()}"
+                        )
                     else:
                         passed[check.name] += 1
     service.store.close()
@@ -80,8 +86,12 @@ def attack(service, examples):
 @pytest.fixture
 def bodies():
     """Besides any bytes, bodies are often whole frames of 18 bytes, which may be reports of "bits"."""
-    frames = st.lists(st.binary(min_size=17, max_size=17).map(lambda raw: raw + b"\x03"), max_size=4).map(b"".join)
-    schemathesis.openapi.media_type("application/octet-stream", st.one_of(st.binary(max_size=80), frames))
+    frames = st.lists(
+        st.binary(min_size=17, max_size=17).map(lambda raw: raw + b"\x03"), max_size=4
+    ).map(b"".join)
+    schemathesis.openapi.media_type(
+        "application/octet-stream", st.one_of(st.binary(max_size=80), frames)
+    )
     yield
     media_types.unregister_all()
 
@@ -103,14 +113,20 @@ def test_open_results_are_as_they_are_described(tmp_path, bodies):
 @pytest.mark.parametrize(
     ("name", "broken", "sees"),
     [
-        ("describe", lambda collection: {"name": collection.name}, "response violates schema|'question' is a required"),
+        (
+            "describe",
+            lambda collection: {"name": collection.name},
+            "response violates schema|'question' is a required",
+        ),
         ("_brief", lambda collection: {}["x"], "not even answered"),
     ],
 )
 def test_schemathesis_sees_what_it_must_see(tmp_path, monkeypatch, name, broken, sees):
     monkeypatch.setattr(app, name, broken)
     _, failed, _ = attack(collector(tmp_path, ("bits",)), 3)
-    assert any(part.lower() in message.lower() for message in failed for part in sees.split("|")), failed
+    assert any(part.lower() in message.lower() for message in failed for part in sees.split("|")), (
+        failed
+    )
 
 
 # ---- mutated bodies -----------------------------------------------------------------------------------
@@ -126,12 +142,30 @@ class Bodies:
         self.made, self.rng = mechanism(kind), np.random.default_rng(seed)
         self.rows = people(self.made, 2000, seed)
         self.ids = self.rng.integers(0, 256, (POOL, 16), np.uint8)
-        self.ways = [self.whole, self.whole, self.truncated, self.extended, self.flipped, self.flipped_id, self.wrong_word]
-        self.ways += [self.wrong_part, self.repeated, self.swapped, bytes, self.random, self.random_frames]
+        self.ways = [
+            self.whole,
+            self.whole,
+            self.truncated,
+            self.extended,
+            self.flipped,
+            self.flipped_id,
+            self.wrong_word,
+        ]
+        self.ways += [
+            self.wrong_part,
+            self.repeated,
+            self.swapped,
+            bytes,
+            self.random,
+            self.random_frames,
+        ]
 
     def frames(self):
         k = int(self.rng.integers(1, 6))
-        ids, rows = self.ids[self.rng.integers(POOL, size=k)], self.rows[self.rng.integers(len(self.rows), size=k)]
+        ids, rows = (
+            self.ids[self.rng.integers(POOL, size=k)],
+            self.rows[self.rng.integers(len(self.rows), size=k)],
+        )
         return np.concatenate((ids, rows), axis=1)
 
     def next(self):
@@ -161,10 +195,16 @@ class Bodies:
     def wrong_word(self):
         """A number at the edge or beyond it: s, t, r at P and around, an index at m and around."""
         frames = self.frames()
-        edge = int(self.rng.choice([P - 1, P, P + 1, 2**32 - 1, self.made.m - 1, self.made.m, 2**31, 0]))
-        place = frames.shape[1] - 4 * int(self.rng.integers(1, 4 if self.made.encoding == "compact" else 2))
+        edge = int(
+            self.rng.choice([P - 1, P, P + 1, 2**32 - 1, self.made.m - 1, self.made.m, 2**31, 0])
+        )
+        place = frames.shape[1] - 4 * int(
+            self.rng.integers(1, 4 if self.made.encoding == "compact" else 2)
+        )
         word = np.frombuffer(edge.to_bytes(4, "little"), np.uint8)
-        frames[int(self.rng.integers(len(frames))), place : place + 4] = word[: frames.shape[1] - place]
+        frames[int(self.rng.integers(len(frames))), place : place + 4] = word[
+            : frames.shape[1] - place
+        ]
         return frames.tobytes()
 
     def wrong_part(self):
@@ -236,18 +276,27 @@ def test_of_fifty_thousand_mutated_bodies_just_the_good_ones_count(tmp_path):
     service = collector(tmp_path, KINDS, keep="reports")
     application = service.application()
     makers = {kind: Bodies(kind, seed) for seed, kind in enumerate(KINDS)}
-    good, counted, statuses, blocks = {kind: bytearray() for kind in KINDS}, Counter(), Counter(), []
+    good, counted, statuses, blocks = (
+        {kind: bytearray() for kind in KINDS},
+        Counter(),
+        Counter(),
+        [],
+    )
 
     async def batch(kinds):
         asked = [(kind, makers[kind].next()) for kind in kinds]
-        answers = await asyncio.gather(*(post(application, makers[kind].made, raw) for kind, raw in asked))
+        answers = await asyncio.gather(
+            *(post(application, makers[kind].made, raw) for kind, raw in asked)
+        )
         for (kind, raw), (status, document) in zip(asked, answers, strict=True):
             made = makers[kind].made
             expected, index = verdict(made, raw)
             assert (status, document.get("index")) == (expected, index), (kind, raw, document)
             statuses[status, kind] += 1
             if status == 200:
-                assert document["accepted"] + document["duplicates"] == len(raw) // (16 + made.report_size)
+                assert document["accepted"] + document["duplicates"] == len(raw) // (
+                    16 + made.report_size
+                )
                 counted[kind] += document["accepted"]
                 good[kind] += raw
 
@@ -268,7 +317,9 @@ def test_of_fifty_thousand_mutated_bodies_just_the_good_ones_count(tmp_path):
         made, size = makers[kind].made, 16 + makers[kind].made.report_size
         possible = {}
         for k in range(0, len(good[kind]), size):
-            possible.setdefault(bytes(good[kind][k : k + 16]), set()).add(bytes(good[kind][k + 16 : k + size]))
+            possible.setdefault(bytes(good[kind][k : k + 16]), set()).add(
+                bytes(good[kind][k + 16 : k + size])
+            )
         query = "SELECT id, report FROM report r JOIN collection c ON c.key = r.collection WHERE c.name = ?"
         stored = dict(db.execute(query, (kind,)).fetchall())
         assert set(stored) == set(possible) and counted[kind] == len(stored)

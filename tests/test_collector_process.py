@@ -18,7 +18,21 @@ from pathlib import Path
 import httpx
 import pytest
 from click.testing import CliRunner
-from collecting import BEARER, DEADLINE, TOKEN, Server, assert_strict, body, frames, ids, mechanism, people, serving, until, upload
+from collecting import (
+    BEARER,
+    DEADLINE,
+    TOKEN,
+    Server,
+    assert_strict,
+    body,
+    frames,
+    ids,
+    mechanism,
+    people,
+    serving,
+    until,
+    upload,
+)
 
 import discreet as d
 from discreet.cli import _served, main
@@ -34,12 +48,19 @@ def test_a_log_line_has_the_minute_and_no_words_of_an_exception():
     try:
         raise ValueError("10.1.2.3 said HIV")
     except ValueError:
-        record = logging.LogRecord("uvicorn.error", logging.ERROR, "x.py", 1, "Exception in\n10.1.2.3", (), sys.exc_info())
+        record = logging.LogRecord(
+            "uvicorn.error", logging.ERROR, "x.py", 1, "Exception in\n10.1.2.3", (), sys.exc_info()
+        )
     line = server.JsonLines().format(record)
     assert "\n" not in line and "10.1.2.3" not in line
     found = json.loads(line)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\dZ", found.pop("time"))
-    assert found == {"level": "error", "event": "server", "message": "Exception in", "exception": "ValueError"}
+    assert found == {
+        "level": "error",
+        "event": "server",
+        "message": "Exception in",
+        "exception": "ValueError",
+    }
 
 
 # ---- the commands -------------------------------------------------------------------------------------
@@ -76,7 +97,9 @@ def here(tmp_path, monkeypatch):
         monkeypatch.delenv(name)
 
     def write(name="survey", eps=1, m=3, file="survey.toml"):
-        (tmp_path / file).write_text(TOML.format(name=name, eps=eps, items=json.dumps([f"i{k}" for k in range(m)])))
+        (tmp_path / file).write_text(
+            TOML.format(name=name, eps=eps, items=json.dumps([f"i{k}" for k in range(m)]))
+        )
         return file
 
     return write
@@ -86,7 +109,9 @@ def here(tmp_path, monkeypatch):
 def test_long_reports_are_compact_unless_told(here, m, encoding):
     """512 items are 64 bytes: not more than 64."""
     found = _served(here(m=m), "opt0", "uniform", None, None)
-    assert found.encoding == encoding == _served("survey.toml", "oue", "uniform", None, None).encoding
+    assert (
+        found.encoding == encoding == _served("survey.toml", "oue", "uniform", None, None).encoding
+    )
     assert found == d.design(d.Policy.load("survey.toml"), "opt0", encoding=encoding)
     assert _served("survey.toml", "opt0", "uniform", "bits", None).encoding == "bits"
 
@@ -96,7 +121,10 @@ def test_a_policy_is_designed_and_a_mechanism_is_taken_as_it_is(here):
     assert designed == d.design(d.Policy.load("survey.toml"))
     designed.save("m.json")
     assert _served("m.json", "auto", "uniform", None, None) == designed
-    with pytest.raises(DesignError, match=r"m.json is a mechanism: --model, --prior, --encoding and --padding are for policies"):
+    with pytest.raises(
+        DesignError,
+        match=r"m.json is a mechanism: --model, --prior, --encoding and --padding are for policies",
+    ):
         _served("m.json", "oue", "uniform", None, None)
 
 
@@ -115,9 +143,15 @@ def test_serve_refuses_a_changed_policy_and_changed_keeping(here):
     store.create(_served(here(), "auto", "uniform", None, None))
     store.close()
     line = refused("serve", "survey.toml", "--keep", "reports")
-    assert line == 'error: the collection "survey" was made with --keep counts; it cannot be changed to reports'
+    assert (
+        line
+        == 'error: the collection "survey" was made with --keep counts; it cannot be changed to reports'
+    )
     here(eps=2)
-    assert 'a collection "survey" with another mechanism (item "i0" has epsilon 2, not 1)' in refused("serve", "survey.toml")
+    assert (
+        'a collection "survey" with another mechanism (item "i0" has epsilon 2, not 1)'
+        in refused("serve", "survey.toml")
+    )
     here(m=4)
     assert 'item "i3" is not in the policy' in refused("serve", "survey.toml")
 
@@ -125,17 +159,24 @@ def test_serve_refuses_a_changed_policy_and_changed_keeping(here):
 def test_serve_refuses_files_and_stores_that_are_none(here):
     here()
     assert "missing.toml does not exist" in refused("serve", "missing.toml")
-    assert "the folder nowhere does not exist" in refused("serve", "survey.toml", "--store", "nowhere/x")
-    assert "is not known; give a path for SQLite or postgresql://" in refused("serve", "survey.toml", "--store", "redis://x/y")
+    assert "the folder nowhere does not exist" in refused(
+        "serve", "survey.toml", "--store", "nowhere/x"
+    )
+    assert "is not known; give a path for SQLite or postgresql://" in refused(
+        "serve", "survey.toml", "--store", "redis://x/y"
+    )
     Path("short").write_text("short")
     assert "it must have at least 16" in refused("serve", "survey.toml", "--token-file", "short")
-    assert "none cannot be read: No such file" in refused("serve", "survey.toml", "--token-file", "none")
+    assert "none cannot be read: No such file" in refused(
+        "serve", "survey.toml", "--token-file", "none"
+    )
     assert not Path("discreet.sqlite").exists()
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the bug of the next test
 @pytest.mark.parametrize(
-    ("host", "sentence"), [("127.0.0.1", "already in use"), ("192.0.2.1", "Cannot assign"), ("a..b", "listen on a..b")]
+    ("host", "sentence"),
+    [("127.0.0.1", "already in use"), ("192.0.2.1", "Cannot assign"), ("a..b", "listen on a..b")],
 )
 def test_serve_refuses_an_address_it_cannot_have(here, host, sentence):
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -144,7 +185,10 @@ def test_serve_refuses_an_address_it_cannot_have(here, host, sentence):
 
 
 def test_an_address_that_is_taken_leaves_no_socket():
-    with socket.create_server(("127.0.0.1", 0)) as taken, warnings.catch_warnings(record=True) as seen:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        warnings.catch_warnings(record=True) as seen,
+    ):
         warnings.simplefilter("always")
         with pytest.raises(DataError):
             server.listen("127.0.0.1", taken.getsockname()[1])
@@ -168,7 +212,18 @@ def started(monkeypatch):
 def test_serve_says_where_and_serves_all_files(here, started):
     here(name="first", file="a.toml")
     here(name="ü b", m=600, file="b.toml")
-    output = run("serve", "a.toml", "b.toml", "--port", 0, "--workers", 3, "--open-results", "--model", "opt0").stdout
+    output = run(
+        "serve",
+        "a.toml",
+        "b.toml",
+        "--port",
+        0,
+        "--workers",
+        3,
+        "--open-results",
+        "--model",
+        "opt0",
+    ).stdout
     ((store, (host, port), workers, open_results),) = started
     assert (store, host, workers, open_results) == ("discreet.sqlite", "127.0.0.1", 3, True)
     opened = open_store("discreet.sqlite")
@@ -183,7 +238,10 @@ def test_serve_says_where_and_serves_all_files(here, started):
 def test_serve_refuses_two_policies_of_one_name(here, started):
     here(file="a.toml")
     here(eps=2, file="b.toml")
-    assert "give the new one another name" in refused("serve", "a.toml", "b.toml", "--port", 0) and not started
+    assert (
+        "give the new one another name" in refused("serve", "a.toml", "b.toml", "--port", 0)
+        and not started
+    )
 
 
 def test_serve_says_where_the_token_is(here, started, monkeypatch):
@@ -192,7 +250,10 @@ def test_serve_says_where_the_token_is(here, started, monkeypatch):
     assert "The organiser's token is in the environment." in output and TOKEN not in output
     Path("mine").write_text(TOKEN)
     output = run("serve", here(), "--port", 0, "--token-file", "mine").stdout
-    assert "The organiser's token is in mine." in output and os.environ["DISCREET_TOKEN_FILE"] == "mine"
+    assert (
+        "The organiser's token is in mine." in output
+        and os.environ["DISCREET_TOKEN_FILE"] == "mine"
+    )
     assert "DISCREET_TOKEN" not in os.environ and not Path("discreet.token").exists()
 
 
@@ -211,7 +272,9 @@ def test_close_and_export(here):
     store.add([upload(made, some, rows)])
     store.close()
     assert run("close", "survey").stdout == "survey is closed with 300 reports.\n"
-    output = run("export", "survey", "-o", "t.json", "--mechanism", "m.json", "--reports", "r.parquet").stdout
+    output = run(
+        "export", "survey", "-o", "t.json", "--mechanism", "m.json", "--reports", "r.parquet"
+    ).stdout
     assert output == "Wrote t.json: 300 reports\n"
     assert d.Mechanism.load("m.json") == made and d.Tally.load("t.json", made) == made.tally(rows)
     run("tally", "m.json", "r.parquet", "-o", "again.json")
@@ -219,7 +282,9 @@ def test_close_and_export(here):
     import pyarrow.parquet as pq
 
     order = sorted(range(300), key=some.__getitem__)
-    assert [x.as_py() for x in pq.read_table("r.parquet").column(0)] == [rows[k].tobytes() for k in order]
+    assert [x.as_py() for x in pq.read_table("r.parquet").column(0)] == [
+        rows[k].tobytes() for k in order
+    ]
     found = json.loads(run("export", "survey", "-o", "t.json", "--json").stdout)
     assert found == {"name": "survey", "n": 300, "fingerprint": made.fingerprint}
     run("estimate", "m.json", "t.json")
@@ -229,7 +294,9 @@ def test_export_and_close_refuse_what_is_not_there(here):
     store = open_store("discreet.sqlite")
     store.create(_served(here(), "auto", "uniform", None, None))
     store.close()
-    assert "keeps counts only" in refused("export", "survey", "-o", "t.json", "--reports", "r.parquet")
+    assert "keeps counts only" in refused(
+        "export", "survey", "-o", "t.json", "--reports", "r.parquet"
+    )
     assert not Path("t.json").exists() and not Path("r.parquet").exists()
     for command in (("export", "none", "-o", "t.json"), ("close", "none")):
         assert 'there is no collection "none"' in refused(*command)
@@ -245,7 +312,9 @@ def test_export_makes_no_store(here):
 
 def test_page_writes_one_file_and_its_hash(here):
     output = run("page", "-o", "answer.html").stdout
-    assert output == f"{hashlib.sha256(Path('answer.html').read_bytes()).hexdigest()}  answer.html\n"
+    assert (
+        output == f"{hashlib.sha256(Path('answer.html').read_bytes()).hexdigest()}  answer.html\n"
+    )
     assert "cannot be written" in refused("page", "-o", "nowhere/answer.html")
 
 
@@ -253,7 +322,9 @@ def test_page_writes_one_file_and_its_hash(here):
 
 
 def web(server, **settings):
-    return httpx.Client(base_url=server.url, timeout=DEADLINE, trust_env=False, verify=False, **settings)
+    return httpx.Client(
+        base_url=server.url, timeout=DEADLINE, trust_env=False, verify=False, **settings
+    )
 
 
 def commands(pid):
@@ -273,7 +344,11 @@ def posting(made, content, **headers):
     return {
         "url": f"/v1/collections/{made.policy.name}/reports",
         "content": content,
-        "headers": {"Content-Type": "application/octet-stream", "Discreet-Mechanism": made.fingerprint, **headers},
+        "headers": {
+            "Content-Type": "application/octet-stream",
+            "Discreet-Mechanism": made.fingerprint,
+            **headers,
+        },
     }
 
 
@@ -293,22 +368,46 @@ def test_a_server_as_it_is_started_by_default(tmp_path, saved):
             f"parts\n  invitation  {server.url}/c/parts#{made.fingerprint}\n  results     {server.url}/c/parts/results\n"
             in server.output
         )
-        assert "The organiser's token is in discreet.token (made now, for you alone to read)." in server.output
+        assert (
+            "The organiser's token is in discreet.token (made now, for you alone to read)."
+            in server.output
+        )
         token = (tmp_path / "discreet.token").read_text().strip()
         modes = {path.name: path.stat().st_mode & 0o077 for path in tmp_path.glob("discreet*")}
-        assert set(modes.values()) == {0} and {"discreet.token", "discreet.sqlite", "discreet.sqlite-wal"} <= set(modes)
-        listening = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()[1:] if line.split()[3] == "0A"]
-        assert [address for address in listening if address.endswith(f":{server.port:04X}")] == [f"0100007F:{server.port:04X}"]
-        assert client.post(**posting(made, frames(made, 4))).json() == {"accepted": 4, "duplicates": 0}
+        assert set(modes.values()) == {0} and {
+            "discreet.token",
+            "discreet.sqlite",
+            "discreet.sqlite-wal",
+        } <= set(modes)
+        listening = [
+            line.split()[1]
+            for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
+            if line.split()[3] == "0A"
+        ]
+        assert [address for address in listening if address.endswith(f":{server.port:04X}")] == [
+            f"0100007F:{server.port:04X}"
+        ]
+        assert client.post(**posting(made, frames(made, 4))).json() == {
+            "accepted": 4,
+            "duplicates": 0,
+        }
         assert client.get("/v1/collections/parts/estimate").status_code == 401
         bearer = {"Authorization": f"Bearer {token}"}
         assert client.get("/v1/collections/parts/estimate", headers=bearer).json()["n"] == 4
         assert token not in server.output + server.log
-        assert commands(server.process.pid) and not any(token in command for command in commands(server.process.pid))
+        assert commands(server.process.pid) and not any(
+            token in command for command in commands(server.process.pid)
+        )
         assert_strict(client.get("/none"))
-        for content, status in ((b"", 400), (b"x", 400), (bytes(16) + b"\xff" * made.report_size, 422)):
+        for content, status in (
+            (b"", 400),
+            (b"x", 400),
+            (bytes(16) + b"\xff" * made.report_size, 422),
+        ):
             answer = client.post(**posting(made, content))
-            assert answer.status_code == status and answer.elapsed.total_seconds() < PATIENCE / 2  # nothing more is waited for
+            assert (
+                answer.status_code == status and answer.elapsed.total_seconds() < PATIENCE / 2
+            )  # nothing more is waited for
 
 
 def test_no_token_can_be_given_on_the_command_line(here):
@@ -319,7 +418,12 @@ def test_logs_and_stores_hold_nothing_of_anyone(tmp_path, saved):
     """Everything that could tell who sent what is sent, by good and by bad requests; then every file is searched."""
     made = mechanism("parts")
     agent, secret, forwarded = "Mozilla/5.0 Tell-Tale", "s3cr3t-query", "203.0.113.77"
-    told = {"User-Agent": agent, "Cookie": f"session={secret}", "Referer": f"http://{secret}", "X-Forwarded-For": forwarded}
+    told = {
+        "User-Agent": agent,
+        "Cookie": f"session={secret}",
+        "Referer": f"http://{secret}",
+        "X-Forwarded-For": forwarded,
+    }
     some, rows = ids(30), people(made, 30)
     with serving(tmp_path, saved) as server:
         with web(server, headers=told) as client:
@@ -327,7 +431,11 @@ def test_logs_and_stores_hold_nothing_of_anyone(tmp_path, saved):
             client.post(**posting(made, body(some, rows)[:-1]))
             client.post(**posting(made, body(some, rows) + bytes(16) + b"\xff" * made.report_size))
             client.post(**posting(made, body(some, rows), **{"Discreet-Mechanism": secret}))
-            for path in (f"/v1/collections/{secret}", f"/?{secret}", f"/v1/collections/parts/estimate?{secret}=1"):
+            for path in (
+                f"/v1/collections/{secret}",
+                f"/?{secret}",
+                f"/v1/collections/parts/estimate?{secret}=1",
+            ):
                 client.get(path, headers=BEARER)
         with server.connect() as raw:  # and what is no HTTP at all
             raw.sendall(f"GET /{secret} {agent}\r\n{forwarded}\r\n\r\n".encode())
@@ -337,7 +445,13 @@ def test_logs_and_stores_hold_nothing_of_anyone(tmp_path, saved):
     files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert server.files[1] in files and tmp_path / "discreet.sqlite" in files
     for path, content in files.items():
-        for word in (agent.encode(), secret.encode(), forwarded.encode(), b"127.0.0.1:" + str(local).encode(), str(local).encode()):
+        for word in (
+            agent.encode(),
+            secret.encode(),
+            forwarded.encode(),
+            b"127.0.0.1:" + str(local).encode(),
+            str(local).encode(),
+        ):
             assert word not in content, path
         if path != tmp_path / "discreet.sqlite":
             assert not any(id_ in content or id_.hex().encode() in content for id_ in some), path
@@ -456,7 +570,9 @@ def test_requests_on_one_connection_are_answered_one_after_another(impatient):
             connection.sendall(head(made, len(content)))
             connection.sendall(content)
             answer = heard_one(connection)
-            assert answer.endswith(b'{"accepted":2,"duplicates":0}' if k == 0 else b'{"accepted":0,"duplicates":2}')
+            assert answer.endswith(
+                b'{"accepted":2,"duplicates":0}' if k == 0 else b'{"accepted":0,"duplicates":2}'
+            )
         connection.sendall((head(made, len(content)) + content) * 3)  # without waiting
         for _ in range(3):
             assert b" 200 " in heard_one(connection)
@@ -471,7 +587,9 @@ def test_a_body_beyond_the_limit_is_refused_by_a_real_server(impatient, chunked)
             start = re.sub(rb"Content-Length: \d+", b"Transfer-Encoding: chunked", start)
         connection.sendall(start)
         if chunked:
-            connection.sendall((b"100000\r\n" + bytes(1 << 20) + b"\r\n") * 8 + b"1\r\nx\r\n0\r\n\r\n")  # one byte too many
+            connection.sendall(
+                (b"100000\r\n" + bytes(1 << 20) + b"\r\n") * 8 + b"1\r\nx\r\n0\r\n\r\n"
+            )  # one byte too many
         assert b" 413 " in heard_one(connection)
 
 
@@ -480,7 +598,10 @@ def paused(pid):
     """A process that does nothing for a while."""
     os.kill(pid, signal.SIGSTOP)
     try:
-        until(lambda: Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T", "the process is stopped")
+        until(
+            lambda: Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T",
+            "the process is stopped",
+        )
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
@@ -516,7 +637,9 @@ def test_too_many_connections_are_a_problem_too(tmp_path, saved):
             for connection in crowd:
                 connection.close()
     assert answer.startswith(b"HTTP/1.1 503 ")
-    assert b"application/problem+json" in answer and b"nosniff" in answer and b"retry-after" in answer
+    assert (
+        b"application/problem+json" in answer and b"nosniff" in answer and b"retry-after" in answer
+    )
 
 
 def test_two_workers_count_together(tmp_path, saved):
@@ -524,20 +647,36 @@ def test_two_workers_count_together(tmp_path, saved):
     made = mechanism("parts")
     first, second = frames(made, 3), frames(made, 4)
     with serving(tmp_path, saved, "--workers", 2) as server:
-        one, two = until(lambda: len(found := sorted(server.temporary.rglob("*.counters"))) == 2 and found, "two workers")
-        assert len(commands(server.process.pid)) >= 3 and not any(TOKEN in command for command in commands(server.process.pid))
+        one, two = until(
+            lambda: len(found := sorted(server.temporary.rglob("*.counters"))) == 2 and found,
+            "two workers",
+        )
+        assert len(commands(server.process.pid)) >= 3 and not any(
+            TOKEN in command for command in commands(server.process.pid)
+        )
         with paused(int(two.stem)), web(server) as client:
             assert client.post(**posting(made, first)).json() == {"accepted": 3, "duplicates": 0}
             client.post(**posting(made, b""))
         with paused(int(one.stem)), web(server) as client:
-            assert client.post(**posting(made, first + second)).json() == {"accepted": 4, "duplicates": 3}
+            assert client.post(**posting(made, first + second)).json() == {
+                "accepted": 4,
+                "duplicates": 3,
+            }
             client.post(**posting(made, b""))
-        assert one.read_bytes() != two.read_bytes() and all(any(path.read_bytes()) for path in (one, two))
+        assert one.read_bytes() != two.read_bytes() and all(
+            any(path.read_bytes()) for path in (one, two)
+        )
         with web(server) as client:
             text = client.get("/metrics", headers=BEARER).text
             assert client.get("/v1/collections/parts/estimate", headers=BEARER).json()["n"] == 7
-        assert "discreet_reports_accepted_total 7\n" in text and "discreet_reports_duplicate_total 3\n" in text
-        assert 'refused_total{reason="empty"} 2\n' in text and "discreet_upload_seconds_count 2\n" in text
+        assert (
+            "discreet_reports_accepted_total 7\n" in text
+            and "discreet_reports_duplicate_total 3\n" in text
+        )
+        assert (
+            'refused_total{reason="empty"} 2\n' in text
+            and "discreet_upload_seconds_count 2\n" in text
+        )
         assert server.stop() == 0
     assert server.log == ""
 
@@ -562,7 +701,9 @@ def test_a_server_that_is_asked_to_stop_finishes_what_it_has_begun(tmp_path, sav
     store.close()
 
 
-@pytest.mark.parametrize(("sign", "codes"), [(signal.SIGINT, {130}), (signal.SIGTERM, {0, -signal.SIGTERM})])
+@pytest.mark.parametrize(
+    ("sign", "codes"), [(signal.SIGINT, {130}), (signal.SIGTERM, {0, -signal.SIGTERM})]
+)
 def test_a_server_that_has_stopped_leaves_nothing_behind(tmp_path, saved, sign, codes):
     with serving(tmp_path, saved) as server:
         assert server.stop(sign) in codes

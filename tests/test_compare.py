@@ -20,7 +20,9 @@ def run(*arguments, code=0):
 
 
 POLICY = three_levels(1.0, sizes=(3, 3, 34))
-TRUTH = np.random.default_rng(1).multinomial(20_000, 1 / np.arange(1, 41) / (1 / np.arange(1, 41)).sum())
+TRUTH = np.random.default_rng(1).multinomial(
+    20_000, 1 / np.arange(1, 41) / (1 / np.arange(1, 41)).sum()
+)
 
 
 def test_scores_agree_with_theory():
@@ -31,19 +33,33 @@ def test_scores_agree_with_theory():
         assert abs(raw.mse - mechanism.expected_mse(TRUTH / TRUTH.sum())) < 5 * raw.mse_error
         assert 0.94 <= raw.coverage <= 0.965
         assert scores[name, "shrunk"].mse < raw.mse
-        assert scores[name, "consistent"].coverage != scores[name, "consistent"].coverage  # it has no intervals
+        assert (
+            scores[name, "consistent"].coverage != scores[name, "consistent"].coverage
+        )  # it has no intervals
     assert scores["opt0", "raw"].mse < scores["oue", "raw"].mse
 
 
 def test_measures_on_perfect_and_on_reversed_estimates():
     estimate = simulate(TRUTH, d.design(POLICY, "oue"), repeats=1, seed=1).estimates[0]
     perfect = estimate.__class__(
-        estimate.mechanism, estimate.n, TRUTH.astype(float), estimate.a0, estimate.a1, estimate.a2, estimate.step
+        estimate.mechanism,
+        estimate.n,
+        TRUTH.astype(float),
+        estimate.a0,
+        estimate.a1,
+        estimate.a2,
+        estimate.step,
     )
     mse, relative, precision, coverage = measure(perfect, TRUTH.astype(float), 5)["raw"]
     assert (mse, relative, precision, coverage) == (0, 0, 1, 1)
     upside = estimate.__class__(
-        estimate.mechanism, estimate.n, -TRUTH.astype(float), estimate.a0, estimate.a1, estimate.a2, estimate.step
+        estimate.mechanism,
+        estimate.n,
+        -TRUTH.astype(float),
+        estimate.a0,
+        estimate.a1,
+        estimate.a2,
+        estimate.step,
     )
     assert measure(upside, TRUTH.astype(float), 5)["raw"][2] == 0
 
@@ -54,7 +70,9 @@ def files(tmp_path):
         'name = "pages"\n[[level]]\nname = "a"\nepsilon = 1\nitems = ["x", "y"]\n'
         '[[level]]\nname = "b"\nepsilon = 2\nitems = ["u", "v", "w"]\n'
     )
-    (tmp_path / "a.csv").write_text("item\n" + "\n".join(["x"] * 300 + ["u"] * 500 + ["w"] * 200) + "\n")
+    (tmp_path / "a.csv").write_text(
+        "item\n" + "\n".join(["x"] * 300 + ["u"] * 500 + ["w"] * 200) + "\n"
+    )
     (tmp_path / "s.toml").write_text('input = "set"\n' + (tmp_path / "p.toml").read_text())
     (tmp_path / "s.dat").write_text("x u\nu v w\n\nx\n" * 100)
     return tmp_path
@@ -62,16 +80,42 @@ def files(tmp_path):
 
 def test_simulate_command(files):
     output = run(
-        "simulate", files / "p.toml", files / "a.csv", "--seed", 1, "--repeats", 3, "--top", 2, "--plot", files / "m.png"
+        "simulate",
+        files / "p.toml",
+        files / "a.csv",
+        "--seed",
+        1,
+        "--repeats",
+        3,
+        "--top",
+        2,
+        "--plot",
+        files / "m.png",
     ).output
     assert "mixed" in output and "grr" in output and "shrunk" in output
     assert (files / "m.png").stat().st_size > 1000
     facts = [
-        json.loads(run("simulate", files / "p.toml", files / "a.csv", "--seed", 1, "--repeats", 3, "--json").output) for _ in "ab"
+        json.loads(
+            run(
+                "simulate", files / "p.toml", files / "a.csv", "--seed", 1, "--repeats", 3, "--json"
+            ).output
+        )
+        for _ in "ab"
     ]
     assert facts[0] == facts[1] and len(facts[0]["scores"]) == 8 * 3
-    sets = json.loads(run("simulate", files / "s.toml", files / "s.dat", "--padding", 2, "--seed", 1, "--json").output)
-    assert {score["model"] for score in sets["scores"]} == {"mixed", "opt0", "opt1", "opt2", "rappor", "oue"}
+    sets = json.loads(
+        run(
+            "simulate", files / "s.toml", files / "s.dat", "--padding", 2, "--seed", 1, "--json"
+        ).output
+    )
+    assert {score["model"] for score in sets["scores"]} == {
+        "mixed",
+        "opt0",
+        "opt1",
+        "opt2",
+        "rappor",
+        "oue",
+    }
     assert "error: " in run("simulate", files / "p.toml", files / "none.csv", code=2).output
     assert "needs a padding" in run("simulate", files / "s.toml", files / "s.dat", code=2).output
 
@@ -84,11 +128,16 @@ def test_estimate_with_post_processing(files):
     output = run(*arguments, "-o", files / "e.csv", "--plot", files / "e.svg").output
     assert "shrunk" in output and "consistent" in output and "in the top" in output
     header = (files / "e.csv").read_text().splitlines()[0]
-    assert all(f'"{name}"' in header for name in ("count", "shrunk", "shrunk_sd", "shrunk_lower", "shrunk_upper", "consistent"))
+    assert all(
+        f'"{name}"' in header
+        for name in ("count", "shrunk", "shrunk_sd", "shrunk_lower", "shrunk_upper", "consistent")
+    )
     rows = json.loads(run(*arguments, "--json").output)["items"]
     assert sum(row["consistent"] for row in rows) == pytest.approx(8000)
     assert rows[0]["item"] == "u" and rows[0]["shrunk_lower"] <= 5000 <= rows[0]["shrunk_upper"]
-    raw = json.loads(run("estimate", files / "m.json", files / "t.json", "--ranking", "raw", "--json").output)["items"]
+    raw = json.loads(
+        run("estimate", files / "m.json", files / "t.json", "--ranking", "raw", "--json").output
+    )["items"]
     assert "in_top" not in raw[0]
 
 
@@ -98,9 +147,17 @@ def test_plan_with_automatic_padding(files):
     arguments = ("plan", files / "s.toml", "--users", 100_000, "--padding", "auto")
     output = run(*arguments, "--sizes", files / "z.csv").output
     assert "Padding" in output and "smallest expected" in output
-    facts = json.loads(run(*arguments, "--sizes", files / "z.json", "--popularity", 0.3, "--json").output)
+    facts = json.loads(
+        run(*arguments, "--sizes", files / "z.json", "--popularity", 0.3, "--json").output
+    )
     assert facts["padding"] == 4 and len(facts["padding_curve"]) == 4
     assert "needs --sizes" in run(*arguments, code=2).output
     assert "must be a CSV" in run(*arguments, "--sizes", files / "p.toml", code=2).output
-    assert "zipf or a number" in run(*arguments, "--sizes", files / "z.csv", "--popularity", "much", code=2).output
-    assert "whole number or auto" in run("plan", files / "s.toml", "--users", 5, "--padding", "two", code=2).output
+    assert (
+        "zipf or a number"
+        in run(*arguments, "--sizes", files / "z.csv", "--popularity", "much", code=2).output
+    )
+    assert (
+        "whole number or auto"
+        in run("plan", files / "s.toml", "--users", 5, "--padding", "two", code=2).output
+    )

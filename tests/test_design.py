@@ -23,7 +23,9 @@ FIGURES = {  # DESIGN "numbers to land on": worst case / n for m = 100, shares 5
 
 def test_the_papers_toy_example(toy):
     for model, figure in {"rappor": 10, "oue": 9.889, "opt0": 8.5675}.items():
-        assert d.design(toy, model).worst_case_mse == pytest.approx(figure, abs=6e-5 if model == "opt0" else 6e-4)
+        assert d.design(toy, model).worst_case_mse == pytest.approx(
+            figure, abs=6e-5 if model == "opt0" else 6e-4
+        )
     mechanism = d.design(toy, "opt0")
     assert 1 - mechanism.a == pytest.approx([0.40795, 0.32700], abs=6e-6)
     assert mechanism.b == pytest.approx([0.32700, 0.27756], abs=6e-6)
@@ -73,7 +75,9 @@ def levels(draw, notion):
 
 
 def _pairs(lv):
-    return np.minimum.outer(lv.eps, lv.eps) if lv.notion == "min" else np.add.outer(lv.eps, lv.eps) / 2
+    return (
+        np.minimum.outer(lv.eps, lv.eps) if lv.notion == "min" else np.add.outer(lv.eps, lv.eps) / 2
+    )
 
 
 def _worst(lv, u, w):
@@ -106,7 +110,9 @@ def test_opt1_and_opt2_are_the_optimum_of_their_programs(notion, data):
     lv = data.draw(levels(notion))
     for model, reduced in (("opt1", opt1), ("opt2", opt2)):
         u, w = program.solve(_pairs(lv), lv.sizes, model)
-        overshoot = max(1.0, ((u[:, None] + w[None, :]) / _pairs(lv)).max())  # of the budgets, by the solver's tolerance
+        overshoot = max(
+            1.0, ((u[:, None] + w[None, :]) / _pairs(lv)).max()
+        )  # of the budgets, by the solver's tolerance
         assert overshoot < 1 + 1e-4
         assert _worst(lv, *reduced(lv)) <= _worst(lv, u / overshoot, w / overshoot) * (1 + 1e-6)
 
@@ -115,7 +121,10 @@ def test_opt1_and_opt2_are_the_optimum_of_their_programs(notion, data):
 @given(data=st.data())
 def test_opt0_is_never_worse_and_survives_rounding(notion, data):
     policy = data.draw(policies(max_levels=4, max_size=6, max_items=24, notions=(notion,)))
-    worst = {model: d.design(policy, model).worst_case_mse for model in ("opt0", "opt1", "opt2", "rappor", "oue")}
+    worst = {
+        model: d.design(policy, model).worst_case_mse
+        for model in ("opt0", "opt1", "opt2", "rappor", "oue")
+    }
     assert worst["opt0"] <= min(worst.values()) * (1 + 1e-5)
     assert worst["opt0"] == pytest.approx(d.design(policy, "opt0").certificate.value, rel=1e-5)
 
@@ -124,11 +133,17 @@ def test_opt0_is_never_worse_and_survives_rounding(notion, data):
 @given(data=st.data())
 def test_ours_are_never_worse_at_their_prior(notion, data):
     policy = data.draw(policies(max_levels=4, max_size=6, max_items=24, notions=(notion,)))
-    shares = np.array(data.draw(st.lists(st.integers(1, 9), min_size=policy.m, max_size=policy.m)), dtype=float)
+    shares = np.array(
+        data.draw(st.lists(st.integers(1, 9), min_size=policy.m, max_size=policy.m)), dtype=float
+    )
     for prior in ("uniform", "worst", shares / shares.sum()):
         mixed_, direct = (d.design(policy, model, prior=prior) for model in ("mixed", "direct"))
-        assert mixed_.expected_mse(prior) <= d.design(policy, "opt0").expected_mse(prior) * (1 + 1e-12)
-        assert direct.expected_mse(prior) <= d.design(policy, "grr").expected_mse(prior) * (1 + 1e-12)
+        assert mixed_.expected_mse(prior) <= d.design(policy, "opt0").expected_mse(prior) * (
+            1 + 1e-12
+        )
+        assert direct.expected_mse(prior) <= d.design(policy, "grr").expected_mse(prior) * (
+            1 + 1e-12
+        )
         assert len(mixed_.parts) <= len(policy.levels) + 2
         best = min(mixed_.expected_mse(prior), direct.expected_mse(prior))
         assert d.design(policy, prior=prior).expected_mse(prior) == pytest.approx(best, rel=1e-9)
@@ -160,7 +175,10 @@ def test_two_levels_mix_as_the_closed_form_says():
 
 def test_weights_shift_the_error(toy):
     def policy(weight):
-        rows = [("serious", 1, [f"s{i}" for i in range(5)], weight), ("common", 2, [f"c{i}" for i in range(95)])]
+        rows = [
+            ("serious", 1, [f"s{i}" for i in range(5)], weight),
+            ("common", 2, [f"c{i}" for i in range(95)]),
+        ]
         return d.Policy.from_levels(rows)
 
     plain, heavy = (d.theory.level_variance(d.design(policy(w), "mixed")) for w in (1, 20))
@@ -170,7 +188,11 @@ def test_weights_shift_the_error(toy):
 
 @pytest.mark.parametrize("notion", ["min", "avg"])
 @pytest.mark.parametrize("model", [m for m in MODELS if m != "auto"])
-@pytest.mark.parametrize("budgets", [[0.01], [20], [0.01, 20], [1, 1], [1, 5], [3, 3.0000001], [0.01, 0.02, 20, 0.5]], ids=str)
+@pytest.mark.parametrize(
+    "budgets",
+    [[0.01], [20], [0.01, 20], [1, 1], [1, 5], [3, 3.0000001], [0.01, 0.02, 20, 0.5]],
+    ids=str,
+)
 def test_edges(notion, model, budgets):
     """One item, one level, levels of one item, equal budgets, beyond twice the smallest, 0.01 to 20; warnings are errors."""
     for size in (1, 3):
@@ -197,12 +219,16 @@ def test_huge_budgets_become_the_identity():
     policy = d.Policy.from_levels([("a", 44, list("xyz"))])
     assert d.design(policy, "grr").a == pytest.approx(1, abs=1e-8)
     mechanism = d.design(policy, "rappor")
-    assert mechanism.a == pytest.approx([1], abs=1e-6) and mechanism.b == pytest.approx([0], abs=1e-6)
+    assert mechanism.a == pytest.approx([1], abs=1e-6) and mechanism.b == pytest.approx(
+        [0], abs=1e-6
+    )
 
 
 def test_per_item_budgets(tmp_path):
     rng = np.random.default_rng(0)
-    policy = d.Policy.from_budgets({f"i{k}": round(float(x), 5) for k, x in enumerate(rng.uniform(0.5, 3, 3000))})
+    policy = d.Policy.from_budgets(
+        {f"i{k}": round(float(x), 5) for k, x in enumerate(rng.uniform(0.5, 3, 3000))}
+    )
     assert len(policy.levels) > 2900
     for model in ("opt0", "mixed", "direct", "grr"):
         mechanism = d.design(policy, model)
@@ -219,7 +245,8 @@ def _graph(*pairs, sizes=(2, 3, 4)):
     return d.Policy.from_document(
         {
             "level": [
-                {"name": n, "epsilon": e, "items": [f"{n}{i}" for i in range(k)]} for n, e, k in zip(names, eps, sizes, strict=True)
+                {"name": n, "epsilon": e, "items": [f"{n}{i}" for i in range(k)]}
+                for n, e, k in zip(names, eps, sizes, strict=True)
             ],
             "pair": list(pairs),
         }
@@ -230,7 +257,9 @@ def test_explicit_pairs_that_repeat_the_notion_change_nothing():
     policy = _graph({"levels": ["a", "b"], "epsilon": 1})
     plain = _graph()
     for model in ("opt0", "opt1", "opt2"):
-        assert d.design(policy, model).worst_case_mse == pytest.approx(d.design(plain, model).worst_case_mse, rel=1e-5)
+        assert d.design(policy, model).worst_case_mse == pytest.approx(
+            d.design(plain, model).worst_case_mse, rel=1e-5
+        )
     mechanism = d.design(policy, "mixed")
     assert "mixed is opt0" in mechanism.certificate.note
     assert d.design(policy, "opt0").certificate.gap < 1e-5
@@ -238,7 +267,9 @@ def test_explicit_pairs_that_repeat_the_notion_change_nothing():
 
 def test_leaving_pairs_out_helps_and_is_said():
     """More than Lemma 1's factor two becomes possible (the paper's Discussions)."""
-    policy = _graph({"levels": ["a", "c"], "protected": False}, {"levels": ["a", "b"], "protected": False})
+    policy = _graph(
+        {"levels": ["a", "c"], "protected": False}, {"levels": ["a", "b"], "protected": False}
+    )
     free, full = d.design(policy, "opt0"), d.design(_graph(), "opt0")
     assert free.worst_case_mse < full.worst_case_mse
     assert free.certificate.gap < 1e-4

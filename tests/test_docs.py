@@ -10,7 +10,12 @@ import pytest
 import discreet as d
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 
 
 def test_the_commands_page_is_up_to_date():
@@ -31,7 +36,11 @@ def test_links_lead_somewhere(page):
 
 def test_every_room_is_on_the_map():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    rooms = [p for p in (ROOT / "src" / "discreet").iterdir() if p.name not in ("__pycache__", "py.typed")]
+    rooms = [
+        p
+        for p in (ROOT / "src" / "discreet").iterdir()
+        if p.name not in ("__pycache__", "py.typed")
+    ]
     missing = [p.name for p in rooms if f"{p.name}{'/' if p.is_dir() else ''}" not in text]
     assert missing == []
 
@@ -43,17 +52,25 @@ def test_rooms_import_only_from_rooms_above_them():
     for place, room in enumerate(order):
         folder = ROOT / "src" / "discreet" / room
         for path in folder.glob("*.py") if folder.is_dir() else [folder.with_suffix(".py")]:
-            source = path.read_text(encoding="utf-8").split("if TYPE_CHECKING:")[0] + path.read_text(encoding="utf-8")
+            source = path.read_text(encoding="utf-8").split("if TYPE_CHECKING:")[
+                0
+            ] + path.read_text(encoding="utf-8")
             for line in source.splitlines():
                 if line.startswith("    "):
                     continue
-                for used in re.findall(r"^from discreet\.(\w+)", line) + re.findall(r"^from discreet import (\w+)", line):
-                    assert used == room or used in ("errors", *order[:place]) or used == "__version__", (room, used)
+                for used in re.findall(r"^from discreet\.(\w+)", line) + re.findall(
+                    r"^from discreet import (\w+)", line
+                ):
+                    assert (
+                        used == room or used in ("errors", *order[:place]) or used == "__version__"
+                    ), (room, used)
 
 
 def test_the_example_policies_of_the_docs_load(tmp_path):
     for page in PAGES:
-        for k, block in enumerate(re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)):
+        for k, block in enumerate(
+            re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        ):
             if "[[level]]" in block:
                 path = tmp_path / f"{page.stem}{k}.toml"
                 path.write_text(block, encoding="utf-8")

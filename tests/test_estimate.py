@@ -27,7 +27,9 @@ DIRECT = ("direct", "grr")  # single answers only, and no encoding
 @cache
 def mechanism_of(model, encoding=None, padding=None, m=24, eps=(1.0, 1.2, 2.0)):
     """Levels whose items take turns."""
-    policy = d.Policy.from_budgets({f"i{k}": eps[k % len(eps)] for k in range(m)}, input="set" if padding else "single")
+    policy = d.Policy.from_budgets(
+        {f"i{k}": eps[k % len(eps)] for k in range(m)}, input="set" if padding else "single"
+    )
     return d.design(policy, model, encoding=encoding, padding=padding)
 
 
@@ -39,9 +41,16 @@ def expected_tally(mechanism, truth, n, part_n=None):
         P = mechanism.matrix.O[np.ix_(groups, groups)]
         np.fill_diagonal(P, mechanism.matrix.D[groups])
         return Tally(mechanism, np.array([n]), (truth @ P)[None, :])
-    part_n = n * np.array([p.share for p in mechanism.parts]) if part_n is None else np.asarray(part_n, dtype=float)
+    part_n = (
+        n * np.array([p.share for p in mechanism.parts])
+        if part_n is None
+        else np.asarray(part_n, dtype=float)
+    )
     ell = mechanism.padding or 1
-    counts = [k * (p.b[level_of] + p.difference[level_of] * truth / n / ell) for k, p in zip(part_n, mechanism.parts, strict=True)]
+    counts = [
+        k * (p.b[level_of] + p.difference[level_of] * truth / n / ell)
+        for k, p in zip(part_n, mechanism.parts, strict=True)
+    ]
     return Tally(mechanism, part_n, np.stack(counts))
 
 
@@ -69,7 +78,9 @@ def test_expected_counts_in_truth_out(model, encoding, padding, n):
     truth = counts_like(mechanism.m, n) if n > 1 else np.eye(mechanism.m)[-1]
     estimate = expected_tally(mechanism, truth, n).estimate()
     np.testing.assert_allclose(estimate.counts, truth, rtol=1e-9, atol=1e-9 * n)
-    must_fail(np.testing.assert_allclose, estimate.counts, truth + 1e-6 * n, rtol=1e-9, atol=1e-9 * n)
+    must_fail(
+        np.testing.assert_allclose, estimate.counts, truth + 1e-6 * n, rtol=1e-9, atol=1e-9 * n
+    )
 
 
 @pytest.mark.parametrize("padding", [None, 2])
@@ -107,7 +118,10 @@ def test_an_item_nobody_informed_on_has_no_estimate():
     assert unknown.any() and not unknown.all()
     estimate = tally.estimate()
     assert (estimate.stderr[unknown] == np.inf).all()
-    assert np.isfinite(estimate.stderr[~unknown]).all() and np.isfinite(estimate.counts[~unknown]).all()
+    assert (
+        np.isfinite(estimate.stderr[~unknown]).all()
+        and np.isfinite(estimate.counts[~unknown]).all()
+    )
     for simultaneous in (False, True):
         low, high = estimate.interval(0.95, simultaneous)
         assert (low[unknown] == -np.inf).all() and (high[unknown] == np.inf).all()
@@ -133,7 +147,9 @@ def test_nothing_to_estimate_is_one_sentence(toy):
             d.design(toy, model).tally([]).estimate()
 
 
-@pytest.mark.parametrize(("model", "padding"), [*product(UNARY, (None, 2)), *product(DIRECT, (None,))])
+@pytest.mark.parametrize(
+    ("model", "padding"), [*product(UNARY, (None, 2)), *product(DIRECT, (None,))]
+)
 def test_one_person(model, padding):
     mechanism = mechanism_of(model, None, padding)
     estimate = mechanism.tally([mechanism.perturb({0} if padding else 0)]).estimate()
@@ -160,11 +176,17 @@ def test_counts_beyond_32_bits(model):
     mechanism, n = mechanism_of(model), 10**11
     truth = counts_like(mechanism.m, n)
     expected = expected_tally(mechanism, truth, n)
-    tally = Tally(mechanism, np.rint(expected.part_n).astype(np.int64), np.rint(expected.counts).astype(np.int64))
+    tally = Tally(
+        mechanism,
+        np.rint(expected.part_n).astype(np.int64),
+        np.rint(expected.counts).astype(np.int64),
+    )
     estimate = (tally + tally).estimate()
     assert estimate.n == 2 * tally.n and tally.counts.max() > 2**32
     np.testing.assert_allclose(estimate.counts, 2 * truth, rtol=1e-9, atol=200)
-    np.testing.assert_allclose(estimate.stderr**2, 2 * n * theory.item_variance(mechanism, truth / n), rtol=1e-6)
+    np.testing.assert_allclose(
+        estimate.stderr**2, 2 * n * theory.item_variance(mechanism, truth / n), rtol=1e-6
+    )
     assert (estimate.interval()[1] > estimate.interval()[0]).all()
 
 
@@ -172,12 +194,16 @@ def test_counts_beyond_32_bits(model):
 
 
 @pytest.mark.parametrize("n", [100, 10**6])
-@pytest.mark.parametrize(("model", "padding"), [*product(UNARY, (None, 1, 3)), *product(DIRECT, (None,))])
+@pytest.mark.parametrize(
+    ("model", "padding"), [*product(UNARY, (None, 1, 3)), *product(DIRECT, (None,))]
+)
 def test_stderr_at_the_truth_is_theorys(model, padding, n):
     mechanism = mechanism_of(model, None, padding)
     truth = counts_like(mechanism.m, n)
     estimate = expected_tally(mechanism, truth, n).estimate()
-    np.testing.assert_allclose(estimate.stderr**2, n * theory.item_variance(mechanism, truth / n), rtol=1e-9)
+    np.testing.assert_allclose(
+        estimate.stderr**2, n * theory.item_variance(mechanism, truth / n), rtol=1e-9
+    )
     if padding:  # people with one item each: the data that theory's other form takes
         seen = truth // max(1, n // 100)
         sets = [[i] for i, c in enumerate(seen) for _ in range(c)]
@@ -192,14 +218,20 @@ def test_stderr_at_the_truth_is_theorys(model, padding, n):
 def test_intervals_solve_their_equation(model, level):
     """|estimate - c| = z sd(c) + half a grain at both ends, and for many people they are estimate +- z stderr."""
     mechanism, n = mechanism_of(model), 10**4
-    estimate = mechanism.tally(mechanism.perturb_many(np.repeat(np.arange(24), counts_like(24, n)))).estimate()
+    estimate = mechanism.tally(
+        mechanism.perturb_many(np.repeat(np.arange(24), counts_like(24, n)))
+    ).estimate()
     z = -ndtri((1 - level) / 2)
     for end in estimate.interval(level):
         sd = np.sqrt(estimate._variance(end))
-        np.testing.assert_allclose(np.abs(estimate.counts - end), z * sd + estimate.step / 2, rtol=1e-9)
+        np.testing.assert_allclose(
+            np.abs(estimate.counts - end), z * sd + estimate.step / 2, rtol=1e-9
+        )
         np.testing.assert_allclose(np.abs(estimate.counts - end), z * estimate.stderr, rtol=0.2)
     wide = estimate.interval(level, simultaneous=True)
-    assert (wide[0] < estimate.interval(level)[0]).all() and (wide[1] > estimate.interval(level)[1]).all()
+    assert (wide[0] < estimate.interval(level)[0]).all() and (
+        wide[1] > estimate.interval(level)[1]
+    ).all()
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.1, 95, float("nan")])
@@ -250,7 +282,20 @@ def test_intervals_cover_what_they_say(model, n):
 def test_intervals_of_sets_cover_what_they_say(model, n):
     """Of people with at most `padding` items."""
     mechanism = mechanism_of(model, None, 2)
-    kinds = [set(), {8}, {16, 17}, {18, 19}, {20, 21}, {22}, {16, 23}, {9, 16}, {10, 11}, {12, 17}, {13, 18}, {14, 15}]
+    kinds = [
+        set(),
+        {8},
+        {16, 17},
+        {18, 19},
+        {20, 21},
+        {22},
+        {16, 23},
+        {9, 16},
+        {10, 11},
+        {12, 17},
+        {13, 18},
+        {14, 15},
+    ]
     simulation = d.simulate(kinds * (n // 12), mechanism, repeats=REPEATS, seed=n)
     assert_coverage(covered(simulation), exact=False)
     must_fail(assert_coverage, covered(simulation, 0.85), exact=False)
@@ -263,7 +308,9 @@ def test_simultaneous_intervals_hold_together(model, n):
     error = 5 * np.sqrt(0.95 * 0.05 / 500)
     assert covered(simulation, simultaneous=True).all(axis=1).mean() >= 0.95 - error
     assert covered(simulation, 0.8, simultaneous=True).all(axis=1).mean() < 0.95 - error
-    assert covered(simulation).all(axis=1).mean() < 0.95 - error  # separate intervals do not hold together
+    assert (
+        covered(simulation).all(axis=1).mean() < 0.95 - error
+    )  # separate intervals do not hold together
 
 
 # ---- unbiased, with the expected error ------------------------------------------------------------------
@@ -274,13 +321,20 @@ def test_estimates_of_real_reports_are_unbiased_with_the_expected_error(model):
     mechanism, n, repeats = mechanism_of(model), 500, 200
     truth = counts_like(24, n)
     rows = mechanism.perturb_many(np.tile(np.repeat(np.arange(24), truth), repeats))
-    counts = np.stack([mechanism.tally(rows[k * n : (k + 1) * n], threads=1).estimate().counts for k in range(repeats)])
+    counts = np.stack(
+        [
+            mechanism.tally(rows[k * n : (k + 1) * n], threads=1).estimate().counts
+            for k in range(repeats)
+        ]
+    )
     variance = n * theory.item_variance(mechanism, truth / n)
     assert_mean(counts, truth, variance, z_for(24))
     must_fail(assert_mean, counts + 12 * np.sqrt(variance / repeats), truth, variance, z_for(24))
     assert_variance(counts, variance, z_for(24))
     total = ((counts - truth) ** 2).sum(axis=1) / n
-    assert_mean(total, mechanism.expected_mse(truth / n), total.var(ddof=1), 7)  # skewed: 7 standard errors, not 5
+    assert_mean(
+        total, mechanism.expected_mse(truth / n), total.var(ddof=1), 7
+    )  # skewed: 7 standard errors, not 5
 
 
 @pytest.mark.parametrize("model", ALL)
@@ -310,9 +364,16 @@ def test_the_bias_of_large_sets_is_theorys(model, encoding):
     assert error.bias.min() < -30
     simulation = d.simulate(sets, mechanism, repeats=repeats, seed=3)
     items, lengths = np.array([i for x in sets for i in x]), [len(x) for x in sets]
-    rows = mechanism.perturb_many((np.tile(items, repeats), np.concatenate(([0], np.cumsum(np.tile(lengths, repeats))))))
+    rows = mechanism.perturb_many(
+        (np.tile(items, repeats), np.concatenate(([0], np.cumsum(np.tile(lengths, repeats)))))
+    )
     n = len(sets)
-    real = np.stack([mechanism.tally(rows[k * n : (k + 1) * n], threads=1).estimate().counts for k in range(repeats)])
+    real = np.stack(
+        [
+            mechanism.tally(rows[k * n : (k + 1) * n], threads=1).estimate().counts
+            for k in range(repeats)
+        ]
+    )
     for counts in (simulation.counts, real):
         assert_mean(counts, truth + error.bias, error.variance, z_for(24))
         assert_variance(counts, error.variance, z_for(24))
@@ -364,10 +425,18 @@ def test_tables_read_back(tmp_path, estimate, kind):
     same_table(pq.read_table(tmp_path / "e.parquet").to_pylist(), expected)
     estimate.save(tmp_path / "e.JSON", 0.9)
     document = json.loads(
-        (tmp_path / "e.JSON").read_text(encoding="utf-8"), parse_constant=lambda x: pytest.fail(f"{x} is not JSON")
+        (tmp_path / "e.JSON").read_text(encoding="utf-8"),
+        parse_constant=lambda x: pytest.fail(f"{x} is not JSON"),
     )
-    assert (document["n"], document["interval"], document["fingerprint"]) == (estimate.n, 0.9, estimate.mechanism.fingerprint)
-    finite = [{k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in row.items()} for row in expected]
+    assert (document["n"], document["interval"], document["fingerprint"]) == (
+        estimate.n,
+        0.9,
+        estimate.mechanism.fingerprint,
+    )
+    finite = [
+        {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in row.items()}
+        for row in expected
+    ]
     assert document["items"] == finite
     assert len(list(tmp_path.iterdir())) == 3
     with pytest.raises(DataError, match=r"\.csv, \.parquet or \.json"):
@@ -378,7 +447,11 @@ def test_tables_read_back(tmp_path, estimate, kind):
 def test_plots(tmp_path, estimate, kind):
     if kind == "blind":
         estimate = blind()[0].estimate()
-    for name, magic in (("e.png", b"\x89PNG\r\n\x1a\n"), ("e.svg", b"<?xml"), ("E.PNG", b"\x89PNG")):
+    for name, magic in (
+        ("e.png", b"\x89PNG\r\n\x1a\n"),
+        ("e.svg", b"<?xml"),
+        ("E.PNG", b"\x89PNG"),
+    ):
         estimate.plot(tmp_path / name, k=24)
         data = (tmp_path / name).read_bytes()
         assert data.startswith(magic) and len(data) > 5000
@@ -391,4 +464,6 @@ def test_many_items():
     """m of thousands and not a multiple of 64: perfect input, real reports."""
     mechanism = d.design(three_levels(1.0, (50, 50, 1903)), "opt0")
     truth = counts_like(2003, 10**6)
-    np.testing.assert_allclose(expected_tally(mechanism, truth, 10**6).estimate().counts, truth, rtol=1e-9, atol=1e-3)
+    np.testing.assert_allclose(
+        expected_tally(mechanism, truth, 10**6).estimate().counts, truth, rtol=1e-9, atol=1e-3
+    )

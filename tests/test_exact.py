@@ -57,14 +57,18 @@ def _moved(mechanism, k, name, step):
     part = mechanism.parts[0]
     values = list(getattr(part, name))
     values[k] += step
-    return Part(D, *(tuple(values) if key == name else getattr(part, key) for key in ("A", "B")), part.base)
+    return Part(
+        D, *(tuple(values) if key == name else getattr(part, key) for key in ("A", "B")), part.base
+    )
 
 
 @pytest.mark.parametrize("encoding", ["bits", "compact"])
 @given(policy=policies(max_items=4, max_levels=2), data=st.data())
 def test_the_check_is_exact_on_both_sides(encoding, policy, data):
     """Move one probability to the last unit that passes: enumeration agrees. One unit further: it must fail."""
-    mechanism = d.design(policy, data.draw(st.sampled_from(["opt0", "oue", "rappor"])), encoding=encoding)
+    mechanism = d.design(
+        policy, data.draw(st.sampled_from(["opt0", "oue", "rappor"])), encoding=encoding
+    )
     k = data.draw(st.integers(0, len(policy.levels) - 1))
     name, direction = data.draw(st.sampled_from([("A", 1), ("B", -1)]))
     base = mechanism.parts[0].base
@@ -84,7 +88,9 @@ def test_the_check_is_exact_on_both_sides(encoding, policy, data):
     # Levels of one item also promise their bit against itself (needed for sets), which no pair of single inputs shows.
     if min(policy.sizes) > 1 and bad.B[k] > 0 and bad.A[k] < D:
         broken = Mechanism.__new__(Mechanism)
-        broken.__dict__.update(policy=policy, model="opt0", encoding=encoding, parts_=(bad,), matrix=None, padding=None)
+        broken.__dict__.update(
+            policy=policy, model="opt0", encoding=encoding, parts_=(bad,), matrix=None, padding=None
+        )
         assert violations(broken) != []
 
 
@@ -107,7 +113,9 @@ def test_a_direct_matrix_one_unit_past_its_bound_is_refused(toy):
 
 
 @pytest.mark.parametrize(
-    ("a", "b"), [(D, D), (0, 0), (D, 1), (D // 2, 0), (D // 3, D // 2)], ids=["one", "zero", "a=1", "b=0", "a<b"]
+    ("a", "b"),
+    [(D, D), (0, 0), (D, 1), (D // 2, 0), (D // 3, D // 2)],
+    ids=["one", "zero", "a=1", "b=0", "a<b"],
 )
 def test_degenerate_probabilities_are_refused(toy, a, b):
     """The inequality alone would hold as 0 <= 0 for a = b = 1 and a = b = 0 while privacy is broken."""
@@ -164,8 +172,14 @@ def test_the_item_promise_fails_for_a_mechanism_of_a_looser_policy():
 def test_explicit_pairs_are_checked_pair_by_pair():
     policy = d.Policy.from_document(
         {
-            "level": [{"name": "a", "epsilon": 1, "items": ["x", "y"]}, {"name": "b", "epsilon": 2, "items": ["z", "w"]}],
-            "pair": [{"levels": ["b", "b"], "protected": False}, {"levels": ["a", "a"], "epsilon": "ln(2)"}],
+            "level": [
+                {"name": "a", "epsilon": 1, "items": ["x", "y"]},
+                {"name": "b", "epsilon": 2, "items": ["z", "w"]},
+            ],
+            "pair": [
+                {"levels": ["b", "b"], "protected": False},
+                {"levels": ["a", "a"], "epsilon": "ln(2)"},
+            ],
         }
     )
     for model in (*UNARY, "direct", "grr"):

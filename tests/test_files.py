@@ -17,18 +17,30 @@ from discreet import files
 from discreet.errors import DataError
 
 LABELS = ["HIV", "anemia", "headache", 'say "ah", twice', "größe"]
-SINGLE = d.design(d.Policy.from_levels([("serious", "ln(4)", LABELS[:1]), ("common", "ln(6)", LABELS[1:])]), "opt0")
+SINGLE = d.design(
+    d.Policy.from_levels([("serious", "ln(4)", LABELS[:1]), ("common", "ln(6)", LABELS[1:])]),
+    "opt0",
+)
 SETS = d.design(
-    d.Policy.from_levels([("serious", "ln(4)", LABELS[:1]), ("common", "ln(6)", LABELS[1:])], input="set"), "opt0", padding=2
+    d.Policy.from_levels(
+        [("serious", "ln(4)", LABELS[:1]), ("common", "ln(6)", LABELS[1:])], input="set"
+    ),
+    "opt0",
+    padding=2,
 )
 NUMBERED = d.design(d.Policy.from_levels([("all", 1, ["10", "20", "30", "40"])]), "opt0")
-NUMBERED_SETS = d.design(d.Policy.from_levels([("all", 1, ["10", "20", "30", "40"])], input="set"), "opt0", padding=3)
+NUMBERED_SETS = d.design(
+    d.Policy.from_levels([("all", 1, ["10", "20", "30", "40"])], input="set"), "opt0", padding=3
+)
 ANSWERS = [0, 3, 1, 1, 4, 2, 0, 3]
 PEOPLE = [[0], [1, 3], [], [4, 2, 0], [1]]
 
 
 def report_blocks(path, mechanism):
-    return [files.rows_of(batch.column("report"), mechanism.report_size) for batch in files.read_reports(path, mechanism)]
+    return [
+        files.rows_of(batch.column("report"), mechanism.report_size)
+        for batch in files.read_reports(path, mechanism)
+    ]
 
 
 def single(path, mechanism=SINGLE, **settings):
@@ -43,7 +55,9 @@ def sets(path, mechanism=SETS, **settings):
     found = []
     for items, offsets in files.read_answers(str(path), mechanism, **settings):
         assert offsets[0] == 0 and offsets[-1] == len(items)
-        found += [sorted(map(int, items[a:b])) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+        found += [
+            sorted(map(int, items[a:b])) for a, b in zip(offsets[:-1], offsets[1:], strict=True)
+        ]
     return found
 
 
@@ -142,11 +156,16 @@ def test_spaces_around_a_label_are_not_removed_silently(tmp_path):
 
 def test_an_unknown_item_is_named_with_its_rows_and_the_nearest_label(tmp_path):
     sentence = refused(csv(tmp_path / "a.csv", ["HIV", "anemia", "headake"]))
-    assert sentence.endswith(': "headake" is not an item; did you mean "headache"?') and "rows 1 to 3" in sentence
+    assert (
+        sentence.endswith(': "headake" is not an item; did you mean "headache"?')
+        and "rows 1 to 3" in sentence
+    )
     assert "did you mean" not in refused(csv(tmp_path / "a.csv", ["zzz"]))
 
 
-@pytest.mark.parametrize("content", ["item,b\nHIV\n", "item\nHIV,anemia\n", "item,b\nHIV,1\nanemia,2,3\n"])
+@pytest.mark.parametrize(
+    "content", ["item,b\nHIV\n", "item\nHIV,anemia\n", "item,b\nHIV,1\nanemia,2,3\n"]
+)
 def test_malformed_rows(tmp_path, content):
     path = tmp_path / "a.csv"
     path.write_text(content)
@@ -205,7 +224,9 @@ def test_parquet_labels(tmp_path, column):
     assert single(path) == ANSWERS
 
 
-@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.int32(), pa.int64(), pa.uint64()], ids=str)
+@pytest.mark.parametrize(
+    "kind", [pa.int8(), pa.uint8(), pa.int32(), pa.int64(), pa.uint64()], ids=str
+)
 def test_parquet_integers_are_indices(tmp_path, kind):
     path = parquet(tmp_path / "a.parquet", item=pa.array(ANSWERS, kind))
     assert single(path) == ANSWERS
@@ -234,7 +255,9 @@ def test_parquet_lists(tmp_path, column):
 
 
 def test_repeated_items_of_a_list_count_once(tmp_path):
-    path = parquet(tmp_path / "a.parquet", item=pa.array([[1, 1, 0], [], [2, 2]], pa.list_(pa.int64())))
+    path = parquet(
+        tmp_path / "a.parquet", item=pa.array([[1, 1, 0], [], [2, 2]], pa.list_(pa.int64()))
+    )
     assert sets(path) == [[0, 1], [], [2]]
 
 
@@ -292,7 +315,13 @@ def test_parquet_without_the_column_or_the_end(tmp_path):
 
 def test_a_parquet_file_with_damaged_pages(tmp_path):
     path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"item": ["HIV"] * 5000}), path, compression="none", use_dictionary=False, write_page_checksum=False)
+    pq.write_table(
+        pa.table({"item": ["HIV"] * 5000}),
+        path,
+        compression="none",
+        use_dictionary=False,
+        write_page_checksum=False,
+    )
     raw = bytearray(path.read_bytes())
     raw[4:64] = b"\xff" * 60
     path.write_bytes(raw)
@@ -308,7 +337,15 @@ def test_an_unknown_item_of_parquet_is_named_with_its_rows(tmp_path, monkeypatch
 
 # ---- user, item rows --------------------------------------------------------------------------------------
 
-ROWS = [("ann", "HIV"), ("ann", "anemia"), ("bob", "größe"), ("cy", "headache"), ("cy", "HIV"), ("cy", "HIV"), ("di", "anemia")]
+ROWS = [
+    ("ann", "HIV"),
+    ("ann", "anemia"),
+    ("bob", "größe"),
+    ("cy", "headache"),
+    ("cy", "HIV"),
+    ("cy", "HIV"),
+    ("di", "anemia"),
+]
 GROUPED = [[0, 1], [4], [0, 2], [1]]
 
 
@@ -322,11 +359,15 @@ def test_user_rows(tmp_path):
     path = user_rows(tmp_path / "b.csv", ROWS, "who,what")
     assert sets(path, column="what", user="who") == GROUPED
     users, items = zip(*ROWS, strict=True)
-    assert sets(parquet(tmp_path / "a.parquet", user=pa.array(users), item=pa.array(items))) == GROUPED
+    assert (
+        sets(parquet(tmp_path / "a.parquet", user=pa.array(users), item=pa.array(items))) == GROUPED
+    )
 
 
 def test_users_may_be_numbers(tmp_path):
-    path = parquet(tmp_path / "a.parquet", user=pa.array([7, 7, 8]), item=pa.array(["HIV", "anemia", "HIV"]))
+    path = parquet(
+        tmp_path / "a.parquet", user=pa.array([7, 7, 8]), item=pa.array(["HIV", "anemia", "HIV"])
+    )
     assert sets(path) == [[0, 1], [0]]
     assert sets(user_rows(tmp_path / "a.csv", [("7", "HIV"), ("07", "HIV")])) == [[0], [0]]
 
@@ -335,14 +376,18 @@ def test_users_may_be_numbers(tmp_path):
 def test_runs_of_a_user_across_blocks(tmp_path, monkeypatch, block):
     monkeypatch.setattr(files, "BLOCK", block)
     users, items = zip(*ROWS, strict=True)
-    assert sets(parquet(tmp_path / "a.parquet", user=pa.array(users), item=pa.array(items))) == GROUPED
+    assert (
+        sets(parquet(tmp_path / "a.parquet", user=pa.array(users), item=pa.array(items))) == GROUPED
+    )
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 100])
 def test_a_user_whose_rows_stand_apart_is_refused(tmp_path, monkeypatch, block):
     monkeypatch.setattr(files, "BLOCK", block)
     users, items = zip(*ROWS, ("ann", "HIV"), strict=True)
-    sentence = refused(parquet(tmp_path / "a.parquet", user=pa.array(users), item=pa.array(items)), SETS)
+    sentence = refused(
+        parquet(tmp_path / "a.parquet", user=pa.array(users), item=pa.array(items)), SETS
+    )
     assert "'ann'" in sentence and "sort the file" in sentence
 
 
@@ -389,7 +434,9 @@ def test_fimi_of_single_answers(fimi):
 
 
 def test_fimi_strangers_are_named_with_their_line(fimi):
-    assert 'line 3: "400" is not an item; did you mean "40"?' in refused(fimi("10\n20 30\n10 400\n"), NUMBERED_SETS)
+    assert 'line 3: "400" is not an item; did you mean "40"?' in refused(
+        fimi("10\n20 30\n10 400\n"), NUMBERED_SETS
+    )
     refused(fimi("10\n\x00\x01\n"), NUMBERED_SETS)
 
 
@@ -511,12 +558,17 @@ def test_reports_round_trip(tmp_path, model):
     mechanism = d.design(SINGLE.policy, **settings)
     rows = mechanism.perturb_many(np.arange(5000) % 5)
     path = tmp_path / "r.parquet"
-    assert files.write_reports(path, mechanism, [rows[:1], rows[1:1700], rows[1700:1700], rows[1700:]]) == 5000
+    assert (
+        files.write_reports(path, mechanism, [rows[:1], rows[1:1700], rows[1700:1700], rows[1700:]])
+        == 5000
+    )
     back = np.concatenate(report_blocks(path, mechanism))
     assert np.array_equal(back, rows)
     schema = pq.read_schema(path)
     assert schema.metadata[files.FINGERPRINT].decode() == mechanism.fingerprint
-    assert schema.field("report").type == pa.binary(mechanism.report_size) and schema.names == ["report"]
+    assert schema.field("report").type == pa.binary(mechanism.report_size) and schema.names == [
+        "report"
+    ]
 
 
 def test_no_reports(tmp_path):
@@ -562,7 +614,10 @@ def test_truncated_reports_are_refused(tmp_path):
 def test_plain_binary_of_other_tools(tmp_path, kind):
     """No fingerprint and any length: what is wrong is refused report by report, and counted."""
     good = [bytes(row) for row in SINGLE.perturb_many(np.arange(50) % 5)]
-    path = parquet(tmp_path / "r.parquet", report=pa.array([*good, b"", b"\x00\x00", None, b"\xe0", *good], kind))
+    path = parquet(
+        tmp_path / "r.parquet",
+        report=pa.array([*good, b"", b"\x00\x00", None, b"\xe0", *good], kind),
+    )
     tally = read(path)
     assert tally.n == 100 and tally.refused == {"length": 3, "padding": 1}
     assert np.array_equal(tally.counts, SINGLE.tally(good + good).counts)
@@ -570,7 +625,9 @@ def test_plain_binary_of_other_tools(tmp_path, kind):
 
 def test_null_reports_are_refused_and_counted(tmp_path):
     good = [bytes(row) for row in SINGLE.perturb_many(np.arange(5))]
-    path = parquet(tmp_path / "r.parquet", report=pa.array([good[0], None, *good[1:], None], pa.binary(1)))
+    path = parquet(
+        tmp_path / "r.parquet", report=pa.array([good[0], None, *good[1:], None], pa.binary(1))
+    )
     assert read(path).n == 5 and read(path).refused == {"length": 2}
 
 
@@ -580,7 +637,9 @@ def test_fixed_size_binary_of_another_size(tmp_path):
 
 
 def test_files_without_reports(tmp_path):
-    assert 'no column "report"; it has item' in reports_refused(parquet(tmp_path / "a.parquet", item=pa.array(["HIV"])))
+    assert 'no column "report"; it has item' in reports_refused(
+        parquet(tmp_path / "a.parquet", item=pa.array(["HIV"]))
+    )
     for column in (pa.array(["HIV"]), pa.array([1]), pa.array([[b"a"]])):
         assert "must be binary" in reports_refused(parquet(tmp_path / "a.parquet", report=column))
 
@@ -595,7 +654,14 @@ def test_damaged_pages_of_reports(tmp_path):
 
 
 def test_folders_of_reports(tmp_path):
-    for name in ("b.parquet", "a.parquet", ".hidden.parquet", "_temporary.parquet", "_SUCCESS", "notes.txt"):
+    for name in (
+        "b.parquet",
+        "a.parquet",
+        ".hidden.parquet",
+        "_temporary.parquet",
+        "_SUCCESS",
+        "notes.txt",
+    ):
         (tmp_path / name).touch()
     assert files.report_files([str(tmp_path)]) == [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     assert files.report_files([str(tmp_path / "x.parquet")]) == [tmp_path / "x.parquet"]
@@ -610,13 +676,19 @@ def test_folders_of_reports(tmp_path):
 def test_a_file_appears_only_when_it_is_whole(tmp_path):
     path = tmp_path / "out.txt"
     with files.written_aside(path) as aside:
-        assert aside.parent == tmp_path and aside.name.startswith(".out.txt.") and aside.name.endswith(".part")
+        assert (
+            aside.parent == tmp_path
+            and aside.name.startswith(".out.txt.")
+            and aside.name.endswith(".part")
+        )
         aside.write_text("new")
         assert not path.exists()
     assert path.read_text() == "new" and os.listdir(tmp_path) == ["out.txt"]
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, DataError, MemoryError])
+@pytest.mark.parametrize(
+    "error", [ValueError, KeyboardInterrupt, SystemExit, DataError, MemoryError]
+)
 @pytest.mark.parametrize("old", [None, "old"])
 def test_an_exception_leaves_no_file_and_keeps_the_old_one(tmp_path, error, old):
     path = tmp_path / "out.txt"
@@ -648,7 +720,10 @@ def test_reports_that_stop_in_the_middle_leave_nothing(tmp_path):
 
 def test_a_failing_disk_is_one_sentence(tmp_path):
     path = tmp_path / "out.txt"
-    with pytest.raises(DataError, match=r"out\.txt cannot be written: No space left"), files.written_aside(path):
+    with (
+        pytest.raises(DataError, match=r"out\.txt cannot be written: No space left"),
+        files.written_aside(path),
+    ):
         raise OSError(28, "No space left on device")
     assert os.listdir(tmp_path) == []
 
@@ -692,7 +767,9 @@ def test_text_is_utf_8_whatever_the_locale(tmp_path):
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.CSV"])
 def test_tables(tmp_path, name):
     files.write_table(tmp_path / name, {"item": ['a,"b"', "ü"], "count": [1.5, -2.0]})
-    read_table = pq.read_table if name.endswith("parquet") else __import__("pyarrow.csv").csv.read_csv
+    read_table = (
+        pq.read_table if name.endswith("parquet") else __import__("pyarrow.csv").csv.read_csv
+    )
     assert read_table(tmp_path / name).to_pydict() == {"item": ['a,"b"', "ü"], "count": [1.5, -2.0]}
 
 

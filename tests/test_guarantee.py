@@ -52,11 +52,15 @@ def test_realised_ratios_equal_enumeration(model, policy):
     assert guarantee.level_epsilons == pytest.approx(worst.max(axis=1), rel=CLOSE, abs=CLOSE)
     assert guarantee.ldp_epsilon == pytest.approx(worst.max(), rel=CLOSE, abs=CLOSE)
     assert guarantee.ldp_epsilon <= guarantee.ldp_bound * (1 + CLOSE) + CLOSE
-    listed = {(p.first, p.second): (math.log(p.allowed), math.log(p.realised)) for p in guarantee.pairs}
+    listed = {
+        (p.first, p.second): (math.log(p.allowed), math.log(p.realised)) for p in guarantee.pairs
+    }
     assert len(listed) == len(guarantee.pairs) == t * (t + 1) // 2
     for (first, second), (allowed, realised) in listed.items():
         i, j = int(first[1:]), int(second[1:])
-        assert (allowed, realised) == pytest.approx((policy.pair_epsilon(i, j), worst[i, j]), rel=CLOSE, abs=CLOSE)
+        assert (allowed, realised) == pytest.approx(
+            (policy.pair_epsilon(i, j), worst[i, j]), rel=CLOSE, abs=CLOSE
+        )
 
 
 def test_several_parts_are_the_worst_part(toy):
@@ -69,11 +73,17 @@ def test_several_parts_are_the_worst_part(toy):
 
 def test_the_enumeration_sees_other_probabilities(toy):
     """The twin: the realised ratios of another budget are not these."""
-    other = Policy.from_levels([("serious", "ln(4.01)", ["HIV"]), ("common", "ln(6)", list(toy.items[1:]))])
-    assert d.design(toy, "oue").guarantee().realised(0) != pytest.approx(log_ratios(d.design(other, "oue"))[0], rel=CLOSE)
+    other = Policy.from_levels(
+        [("serious", "ln(4.01)", ["HIV"]), ("common", "ln(6)", list(toy.items[1:]))]
+    )
+    assert d.design(toy, "oue").guarantee().realised(0) != pytest.approx(
+        log_ratios(d.design(other, "oue"))[0], rel=CLOSE
+    )
 
 
-@given(st.lists(st.sampled_from([0.5, 1, 1.2, 2, 5]), min_size=1, max_size=5), st.sampled_from([1, 2]))
+@given(
+    st.lists(st.sampled_from([0.5, 1, 1.2, 2, 5]), min_size=1, max_size=5), st.sampled_from([1, 2])
+)
 def test_lemma_1(eps, size):
     """min{max E, 2 min E}, where max E is over budgets that bind a pair: a lone item of the loosest level binds none."""
     rows = [(f"L{k}", e, [f"{k}.{i}" for i in range(size)]) for k, e in enumerate(eps)]
@@ -102,7 +112,11 @@ def test_pairs_are_lazy():
     pairs = d.design(policy, "oue").guarantee().pairs
     assert len(pairs) == 16_000 * 16_001 // 2
     first = list(islice(pairs, 3))
-    assert [(p.first, p.second) for p in first] == [("1.00001", "1.00001"), ("1.00001", "1.00002"), ("1.00001", "1.00003")]
+    assert [(p.first, p.second) for p in first] == [
+        ("1.00001", "1.00001"),
+        ("1.00001", "1.00002"),
+        ("1.00001", "1.00003"),
+    ]
     assert pairs[:3] == first and pairs[1] == first[1]
     assert pairs[16_000].first == pairs[16_000].second == "1.00002"
     assert pairs[-1].first == pairs[len(pairs) - 1].second == "1.16"
@@ -122,7 +136,9 @@ def test_huge_budgets(what):
     if what == "leakage_bounds":
         assert room.leakage_bounds(policy, "ldp").lower == pytest.approx(0)
         return
-    guarantee = d.design(Policy.from_levels(rows) if what == "pairs" else policy, "rappor").guarantee()
+    guarantee = d.design(
+        Policy.from_levels(rows) if what == "pairs" else policy, "rappor"
+    ).guarantee()
     assert len(list(guarantee.pairs)) == 3 if what == "pairs" else len(guarantee.sentences()) == 3
 
 
@@ -135,10 +151,15 @@ def test_huge_budgets(what):
 def test_leakage_equals_enumeration(model, policy, data):
     """Pr(x) / Pr(x | y) = Pr(y) / Pr(y | x), over all y; and it lies within the bounds for every prior."""
     mechanism = d.design(policy, model)
-    weights = np.array(data.draw(st.lists(st.integers(1, 9), min_size=policy.m, max_size=policy.m)), dtype=float)
+    weights = np.array(
+        data.draw(st.lists(st.integers(1, 9), min_size=policy.m, max_size=policy.m)), dtype=float
+    )
     prior = weights / weights.sum()
     tables = [single(mechanism)(x) for x in range(policy.m)]
-    marginal = {y: sum(p * float(table[y]) for p, table in zip(prior, tables, strict=True)) for y in tables[0]}
+    marginal = {
+        y: sum(p * float(table[y]) for p, table in zip(prior, tables, strict=True))
+        for y in tables[0]
+    }
     ratios = [[marginal[y] / float(table[y]) for y in table if table[y]] for table in tables]
     found, bounds = mechanism.guarantee().leakage(prior), mechanism.guarantee().leakage()
     assert found.upper == pytest.approx([max(r) for r in ratios], rel=CLOSE)
@@ -148,7 +169,9 @@ def test_leakage_equals_enumeration(model, policy, data):
     assert (found.lower >= bounds.lower[level_of] * (1 - CLOSE)).all()
     if policy.notion == "min":
         table = room.leakage_bounds(policy, "minid")
-        assert (found.upper <= table.upper * (1 + CLOSE)).all() and (found.lower >= table.lower * (1 - CLOSE)).all()
+        assert (found.upper <= table.upper * (1 + CLOSE)).all() and (
+            found.lower >= table.lower * (1 - CLOSE)
+        ).all()
 
 
 def test_leakage_of_a_prior_with_zeros(toy):
@@ -163,16 +186,25 @@ def test_the_papers_table(toy):
     low, high = math.log(4), math.log(6)
     for notion in ("ldp", "pldp"):
         bounds = room.leakage_bounds(toy, notion)
-        assert bounds.lower == pytest.approx([math.exp(-low)] * 5) and bounds.upper == pytest.approx([math.exp(low)] * 5)
+        assert bounds.lower == pytest.approx(
+            [math.exp(-low)] * 5
+        ) and bounds.upper == pytest.approx([math.exp(low)] * 5)
     bounds = room.leakage_bounds(toy, "minid")
-    assert bounds.upper == pytest.approx([4, 6, 6, 6, 6]) and bounds.lower == pytest.approx(1 / bounds.upper)
+    assert bounds.upper == pytest.approx([4, 6, 6, 6, 6]) and bounds.lower == pytest.approx(
+        1 / bounds.upper
+    )
     wide = Policy.from_levels([("a", 1, ["x"]), ("b", 5, ["y"])])
-    assert room.leakage_bounds(wide, "minid").upper == pytest.approx([math.e, math.exp(2)])  # 2 min E
+    assert room.leakage_bounds(wide, "minid").upper == pytest.approx(
+        [math.e, math.exp(2)]
+    )  # 2 min E
     distance = np.abs(np.subtract.outer(range(5), range(5))) / 2
     prior = [0.1, 0.2, 0.3, 0.25, 0.15]
     bounds = room.leakage_bounds(toy, "gi", prior, distance)
     for sign, found in ((-1, bounds.lower), (1, bounds.upper)):
-        expected = [sum(prior[j] * math.exp(sign * low * distance[i][j]) for j in range(5)) for i in range(5)]
+        expected = [
+            sum(prior[j] * math.exp(sign * low * distance[i][j]) for j in range(5))
+            for i in range(5)
+        ]
         assert found == pytest.approx(expected, rel=1e-12)
     assert high > low
 
@@ -234,7 +266,12 @@ def test_set_errors(toy):
     with pytest.raises(DesignError, match="takes single answers"):
         d.design(toy, "opt0").guarantee().set_budget(["HIV"])
     guarantee = d.design(SETS, "opt0", padding=1).guarantee()
-    for bad, sentence in ((["q"], '"q" is not an item'), ([3], "from 0 to 2"), ([-1], "out of range"), ([True], "got True")):
+    for bad, sentence in (
+        (["q"], '"q" is not an item'),
+        ([3], "from 0 to 2"),
+        ([-1], "out of range"),
+        ([True], "got True"),
+    ):
         with pytest.raises(DataError, match=sentence):
             guarantee.set_budget(bad)
     with pytest.raises(DataError, match='did you mean "headache"'):
@@ -301,7 +338,12 @@ def test_composition_errors(toy):
         d.compose([single_, d.design(other, "opt0").guarantee()])
     rows = [("all", 1, list(toy.items))]
     with pytest.raises(DesignError, match="single and of set input"):
-        d.compose([single_, d.design(Policy.from_levels(rows, input="set"), "opt0", padding=1).guarantee()])
+        d.compose(
+            [
+                single_,
+                d.design(Policy.from_levels(rows, input="set"), "opt0", padding=1).guarantee(),
+            ]
+        )
 
 
 # ---- words --------------------------------------------------------------------------------------------
@@ -315,7 +357,11 @@ def test_one_sentence_per_level_rounded_up(model, policy):
     sentences = guarantee.sentences()
     assert len(sentences) == len(policy.levels)
     for k, (level, sentence) in enumerate(zip(policy.levels, sentences, strict=True)):
-        assert sentence.startswith(f"{level.name} (") and f'"{k}.0"' in sentence and sentence.endswith(".")
+        assert (
+            sentence.startswith(f"{level.name} (")
+            and f'"{k}.0"' in sentence
+            and sentence.endswith(".")
+        )
         more = policy.sizes[k] - 3
         assert (f"and {more} more" in sentence) == (more > 0)
         told = float(re.search(r"factor of ([\d,.]+)\.$", sentence)[1].replace(",", ""))
@@ -326,7 +372,16 @@ def test_one_sentence_per_level_rounded_up(model, policy):
 
 @pytest.mark.parametrize(
     ("factor", "told"),
-    [(1, "1"), (1.0001, "1.01"), (3.99, "3.99"), (3.991, "4"), (4, "4"), (999.991, "1000"), (1000.1, "1,001"), (12345, "12,345")],
+    [
+        (1, "1"),
+        (1.0001, "1.01"),
+        (3.99, "3.99"),
+        (3.991, "4"),
+        (4, "4"),
+        (999.991, "1000"),
+        (1000.1, "1,001"),
+        (12345, "12,345"),
+    ],
 )
 def test_factors_are_rounded_up(factor, told):
     assert room._number(factor) == told
@@ -340,7 +395,10 @@ def test_factors_are_never_rounded_down(factor):
 def test_sets_are_told_about_having(toy):
     sentences = d.design(SETS, "opt0", padding=2).guarantee().sentences()
     assert len(sentences) == 2
-    assert all("having or not having it changes the chance of any report by at most" in s for s in sentences)
+    assert all(
+        "having or not having it changes the chance of any report by at most" in s
+        for s in sentences
+    )
     assert "answer and any other" in d.design(toy, "opt0").guarantee().sentences()[0]
 
 
@@ -357,4 +415,6 @@ def test_what_is_not_protected_is_said():
     )
     free = [Pair("c", x, None) for x in "ab"]
     guarantee = d.design(Policy.from_levels(rows, pairs=tuple(free)), "opt0").guarantee()
-    assert [s.rsplit(": ", 1)[1] for s in guarantee.sentences()[3:]] == ["they are kept apart not at all."] * 2
+    assert [s.rsplit(": ", 1)[1] for s in guarantee.sentences()[3:]] == [
+        "they are kept apart not at all."
+    ] * 2

@@ -36,7 +36,11 @@ def needed(row, threshold, words):
 def serialise(row, threshold, words):
     """The random words that make one row's integers, in the order in which the kernel reads them."""
     planes, count = planes_of(row, words), needed(row, threshold, words)
-    head = [(j, w) for w in range(words) for j in range(8)] if words < 8 else [(j, w) for j in range(8) for w in range(words)]
+    head = (
+        [(j, w) for w in range(words) for j in range(8)]
+        if words < 8
+        else [(j, w) for j in range(8) for w in range(words)]
+    )
     tail = [(j, w) for w in range(words) for j in range(8, count[w])]
     return [planes[j][w] for j, w in head + tail]
 
@@ -47,7 +51,16 @@ def draws(n, thresholds):
     kind = RNG.integers(0, 8, (n, m))
     noise = RNG.integers(0, FULL, (n, m))
     t = np.broadcast_to(thresholds.astype(np.int64), (n, m))
-    near = [t, t - 1, t + 1, t ^ (noise >> 8), t ^ (noise >> 20), np.zeros_like(t), np.full_like(t, FULL - 1), noise]
+    near = [
+        t,
+        t - 1,
+        t + 1,
+        t ^ (noise >> 8),
+        t ^ (noise >> 20),
+        np.zeros_like(t),
+        np.full_like(t, FULL - 1),
+        noise,
+    ]
     return np.clip(np.choose(kind, near), 0, FULL - 1)
 
 
@@ -56,15 +69,21 @@ def setting(m, parts, n):
     thresholds = RNG.integers(1, FULL, (parts, m))  # in no order
     thresholds[0, 0], thresholds[-1, -1] = 1, FULL - 1
     part = RNG.integers(0, parts, n)
-    integers = np.stack([draws(1, thresholds[p])[0] for p in part]) if n else np.empty((0, m), np.int64)
+    integers = (
+        np.stack([draws(1, thresholds[p])[0] for p in part]) if n else np.empty((0, m), np.int64)
+    )
     planes = np.array([planes_of(t, words) for t in thresholds], dtype=np.uint64)
-    lanes = np.array([sum(1 << b for b in range(64) if 64 * w + b < m) for w in range(words)], dtype=np.uint64)
+    lanes = np.array(
+        [sum(1 << b for b in range(64) if 64 * w + b < m) for w in range(words)], dtype=np.uint64
+    )
     streams = [serialise(row, thresholds[p], words) for row, p in zip(integers, part, strict=True)]
     return thresholds, part, integers, planes, lanes, streams
 
 
 def unpacked(out):
-    return np.unpackbits(out.astype("<u8").view(np.uint8).reshape(len(out), -1), axis=1, bitorder="little")
+    return np.unpackbits(
+        out.astype("<u8").view(np.uint8).reshape(len(out), -1), axis=1, bitorder="little"
+    )
 
 
 SIZES = [1, 7, 8, 9, 63, 64, 65, 130, 447, 448, 512, 515, 1300]
@@ -77,7 +96,9 @@ def test_bernoulli_words_compare_integers_lane_by_lane(m, parts):
     n, words = 6, -(-m // 64)
     thresholds, part, integers, planes, lanes, streams = setting(m, parts, n)
     random = np.array(sum(streams, []) + [0] * 32 * words, dtype=np.uint64)
-    out = RNG.integers(0, 2**63, (n, words)).astype(np.uint64)  # what was there before does not matter
+    out = RNG.integers(0, 2**63, (n, words)).astype(
+        np.uint64
+    )  # what was there before does not matter
     assert kernels.bernoulli_words(out, part, planes, lanes, random, 0)[0] == n
     bits = unpacked(out)
     np.testing.assert_array_equal(bits[:, :m], integers < thresholds[part])
@@ -96,14 +117,18 @@ def test_bernoulli_words_stop_between_rows_and_resume(m, rows):
     while done < n:
         rest = sum(streams[done:], []) + [0] * 32 * words
         before = out.copy()
-        now, _ = kernels.bernoulli_words(out, part, planes, lanes, np.array(rest[:size], dtype=np.uint64), done)
+        now, _ = kernels.bernoulli_words(
+            out, part, planes, lanes, np.array(rest[:size], dtype=np.uint64), done
+        )
         assert done < now <= n
         np.testing.assert_array_equal(out[:done], before[:done])
         np.testing.assert_array_equal(out[now:], before[now:])
         done, calls = now, calls + 1
     assert calls > 1
     np.testing.assert_array_equal(unpacked(out)[:, :m], integers < thresholds[part])
-    assert kernels.bernoulli_words(out, part, planes, lanes, np.zeros(32 * words - 1, np.uint64), 0) == (0, 0)
+    assert kernels.bernoulli_words(
+        out, part, planes, lanes, np.zeros(32 * words - 1, np.uint64), 0
+    ) == (0, 0)
 
 
 def test_the_comparison_sees_a_threshold_off_by_one():
@@ -123,7 +148,9 @@ def test_the_comparison_sees_a_threshold_off_by_one():
 def test_no_rows():
     out = np.zeros((0, 2), np.uint64)
     planes, lanes = np.zeros((1, 32, 2), np.uint64), np.zeros(2, np.uint64)
-    assert kernels.bernoulli_words(out, np.zeros(0, np.int64), planes, lanes, np.zeros(64, np.uint64), 0) == (0, 0)
+    assert kernels.bernoulli_words(
+        out, np.zeros(0, np.int64), planes, lanes, np.zeros(64, np.uint64), 0
+    ) == (0, 0)
 
 
 @pytest.mark.parametrize("m", [1, 8, 64, 65, 130])
@@ -143,10 +170,14 @@ def test_put_bits_replaces_one_bit_and_no_other(m):
 @pytest.mark.parametrize("size", [*range(1, 18), 130])
 @pytest.mark.parametrize("offset", [0, 1])
 def test_put_bytes_is_little_endian(size, offset):
-    words = RNG.integers(0, 2**63, (5, -(-size // 8))).astype(np.uint64) * np.uint64(2) + np.uint64(1)
+    words = RNG.integers(0, 2**63, (5, -(-size // 8))).astype(np.uint64) * np.uint64(2) + np.uint64(
+        1
+    )
     out = np.full((5, size + offset), 77, np.uint8)
     kernels.put_bytes(words, out, offset)
-    np.testing.assert_array_equal(out[:, offset:], words.astype("<u8").view(np.uint8).reshape(5, -1)[:, :size])
+    np.testing.assert_array_equal(
+        out[:, offset:], words.astype("<u8").view(np.uint8).reshape(5, -1)[:, :size]
+    )
     assert (out[:, :offset] == 77).all()
 
 
@@ -159,10 +190,16 @@ ROWS = [0, 1, 15, 16, 17, 239, 240, 241, 4096 + 3]
 @pytest.mark.parametrize("width", [1, 2, 5])
 @pytest.mark.parametrize("fill", ["random", "ones"])
 def test_count_bits(n, width, fill):
-    words = RNG.integers(0, 2**64, (n, width), dtype=np.uint64) if fill == "random" else np.full((n, width), 2**64 - 1, np.uint64)
+    words = (
+        RNG.integers(0, 2**64, (n, width), dtype=np.uint64)
+        if fill == "random"
+        else np.full((n, width), 2**64 - 1, np.uint64)
+    )
     counts = np.arange(64 * width, dtype=np.int64) + 2**33  # it adds, beyond 32 bits
     kernels.count_bits(words, counts)
-    np.testing.assert_array_equal(counts - 2**33 - np.arange(64 * width), unpacked(words).sum(axis=0) if n else 0)
+    np.testing.assert_array_equal(
+        counts - 2**33 - np.arange(64 * width), unpacked(words).sum(axis=0) if n else 0
+    )
 
 
 @pytest.mark.parametrize("n", ROWS)
@@ -176,7 +213,8 @@ def test_count_columns(n, size):
 def test_count_columns_of_a_view_with_gaps():
     body = RNG.integers(0, 256, (1000, 13), dtype=np.uint8)
     np.testing.assert_array_equal(
-        count_columns(body[:, 1:]), np.unpackbits(body[:, 1:].copy(), axis=1, bitorder="little").sum(axis=0)
+        count_columns(body[:, 1:]),
+        np.unpackbits(body[:, 1:].copy(), axis=1, bitorder="little").sum(axis=0),
     )
 
 
@@ -199,7 +237,9 @@ def test_count_compact(prime, n, m):
     thresholds[0], thresholds[-1] = 1, prime - 1
     counts = np.full(m, 7, np.int64)
     kernels.count_compact(triples, thresholds, prime, counts)
-    assert counts.tolist() == [7 + int((value(triples, k + 1, prime) < thresholds[k]).sum()) for k in range(m)]
+    assert counts.tolist() == [
+        7 + int((value(triples, k + 1, prime) < thresholds[k]).sum()) for k in range(m)
+    ]
 
 
 # ---- compact triples ----------------------------------------------------------------------------------
@@ -221,13 +261,19 @@ def test_compact_triples_are_a_bijection_of_the_words(prime):
         for span in range(1, prime - low + 1):
             words = list(product(range(span), range(prime), range(prime)))
             n = len(words)
-            flat = [x for v, t, r in words for x in (v, 2 * t + 1, 2 * r)]  # the lowest bit of t and r is dropped
+            flat = [
+                x for v, t, r in words for x in (v, 2 * t + 1, 2 * r)
+            ]  # the lowest bit of t and r is dropped
             out, done = triples([place] * n, [low] * n, [span] * n, prime, flat)
             assert done == n
             values = value(out, place + 1, prime)
             assert values.tolist() == [low + v for v, _, _ in words]
             np.testing.assert_array_equal(out[:, 1:], [(t, r) for _, t, r in words])
-            wanted = {x for x in product(range(prime), repeat=3) if low <= value(np.array([x]), place + 1, prime)[0] < low + span}
+            wanted = {
+                x
+                for x in product(range(prime), repeat=3)
+                if low <= value(np.array([x]), place + 1, prime)[0] < low + span
+            }
             assert set(map(tuple, out.tolist())) == wanted
 
 
@@ -252,7 +298,9 @@ def test_compact_triples_reject_what_would_bias():
         assert value(out, 1, 5)[0] == 3
     out, done = triples([0], [0], [5], 5, [limit - 1, 0, 0])
     assert done == 1 and value(out, 1, 5)[0] == 4
-    out, done = triples([0], [0], [2**31], P, [FULL - 1, 0, 2 * P])  # 2^31 divides 2^32: no value is rejected; P itself is, for r
+    out, done = triples(
+        [0], [0], [2**31], P, [FULL - 1, 0, 2 * P]
+    )  # 2^31 divides 2^32: no value is rejected; P itself is, for r
     assert done == 0
 
 

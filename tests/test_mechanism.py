@@ -11,7 +11,13 @@ from exhaustive import violations
 
 import discreet as d
 from discreet.designs import MODELS
-from discreet.errors import DesignError, DiscreetError, FingerprintError, GuaranteeError, MechanismError
+from discreet.errors import (
+    DesignError,
+    DiscreetError,
+    FingerprintError,
+    GuaranteeError,
+    MechanismError,
+)
 from discreet.exact import D, P
 from discreet.mechanism import Matrix, Mechanism, Part, canonical_json, fingerprint, read_document
 from discreet.policy import Budget, Pair, Policy
@@ -23,9 +29,14 @@ ROWS = [("ernst – HIV…", "ln(4)", ["HIV ☣", "naïve"]), ("common", 1.9, ["
 @cache
 def example(kind):
     if kind == "pairs":
-        pairs = (Pair("common", "common", None), Pair("common", "ernst – HIV…", Budget.parse("0.7")))
+        pairs = (
+            Pair("common", "common", None),
+            Pair("common", "ernst – HIV…", Budget.parse("0.7")),
+        )
         return Policy.from_levels(ROWS, pairs=pairs, question="Qu’est-ce?")
-    return Policy.from_levels(ROWS, notion="avg" if kind == "avg" else "min", input="set" if kind == "set" else "single")
+    return Policy.from_levels(
+        ROWS, notion="avg" if kind == "avg" else "min", input="set" if kind == "set" else "single"
+    )
 
 
 @cache
@@ -46,7 +57,11 @@ def same(mechanism, path):
     mechanism.save(path)
     loaded = Mechanism.load(path)
     assert loaded == mechanism
-    assert loaded.fingerprint == mechanism.fingerprint == json.loads(path.read_text(encoding="utf-8"))["fingerprint"]
+    assert (
+        loaded.fingerprint
+        == mechanism.fingerprint
+        == json.loads(path.read_text(encoding="utf-8"))["fingerprint"]
+    )
     assert [p.name for p in path.parent.iterdir()] == [path.name]  # nothing is left beside it
 
 
@@ -68,10 +83,17 @@ def test_the_file_holds_strings_and_integers_only():
     def leaves(value):
         if isinstance(value, dict):
             value = [*value, *value.values()]
-        return [leaf for part in value for leaf in leaves(part)] if isinstance(value, list) else [value]
+        return (
+            [leaf for part in value for leaf in leaves(part)]
+            if isinstance(value, list)
+            else [value]
+        )
 
     for model in ("mixed", "direct"):
-        assert {type(leaf) for leaf in leaves(designed("pairs", model).to_canonical())} == {str, int}
+        assert {type(leaf) for leaf in leaves(designed("pairs", model).to_canonical())} == {
+            str,
+            int,
+        }
 
 
 # ---- the fingerprint ----------------------------------------------------------------------------------
@@ -93,7 +115,9 @@ def test_the_fingerprints_test_vector():
     assert canonical_json(mechanism.to_canonical()) == VECTOR
     assert hashlib.sha256(VECTOR).hexdigest() == VECTOR_SHA256
     assert mechanism.fingerprint == VECTOR_SHA256
-    shuffled = json.dumps({"fingerprint": VECTOR_SHA256, **dict(reversed(json.loads(VECTOR).items()))}, indent=3)
+    shuffled = json.dumps(
+        {"fingerprint": VECTOR_SHA256, **dict(reversed(json.loads(VECTOR).items()))}, indent=3
+    )
     assert Mechanism.from_document(json.loads(shuffled)) == mechanism
     assert mechanism == d.design(policy, "rappor")
 
@@ -123,7 +147,22 @@ def others(old):
     """Other values for a leaf: neighbours, extremes, wrong types."""
     if isinstance(old, int):
         return [old + 1, old - 1, -old, 0, 1, D, D + old, float(old), str(old), None, [old]]
-    return [old + "x", "x", "", "ln(400)", "0.5", "common", "set", "avg", "bits", "compact", "item", 7, None, [old]]
+    return [
+        old + "x",
+        "x",
+        "",
+        "ln(400)",
+        "0.5",
+        "common",
+        "set",
+        "avg",
+        "bits",
+        "compact",
+        "item",
+        7,
+        None,
+        [old],
+    ]
 
 
 SUBJECTS = [
@@ -144,7 +183,9 @@ def test_any_change_is_seen(subject):
     assert len(paths) > 20
     for path in paths:
         for other in others(0 if isinstance(path[-1], int) else "")[:3]:
-            tampered = changed(document, path, lambda old, other=other: other if other != old else "else")
+            tampered = changed(
+                document, path, lambda old, other=other: other if other != old else "else"
+            )
             with pytest.raises(FingerprintError) as caught:
                 Mechanism.from_document(tampered)
             assert caught.value.expected == document["fingerprint"] != caught.value.got
@@ -227,7 +268,10 @@ def test_a_file_that_discreet_would_not_write_is_refused(padding):
     assert loaded is None or loaded.fingerprint == document["fingerprint"]
 
 
-@pytest.mark.parametrize(("key", "value"), [("model", 5), ("model", "grr"), ("model", "nonsense"), ("prior", 5), ("prior", {})])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("model", 5), ("model", "grr"), ("model", "nonsense"), ("prior", 5), ("prior", {})],
+)
 def test_unknown_models_and_priors_are_refused(key, value):
     """A unary mechanism that calls itself grr, or by a number."""
     with pytest.raises(MechanismError):
@@ -246,7 +290,10 @@ def test_extra_and_missing_keys():
     document = designed("min", "mixed").to_canonical()
     with pytest.raises(MechanismError, match="would not write"):
         Mechanism.from_document(signed({**document, "note": "hello"}))
-    for key in document.keys() - {"certificate", "parts"}:  # without certificate it is complete; parts: above
+    for key in document.keys() - {
+        "certificate",
+        "parts",
+    }:  # without certificate it is complete; parts: above
         with pytest.raises(MechanismError):
             Mechanism.from_document(signed({k: v for k, v in document.items() if k != key}))
     with pytest.raises(FingerprintError):
@@ -280,7 +327,10 @@ def test_parts_of_unary_mechanisms():
             for part in mechanism.parts:
                 assert part.a == pytest.approx([x / D for x in part.A], rel=0, abs=0)
                 assert part.b == pytest.approx([x / base for x in part.B], rel=0, abs=0)
-                assert part.a.dtype == part.b.dtype == np.float64 and part.a.shape == part.b.shape == (2,)
+                assert (
+                    part.a.dtype == part.b.dtype == np.float64
+                    and part.a.shape == part.b.shape == (2,)
+                )
                 assert part.difference == pytest.approx(part.a - part.b, abs=1e-15)
 
 
@@ -296,7 +346,9 @@ def test_a_and_b_of_one_part_and_of_grr(toy):
 def test_errors_that_say_what_to_use(toy, name):
     mixed = d.design(toy, "mixed")
     assert len(mixed.parts) > 1
-    with pytest.raises(DesignError, match=rf"has {len(mixed.parts)} parts; use mechanism\.parts\[k\]\.{name}"):
+    with pytest.raises(
+        DesignError, match=rf"has {len(mixed.parts)} parts; use mechanism\.parts\[k\]\.{name}"
+    ):
         getattr(mixed, name)
     with pytest.raises(DesignError, match=r"use mechanism\.matrix\.D and \.O"):
         getattr(d.design(toy, "direct"), name)
@@ -304,7 +356,9 @@ def test_errors_that_say_what_to_use(toy, name):
 
 @pytest.mark.parametrize("model", ["direct", "grr"])
 def test_direct_mechanisms_have_no_parts(toy, model):
-    with pytest.raises(DesignError, match=rf"a {model} mechanism has no parts; use mechanism\.matrix"):
+    with pytest.raises(
+        DesignError, match=rf"a {model} mechanism has no parts; use mechanism\.matrix"
+    ):
         _ = d.design(toy, model).parts
 
 

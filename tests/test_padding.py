@@ -8,7 +8,15 @@ import pytest
 import discreet as d
 from discreet import perturb, theory
 from discreet.errors import DataError, DesignError, PolicyError
-from discreet.padding import STEPS, choose_padding, concentration, size_answers, size_policy, size_shares, two_phases
+from discreet.padding import (
+    STEPS,
+    choose_padding,
+    concentration,
+    size_answers,
+    size_policy,
+    size_shares,
+    two_phases,
+)
 
 
 def people(rng, n, m, mean, skew=1.0):
@@ -22,18 +30,31 @@ def people(rng, n, m, mean, skew=1.0):
 def policy(m, eps):
     few = m // 10
     return d.Policy.from_levels(
-        [("high", eps, [f"h{i}" for i in range(few)]), ("low", 2 * eps, [f"l{i}" for i in range(m - few)])], input="set"
+        [
+            ("high", eps, [f"h{i}" for i in range(few)]),
+            ("low", 2 * eps, [f"l{i}" for i in range(m - few)]),
+        ],
+        input="set",
     )
 
 
-@pytest.mark.parametrize(("mean", "eps", "skew"), [(1, 1, 1), (4, 3, 1), (8, 4, 0.5), (8, 4, 1.2), (3, 0.5, 1), (15, 6, 1)])
+@pytest.mark.parametrize(
+    ("mean", "eps", "skew"),
+    [(1, 1, 1), (4, 3, 1), (8, 4, 0.5), (8, 4, 1.2), (3, 0.5, 1), (15, 6, 1)],
+)
 def test_the_choice_is_within_ten_percent_of_the_best(mean, eps, skew):
     items, offsets = people(np.random.default_rng(1), 4000, 60, mean, skew)
     chosen, lengths = policy(60, eps), np.diff(offsets)
     size_of = np.repeat(lengths, lengths)
-    counts = {int(k): np.bincount(items[size_of == k], minlength=60).astype(float) for k in np.unique(size_of)}
+    counts = {
+        int(k): np.bincount(items[size_of == k], minlength=60).astype(float)
+        for k in np.unique(size_of)
+    }
     base = d.design(chosen, "mixed", padding=2)
-    error = [theory.set_error_by_size(replace(base, padding=ell), counts, len(lengths)).mse for ell in range(1, 40)]
+    error = [
+        theory.set_error_by_size(replace(base, padding=ell), counts, len(lengths)).mse
+        for ell in range(1, 40)
+    ]
     shares = np.bincount(items, minlength=60) / len(items)
     choice = choose_padding(chosen, lengths, len(lengths), popularity=shares)
     assert error[choice.padding - 1] <= 1.1 * min(error)
@@ -44,11 +65,16 @@ def test_the_choice_is_within_ten_percent_of_the_best(mean, eps, skew):
 
 def test_more_people_or_budget_want_a_longer_padding():
     sizes = {1: 0.3, 4: 0.4, 9: 0.3}
-    by_users = [choose_padding(policy(50, 2), sizes, users).padding for users in (100, 10_000, 10_000_000)]
+    by_users = [
+        choose_padding(policy(50, 2), sizes, users).padding for users in (100, 10_000, 10_000_000)
+    ]
     by_budget = [choose_padding(policy(50, eps), sizes, 10_000).padding for eps in (0.5, 2, 5)]
     assert by_users == sorted(by_users) and by_users[0] < by_users[-1] == 9
     assert by_budget == sorted(by_budget) and by_budget[0] < by_budget[-1]
-    assert choose_padding(policy(50, 2), sizes, 10_000, objective="relative", k=5).objective == "relative"
+    assert (
+        choose_padding(policy(50, 2), sizes, 10_000, objective="relative", k=5).objective
+        == "relative"
+    )
 
 
 def test_sizes_in_every_form():
@@ -57,7 +83,9 @@ def test_sizes_in_every_form():
     assert size_shares(np.array([0, 2, 2, 2])).tolist() == [0.25, 0, 0.75]
 
 
-@pytest.mark.parametrize("sizes", [{}, {-1: 1}, {1: -1}, {"many": 1}, {1: float("nan")}, [], [1.5], "2", {3: 0}, [[1]]])
+@pytest.mark.parametrize(
+    "sizes", [{}, {-1: 1}, {1: -1}, {"many": 1}, {1: float("nan")}, [], [1.5], "2", {3: 0}, [[1]]]
+)
 def test_bad_sizes_get_a_sentence(sizes):
     with pytest.raises(DataError, match="sizes"):
         choose_padding(policy(20, 1), sizes, 100)
@@ -81,7 +109,11 @@ def test_bad_arguments_get_a_sentence(arguments, match):
 
 def test_set_sizes_are_collected_under_the_smallest_budget():
     sizes = size_policy(policy(20, 0.7))
-    assert sizes.levels[0].budget == d.policy.Budget.parse(0.7) and sizes.m == len(STEPS) and sizes.input == "single"
+    assert (
+        sizes.levels[0].budget == d.policy.Budget.parse(0.7)
+        and sizes.m == len(STEPS)
+        and sizes.input == "single"
+    )
     assert sizes.items[6] == "6 to 7" and sizes.items[-1] == "41 or more"
     assert size_answers([0, 1, 5, 6, 7, 8, 40, 41, 999]).tolist() == [0, 1, 5, 6, 6, 7, 10, 11, 11]
 
@@ -92,10 +124,18 @@ def test_two_phases_use_everyone_once_and_find_a_good_padding():
     found = two_phases(chosen, (items, offsets), pilot=0.3)
     assert found.pilot_users + found.tally.n == 20_000
     assert abs(found.pilot_users - 6_000) < 5 * (20_000 * 0.3 * 0.7) ** 0.5
-    best = choose_padding(chosen, np.diff(offsets), found.tally.n, popularity=np.bincount(items, minlength=30) / len(items))
+    best = choose_padding(
+        chosen,
+        np.diff(offsets),
+        found.tally.n,
+        popularity=np.bincount(items, minlength=30) / len(items),
+    )
     assert found.choice.padding in range(best.padding - 1, best.padding + 3)
     assert found.mechanism.padding == found.choice.padding
-    estimate, truth = found.tally.estimate(), np.bincount(items, minlength=30) * found.tally.n / 20_000
+    estimate, truth = (
+        found.tally.estimate(),
+        np.bincount(items, minlength=30) * found.tally.n / 20_000,
+    )
     assert np.corrcoef(estimate.counts, truth)[0, 1] > 0.9
 
 
@@ -117,12 +157,16 @@ def test_the_concentration_is_estimated_and_falls_back_on_zipf():
     policy_ = policy(200, 4)
     rng = np.random.default_rng(3)
     mechanism = d.design(policy_, "mixed", padding=1)
-    truth = rng.multinomial(50_000, 1 / np.arange(1, 201) ** 1.3 / (1 / np.arange(1, 201) ** 1.3).sum())
+    truth = rng.multinomial(
+        50_000, 1 / np.arange(1, 201) ** 1.3 / (1 / np.arange(1, 201) ** 1.3).sum()
+    )
     sets = np.repeat(np.arange(200), truth), np.arange(50_001)
     clear = d.simulate(sets, mechanism, repeats=1, seed=1).estimates[0]
     assert concentration(clear, 1.0) == pytest.approx(((truth / 50_000) ** 2).sum(), rel=0.1)
     few = np.repeat(np.arange(200), 1), np.arange(201)
-    vague = d.simulate(few, d.design(policy(200, 0.1), "mixed", padding=1), repeats=1, seed=1).estimates[0]
+    vague = d.simulate(
+        few, d.design(policy(200, 0.1), "mixed", padding=1), repeats=1, seed=1
+    ).estimates[0]
     zipf = ((1 / np.arange(1, 201)) ** 2).sum() / (1 / np.arange(1, 201)).sum() ** 2
     assert concentration(vague, 1.0) == pytest.approx(zipf, rel=0.2)
 

@@ -53,9 +53,13 @@ def test_power_law_data_have_the_exact_distribution():
     assert items.min() == 0 and items.max() == m - 1 and np.count_nonzero(items == m - 1) >= 1
     check_power_law(items, maximum, m)
     assert floor_chances(maximum, m).sum() == pytest.approx(1)
-    wrong = np.floor(((1 - u) ** (-1 / 2.97) - 1) / ((1 - u.max()) ** (-1 / 2.97) - 1) * (m - 1)).astype(int)
+    wrong = np.floor(
+        ((1 - u) ** (-1 / 2.97) - 1) / ((1 - u.max()) ** (-1 / 2.97) - 1) * (m - 1)
+    ).astype(int)
     must_fail(check_power_law, wrong, maximum, m)  # the twins: a slightly heavier tail,
-    must_fail(check_power_law, np.minimum(items + (items == 3), m - 1), maximum, m)  # an item moved,
+    must_fail(
+        check_power_law, np.minimum(items + (items == 3), m - 1), maximum, m
+    )  # an item moved,
     must_fail(check_power_law, items, 1.1 * maximum, m)  # another maximum
 
 
@@ -63,7 +67,9 @@ def test_uniform_data_are_uniform():
     data = datasets.synthetic("uniform", Settings(seed=3))
     assert (data.n, data.m, data.records) == (100_000, 1_000, 100_000)
     assert_bernoulli(data.first, data.n, np.full(data.m, 1 / data.m), z_for(data.m))
-    must_fail(assert_bernoulli, data.first * 1.6, data.n, np.full(data.m, 1 / data.m), z_for(data.m))
+    must_fail(
+        assert_bernoulli, data.first * 1.6, data.n, np.full(data.m, 1 / data.m), z_for(data.m)
+    )
 
 
 @pytest.mark.parametrize("key", ["power-law", "uniform"])
@@ -86,10 +92,22 @@ def test_files_are_read_with_first_items_sets_and_records(tmp_path, ending):
     read = []
     data = datasets.load("retail", path, read.append)
     assert (data.n, data.m, data.records) == (3, 4, 7)
-    assert data.first.tolist() == [1, 1, 1, 0]  # the last item is nobody's first, and belongs to the domain
+    assert data.first.tolist() == [
+        1,
+        1,
+        1,
+        0,
+    ]  # the last item is nobody's first, and belongs to the domain
     assert data.sizes.tolist() == [2, 1, 3] and data.counts.tolist() == [2, 2, 1, 1]
-    assert [data.items[a:b].tolist() for a, b in itertools.pairwise(data.offsets)] == [[0, 1], [2], [0, 1, 3]]
-    assert data.title == f"Retail (partial: retail{ending})" and "3 users and 4 items; the paper's has 88,162" in data.partial
+    assert [data.items[a:b].tolist() for a, b in itertools.pairwise(data.offsets)] == [
+        [0, 1],
+        [2],
+        [0, 1, 3],
+    ]
+    assert (
+        data.title == f"Retail (partial: retail{ending})"
+        and "3 users and 4 items; the paper's has 88,162" in data.partial
+    )
     assert sum(read) == path.stat().st_size
     ten = data.repeated(10)
     assert (ten.n, ten.m, ten.records) == (30, 4, 70) and (ten.counts == 10 * data.counts).all()
@@ -101,7 +119,10 @@ def test_a_whole_file_is_not_called_partial(tmp_path, monkeypatch):
     monkeypatch.setitem(datasets.SOURCES, "retail", source)
     path = tmp_path / "retail.dat"
     path.write_text(LINES)
-    assert (datasets.load("retail", path).title, datasets.load("retail", path).partial) == ("Retail", "")
+    assert (datasets.load("retail", path).title, datasets.load("retail", path).partial) == (
+        "Retail",
+        "",
+    )
     path.write_text(LINES + "5\n")
     assert "another file" in datasets.load("retail", path).title
 
@@ -150,7 +171,10 @@ def test_the_whole_kosarak_comes_before_its_parts(tmp_path):
         (tmp_path / name).touch()
     assert datasets.find(tmp_path, datasets.SOURCES["kosarak"].stems).name == "kosarak.dat.gz"
     (tmp_path / "kosarak.dat.gz").unlink()
-    assert datasets.find(tmp_path, datasets.SOURCES["kosarak"].stems).name == "kosarak_first100k.dat.xz"
+    assert (
+        datasets.find(tmp_path, datasets.SOURCES["kosarak"].stems).name
+        == "kosarak_first100k.dat.xz"
+    )
 
 
 # ---- opt0 in the authors' box ---------------------------------------------------------------------------
@@ -173,12 +197,21 @@ def test_the_boxed_optimum_is_that_of_a_grid(eps, sizes):
     # a on a grid of the box, b_1 from the smallest that its own level allows, b_2 from the smallest that all others allow
     E = [[np.exp(min(x, y)) for y in eps] for x in eps]
     side, steps = np.linspace(0.5, 0.95, 61), np.linspace(0, 1, 41) ** 2
-    a1, a2, t1, t2 = (x.ravel() for x in np.meshgrid(side, side, steps, [0, 0.002, 0.01, 0.05, 0.2], indexing="ij"))
+    a1, a2, t1, t2 = (
+        x.ravel()
+        for x in np.meshgrid(side, side, steps, [0, 0.002, 0.01, 0.05, 0.2], indexing="ij")
+    )
     b1 = _between(a1 / (a1 + E[0][0] * (1 - a1)), t1)
-    lower = (a2 / (a2 + E[1][1] * (1 - a2)), 1 - E[0][1] * b1 * (1 - a2) / a1, a2 * (1 - b1) / (E[1][0] * (1 - a1)))
+    lower = (
+        a2 / (a2 + E[1][1] * (1 - a2)),
+        1 - E[0][1] * b1 * (1 - a2) / a1,
+        a2 * (1 - b1) / (E[1][0] * (1 - a1)),
+    )
     b2 = _between(np.max(lower, axis=0), t2)
     ok = (b1 < 0.5) & (b2 < 0.5) & (b1 < a1 - 1e-6) & (b2 < a2 - 1e-6)
-    found = objective(np.array(sizes), np.stack((a1, a2), axis=-1)[ok], np.stack((b1, b2), axis=-1)[ok]).min()
+    found = objective(
+        np.array(sizes), np.stack((a1, a2), axis=-1)[ok], np.stack((b1, b2), axis=-1)[ok]
+    ).min()
     assert value * (1 - 1e-9) <= found <= value * 1.01
 
 
@@ -187,7 +220,11 @@ def _between(low, t):
 
 
 def test_the_box_costs_what_it_costs():
-    for eps, both in ((1.0, (239.723, 243.146)), (2.0, (48.490, 50.357)), (3.0, (15.9337, 16.4896))):
+    for eps, both in (
+        (1.0, (239.723, 243.146)),
+        (2.0, (48.490, 50.357)),
+        (3.0, (15.9337, 16.4896)),
+    ):
         policy = experiments.policy_of(100, eps, (1.0, 1.2, 2.0), SHARES, "single")
         found = d.design(policy, "opt0").worst_case_mse, boxed(policy).worst_case_mse
         assert found == pytest.approx(both, rel=2e-5)
@@ -210,15 +247,23 @@ def column(table, name):
 
 def test_table1_is_the_papers():
     table = tables.leakage()
-    bounds = {(row["notion"], row["item"]): (row["lower bound"], row["upper bound"]) for row in table.rows}
+    bounds = {
+        (row["notion"], row["item"]): (row["lower bound"], row["upper bound"]) for row in table.rows
+    }
     for notion in ("LDP", "PLDP"):
         for item in ("HIV", "anemia"):
             assert bounds[notion, item] == pytest.approx((1 / 4, 4))
     assert bounds["MinID-LDP", "HIV"] == pytest.approx((1 / 4, 4))
     assert bounds["MinID-LDP", "anemia"] == pytest.approx((1 / 6, 6))
     assert bounds["GI or CLDP", "HIV"] == pytest.approx((1 / 5 + 4 / 5 / 4, 1 / 5 + 4 / 5 * 4))
-    assert all(low >= row["lower bound"] - 1e-9 for row, low in zip(table.rows, column(table, "its lowest"), strict=True))
-    assert all(high <= row["upper bound"] + 1e-9 for row, high in zip(table.rows, column(table, "its highest"), strict=True))
+    assert all(
+        low >= row["lower bound"] - 1e-9
+        for row, low in zip(table.rows, column(table, "its lowest"), strict=True)
+    )
+    assert all(
+        high <= row["upper bound"] + 1e-9
+        for row, high in zip(table.rows, column(table, "its highest"), strict=True)
+    )
 
 
 def test_table2_is_the_papers_and_ours():
@@ -232,33 +277,54 @@ def test_table2_is_the_papers_and_ours():
         [0.40795, 0.32700, 0.32700, 0.27756], abs=6e-6
     )
     rounded = rows["IDUE", "computed from a and b rounded to two digits"]
-    assert (rounded["Var HIV /n"], rounded["Var others /n"]) == pytest.approx((3.2707, 1.3254), abs=5e-5)
-    beyond = {row["mechanism"]: row["total variance / n, uniform answers"] for row in tables.toy_beyond().rows}
-    assert beyond["GRR at ln 4"] == pytest.approx(4.889, abs=5e-4) and beyond["direct"] == pytest.approx(3.587, abs=5e-4)
+    assert (rounded["Var HIV /n"], rounded["Var others /n"]) == pytest.approx(
+        (3.2707, 1.3254), abs=5e-5
+    )
+    beyond = {
+        row["mechanism"]: row["total variance / n, uniform answers"]
+        for row in tables.toy_beyond().rows
+    }
+    assert beyond["GRR at ln 4"] == pytest.approx(4.889, abs=5e-4) and beyond[
+        "direct"
+    ] == pytest.approx(3.587, abs=5e-4)
 
 
 def test_the_designs_land_on_the_known_numbers():
     """DESIGN "numbers to land on"."""
-    value = {(row["eps"], row["model"]): row["worst case / n"] for row in tables.designs(Settings()).rows}
+    value = {
+        (row["eps"], row["model"]): row["worst case / n"] for row in tables.designs(Settings()).rows
+    }
     known = {
         1.0: (391.77, 369.27, 239.72, 250.67, 304.09),
         2.0: (92.07, 73.41, 48.49, 57.10, 69.56),
         3.0: (36.97, 23.06, 15.93, 21.91, 23.06),
     }
     for eps, numbers in known.items():
-        assert [value[eps, model] for model in ("rappor", "oue", "opt0", "opt1", "opt2")] == pytest.approx(numbers, abs=0.006)
+        assert [
+            value[eps, model] for model in ("rappor", "oue", "opt0", "opt1", "opt2")
+        ] == pytest.approx(numbers, abs=0.006)
 
 
 def test_table3_names_what_is_missing_and_what_is_partial(tmp_path):
     path = tmp_path / "retail.dat"
     path.write_text(LINES)
     settings = Settings()
-    data = {"retail": datasets.load("retail", path), "uniform": datasets.synthetic("uniform", settings)}
+    data = {
+        "retail": datasets.load("retail", path),
+        "uniform": datasets.synthetic("uniform", settings),
+    }
     rows = {row["data set"]: row for row in tables.data_sets(data).rows}
     assert rows["Kosarak"]["users here"] is None and rows["Kosarak"]["file"] == "not there"
     assert rows["Retail"]["partial"] and not rows["Uniform"]["partial"]
-    assert (rows["Kosarak"]["records"], rows["Kosarak"]["users"], rows["Kosarak"]["items"]) == (8_019_015, 990_002, 41_270)
-    assert "| Retail | 908,576 | 88,162 | 16,470 | 7 | 3 | 4 | retail.dat | True |" in tables.data_sets(data).markdown()
+    assert (rows["Kosarak"]["records"], rows["Kosarak"]["users"], rows["Kosarak"]["items"]) == (
+        8_019_015,
+        990_002,
+        41_270,
+    )
+    assert (
+        "| Retail | 908,576 | 88,162 | 16,470 | 7 | 3 | 4 | retail.dat | True |"
+        in tables.data_sets(data).markdown()
+    )
 
 
 # ---- theory and experiment ------------------------------------------------------------------------------
@@ -268,14 +334,28 @@ def survey(n=400, seed=1, single=False):
     """People with 1 to 6 of 12 items, the first items common."""
     rng = np.random.default_rng(seed)
     weights = 1 / np.arange(1, 13)
-    sets = [rng.choice(12, 1 if single else rng.integers(1, 7), replace=False, p=weights / weights.sum()) for _ in range(n)]
+    sets = [
+        rng.choice(
+            12, 1 if single else rng.integers(1, 7), replace=False, p=weights / weights.sum()
+        )
+        for _ in range(n)
+    ]
     items, offsets = np.concatenate([np.sort(x) for x in sets]), np.cumsum([0, *map(len, sets)])
     first = np.bincount([x[0] for x in sets], minlength=12)
     return Dataset("small", "Small", "made", "", len(items), items, offsets, first)
 
 
 def task(**more):
-    return Task(**{"data": "small", "model": "opt0", "eps": 1.5, "repeats": 3, "shares": (0.25, 0.25, 0.5), **more})
+    return Task(
+        **{
+            "data": "small",
+            "model": "opt0",
+            "eps": 1.5,
+            "repeats": 3,
+            "shares": (0.25, 0.25, 0.5),
+            **more,
+        }
+    )
 
 
 @pytest.mark.parametrize("padding", [1, 2, 4, 8])
@@ -289,8 +369,12 @@ def test_the_theory_of_sets_is_that_of_the_library(padding, model):
 
     known, profile = set_error(mechanism, sets), Profile.of(data, padding)
     np.testing.assert_allclose(profile.bias, known.bias, atol=1e-9)
-    np.testing.assert_allclose(profile.variance(mechanism, mechanism.level_of), known.variance, rtol=1e-12)
-    assert profile.given(mechanism, mechanism.level_of)[0] == pytest.approx(known.mse / data.n, rel=1e-12)
+    np.testing.assert_allclose(
+        profile.variance(mechanism, mechanism.level_of), known.variance, rtol=1e-12
+    )
+    assert profile.given(mechanism, mechanism.level_of)[0] == pytest.approx(
+        known.mse / data.n, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("padding", [0, 2])
@@ -304,7 +388,12 @@ def test_the_theory_over_assignments_is_their_mean(padding):
     assert mean == pytest.approx(np.mean(shifts), rel=1e-12)
     if not padding:
         assert mean == pytest.approx(
-            np.mean([mechanism.expected_mse((np.roll(data.first, k) / data.n).tolist()) for k in range(12)])
+            np.mean(
+                [
+                    mechanism.expected_mse((np.roll(data.first, k) / data.n).tolist())
+                    for k in range(12)
+                ]
+            )
         )
 
 
@@ -312,7 +401,11 @@ def test_expected_relative_errors_are_those_of_draws():
     data = survey(n=4000)
     for padding in (0, 2):
         mine = task(padding=padding, repeats=400, ks=(3, 12))
-        rows = {row.k: row for row in experiments.run(mine, data, Settings(seed=4)) if row.metric == "re"}
+        rows = {
+            row.k: row
+            for row in experiments.run(mine, data, Settings(seed=4))
+            if row.metric == "re"
+        }
         for k in (3, 12):
             sd = np.std(rows[k].values, ddof=1)
             assert_mean(rows[k].values, rows[k].theory, sd**2, z=5)
@@ -321,7 +414,9 @@ def test_expected_relative_errors_are_those_of_draws():
 
 def moments(mechanism, data, rng, repeats):
     place = np.arange(data.m)
-    return np.stack([observe(mechanism, data, place, rng).estimate().counts for _ in range(repeats)])
+    return np.stack(
+        [observe(mechanism, data, place, rng).estimate().counts for _ in range(repeats)]
+    )
 
 
 def check_estimates(counts, mechanism, data, padding):
@@ -342,9 +437,13 @@ def test_drawn_and_reported_experiments_agree(encoding, padding):
     for rng in (np.random.default_rng(8), None):  # drawn exactly in distribution; real reports
         counts = moments(mechanism, data, rng, repeats)
         check_estimates(counts, mechanism, data, padding)
-        must_fail(check_estimates, counts[:, ::-1], mechanism, data, padding)  # the twins: other items,
+        must_fail(
+            check_estimates, counts[:, ::-1], mechanism, data, padding
+        )  # the twins: other items,
         must_fail(check_estimates, counts, other, data, padding)  # another budget,
-        must_fail(check_estimates, counts + 0.5 * np.sqrt(counts.var(axis=0)), mechanism, data, padding)  # a bias
+        must_fail(
+            check_estimates, counts + 0.5 * np.sqrt(counts.var(axis=0)), mechanism, data, padding
+        )  # a bias
 
 
 def test_rows_through_reports_have_the_mse_of_the_theory():
@@ -356,8 +455,12 @@ def test_rows_through_reports_have_the_mse_of_the_theory():
             mse = next(row for row in rows if row.metric == "mse")
 
             def check(factor, mse=mse):
-                z = (np.mean(mse.values) * factor - np.mean(mse.expected)) / (mse.sd / len(mse.values) ** 0.5)
-                assert abs(z) < 5.5, z  # 12 chi-squares of unequal weight: a little heavier than normal
+                z = (np.mean(mse.values) * factor - np.mean(mse.expected)) / (
+                    mse.sd / len(mse.values) ** 0.5
+                )
+                assert abs(z) < 5.5, (
+                    z
+                )  # 12 chi-squares of unequal weight: a little heavier than normal
 
             check(1.0)
             must_fail(check, 2.0)
@@ -365,9 +468,15 @@ def test_rows_through_reports_have_the_mse_of_the_theory():
 
 def test_levels_are_shares_of_the_items_and_assigned_at_random():
     policy = experiments.policy_of(16_470, 1.0, (1.0, 1.2, 2.0), SHARES, "single")
-    assert policy.sizes == (824, 824, 14_822) or policy.sizes == (823, 823, 14_824) or policy.sizes == (824, 823, 14_823)
+    assert (
+        policy.sizes == (824, 824, 14_822)
+        or policy.sizes == (823, 823, 14_824)
+        or policy.sizes == (824, 823, 14_823)
+    )
     assert [level.budget.text for level in policy.levels] == ["1", "1.2", "2"]
-    places = np.stack([Settings(seed=s).rng("levels", "retail", 0).permutation(20) for s in range(4000)])
+    places = np.stack(
+        [Settings(seed=s).rng("levels", "retail", 0).permutation(20) for s in range(4000)]
+    )
     assert_bernoulli(np.count_nonzero(places[:, 0] < 5), 4000, 0.25)
 
 
@@ -379,18 +488,30 @@ def test_the_same_people_are_compared_and_repeats_differ():
     assert first != other
     mse = next(row for row in first if row.metric == "mse" and row.view == "raw")
     assert len(set(mse.values)) == 3 and mse.stderr > 0
-    oue = next(row for row in experiments.run(task(model="oue"), data, settings) if row.metric == "mse")
-    assert len(set(oue.expected)) == 1 < len(set(mse.expected))  # OUE does not care who is assigned what
+    oue = next(
+        row for row in experiments.run(task(model="oue"), data, settings) if row.metric == "mse"
+    )
+    assert (
+        len(set(oue.expected)) == 1 < len(set(mse.expected))
+    )  # OUE does not care who is assigned what
 
 
 def test_tasks_that_share_draws_are_run_once():
     one, two = task(padding=2, ks=(20,)), task(padding=2, ks=(10, 50), shrunk=True)
-    assert merged([one, two, task(padding=3, ks=(1,))]) == [task(padding=2, ks=(10, 20, 50), shrunk=True), task(padding=3, ks=(1,))]
+    assert merged([one, two, task(padding=3, ks=(1,))]) == [
+        task(padding=2, ks=(10, 20, 50), shrunk=True),
+        task(padding=3, ks=(1,)),
+    ]
 
 
 def test_rows_are_selected_by_any_of_their_fields():
-    rows = [Row("a", "oue", eps, 3, 0.05, 0, "bits", "mse", 0, "raw", (1.0, 3.0)) for eps in (1.0, 2.0)]
-    assert Numbers(rows).select(eps=1.0) == rows[:1] and Numbers(rows).select(eps=(1.0, 2.0), model="oue") == rows
+    rows = [
+        Row("a", "oue", eps, 3, 0.05, 0, "bits", "mse", 0, "raw", (1.0, 3.0)) for eps in (1.0, 2.0)
+    ]
+    assert (
+        Numbers(rows).select(eps=1.0) == rows[:1]
+        and Numbers(rows).select(eps=(1.0, 2.0), model="oue") == rows
+    )
     assert (rows[0].mean, rows[0].stderr) == (2.0, 1.0)
 
 
@@ -402,7 +523,14 @@ PAGE = Path(__file__).parent.parent / "docs" / "paper.md"
 def test_the_page_has_the_tables_of_today():
     text = PAGE.read_text(encoding="utf-8")
     settings = Settings()
-    made = (tables.leakage(), tables.cap(), tables.toy(), tables.toy_beyond(), tables.designs(settings), tables.limit(settings))
+    made = (
+        tables.leakage(),
+        tables.cap(),
+        tables.toy(),
+        tables.toy_beyond(),
+        tables.designs(settings),
+        tables.limit(settings),
+    )
     for table in (*made, tables.box(settings)):
         assert table.markdown().strip() in text, table.name
 
@@ -415,9 +543,14 @@ def test_the_page_has_the_numbers_of_its_seed():
     data = {key: datasets.synthetic(key, settings) for key in ("power-law", "uniform")}
     assert all(one.sha256 in text for one in data.values())
     rows = [
-        row for task in experiments.tasks_of("fig3", settings, data) for row in experiments.run(task, data[task.data], settings)
+        row
+        for task in experiments.tasks_of("fig3", settings, data)
+        for row in experiments.run(task, data[task.data], settings)
     ]
-    found = Findings(Numbers(rows), {table.name: table.rows for table in tables.tables_of("fig3", settings, data)})
+    found = Findings(
+        Numbers(rows),
+        {table.name: table.rows for table in tables.tables_of("fig3", settings, data)},
+    )
     reports = judged(["fig3"], found)
     assert len(reports) == 12
     for one in reports:
@@ -432,7 +565,9 @@ def test_the_real_files_are_those_of_the_papers_table(pytestconfig):
 
     folder = os.environ.get("DISCREET_DATA")
     if not folder:
-        pytest.skip("the public data files are not in the repository; DISCREET_DATA names a folder of them")
+        pytest.skip(
+            "the public data files are not in the repository; DISCREET_DATA names a folder of them"
+        )
     path = datasets.find(Path(folder), ("retail",))
     data = datasets.load("retail", path)
     assert (data.records, data.n, data.m, data.partial) == (908_576, 88_162, 16_470, "")

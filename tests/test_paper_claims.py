@@ -9,7 +9,19 @@ import pytest
 from discreet.paper import claims, claims_sets, tables
 from discreet.paper.experiments import Numbers, Row
 from discreet.paper.settings import PAPER_MODELS, Settings
-from discreet.paper.verdicts import CLAIMS, FAILS, HOLDS, UNKNOWN, Cell, Findings, below, judged, markdown, pair, within
+from discreet.paper.verdicts import (
+    CLAIMS,
+    FAILS,
+    HOLDS,
+    UNKNOWN,
+    Cell,
+    Findings,
+    below,
+    judged,
+    markdown,
+    pair,
+    within,
+)
 
 assert claims and claims_sets  # importing them puts their claims on the list
 BY_NAME = {claim.name: claim for claim in CLAIMS}
@@ -22,7 +34,15 @@ def row(values=(), **fields):
     """A row of the default experiment; a single number becomes ten repeats around it."""
     if isinstance(values, float | int):
         values = tuple(values * (1 + 0.001 * np.sin(np.arange(10))))
-    base = {"data": "retail", "model": "opt0", "eps": 1.0, "levels": 3, "share": 0.05, "padding": 0, "encoding": "bits"}
+    base = {
+        "data": "retail",
+        "model": "opt0",
+        "eps": 1.0,
+        "levels": 3,
+        "share": 0.05,
+        "padding": 0,
+        "encoding": "bits",
+    }
     return Row(**{**base, "metric": "mse", "k": 0, "view": "raw", "values": values, **fields})
 
 
@@ -38,7 +58,14 @@ def findings(rows=(), data=None, **changed):
 @cache
 def _real():
     quick = Settings(quick=True)
-    fixed = (tables.leakage, tables.cap, tables.toy, tables.toy_beyond, tables.cost, tables.set_budgets)
+    fixed = (
+        tables.leakage,
+        tables.cap,
+        tables.toy,
+        tables.toy_beyond,
+        tables.cost,
+        tables.set_budgets,
+    )
     made = [*(make() for make in fixed), tables.designs(quick), tables.limit(quick)]
     return {table.name: table.rows for table in made}
 
@@ -54,22 +81,41 @@ def changed(name, change, **where):
     chosen = [x for x in rows if all(x[key] == value for key, value in where.items())]
     assert chosen
     for x in chosen:
-        x.update({key: value(x[key]) if callable(value) else value for key, value in change.items()})
+        x.update(
+            {key: value(x[key]) if callable(value) else value for key, value in change.items()}
+        )
     return findings(**{name: rows})
 
 
 def data_table(name, here=None, partial=False, file="x.dat"):
     records, users, items = here or (None, None, None)
-    mine = {"data set": name, "records": 10, "users": 5, "items": 3, "records here": records, "users here": users}
+    mine = {
+        "data set": name,
+        "records": 10,
+        "users": 5,
+        "items": 3,
+        "records here": records,
+        "users here": users,
+    }
     return findings(table3=[{**mine, "items here": items, "file": file, "partial": partial}])
 
 
 def sizes(mean, p90=4.0):
-    return {"fig8_sizes": [_size("clothing", mean, p90)], "fig9_sizes": [_size("kosarak", mean, p90), _size("retail", mean, p90)]}
+    return {
+        "fig8_sizes": [_size("clothing", mean, p90)],
+        "fig9_sizes": [_size("kosarak", mean, p90), _size("retail", mean, p90)],
+    }
 
 
 def _size(data, mean, p90):
-    return {"data": data, "title": data, "mean": mean, "median": mean, "90th percentile": p90, "largest": 9}
+    return {
+        "data": data,
+        "title": data,
+        "mean": mean,
+        "median": mean,
+        "90th percentile": p90,
+        "largest": 9,
+    }
 
 
 def curve(data, metric, lines):
@@ -97,7 +143,10 @@ def around(shift, spread=1.0, **fields):
 
 def precision(mine, other, **fields):
     base = {"data": "clothing", "padding": 2, "metric": "precision", **fields}
-    return [row(x, model=model, **base) for model, x in (("opt0", mine), ("oue", other), ("rappor", other))]
+    return [
+        row(x, model=model, **base)
+        for model, x in (("opt0", mine), ("oue", other), ("rappor", other))
+    ]
 
 
 def shares(line, metric="mse", eps=1.0):
@@ -105,7 +154,13 @@ def shares(line, metric="mse", eps=1.0):
     return [
         x
         for share, ratio in line.items()
-        for x in models({"opt0": ratio, "oue": 1.0, "rappor": 1.2}, levels=2, share=share, metric=metric, eps=eps)
+        for x in models(
+            {"opt0": ratio, "oue": 1.0, "rappor": 1.2},
+            levels=2,
+            share=share,
+            metric=metric,
+            eps=eps,
+        )
     ]
 
 
@@ -218,9 +273,14 @@ def cases():
         ):
             found[name] = tuple(findings(models(x, data=key, **fields)) for x in (GOOD, BAD))
     for metric in ("mse", "re"):
-        found[f"IDUE is OUE above 40 %, {metric.upper()}"] = tuple(findings(shares({0.5: x}, metric)) for x in (0.98, 0.8))
+        found[f"IDUE is OUE above 40 %, {metric.upper()}"] = tuple(
+            findings(shares({0.5: x}, metric)) for x in (0.98, 0.8)
+        )
     for data, said in (("clothing", 2), ("kosarak", 8)):
-        found[f"items per user, {data}"] = (findings(**sizes(said + 0.2)), findings(**sizes(said + 0.7)))
+        found[f"items per user, {data}"] = (
+            findings(**sizes(said + 0.2)),
+            findings(**sizes(said + 0.7)),
+        )
     for data in ("clothing", "kosarak", "retail"):
         found[f"the best padding grows with eps, {data}"] = (
             findings(both(data, {1.0: RISING, 4.0: FALLING})),
@@ -247,7 +307,10 @@ def test_a_claim_holds_and_fails(name):
 
 @pytest.mark.parametrize("name", [name for name, (good, _) in CASES.items() if good.numbers.rows])
 def test_without_numbers_a_claim_cannot_be_shown(name):
-    assert BY_NAME[name].judge(findings()).verdict in (UNKNOWN, FAILS if "opt2" in name else UNKNOWN)
+    assert BY_NAME[name].judge(findings()).verdict in (
+        UNKNOWN,
+        FAILS if "opt2" in name else UNKNOWN,
+    )
 
 
 # ---- how verdicts are reached -----------------------------------------------------------------------------
@@ -265,13 +328,19 @@ def cell(ratio, t=0.0, theory=None, repeats=10):
         ([cell(0.9), cell(1.1, t=1.0)], UNKNOWN),  # within sampling error, and no theory
         ([cell(0.9), cell(1.1, t=1.0, theory=0.95)], HOLDS),
         ([cell(0.9), cell(1.1, t=1.0, theory=1.05)], FAILS),
-        ([cell(1.1, t=9.0, theory=0.9)], FAILS),  # an experiment that contradicts its theory is not explained away
+        (
+            [cell(1.1, t=9.0, theory=0.9)],
+            FAILS,
+        ),  # an experiment that contradicts its theory is not explained away
         ([], UNKNOWN),
     ],
 )
 def test_sampling_error_alone_decides_nothing(cells, verdict):
     assert below(cells, "x").verdict == verdict
-    mirrored = [Cell(c.place, 2 - c.ratio, -c.t, c.repeats, None if c.theory is None else 2 - c.theory) for c in cells]
+    mirrored = [
+        Cell(c.place, 2 - c.ratio, -c.t, c.repeats, None if c.theory is None else 2 - c.theory)
+        for c in cells
+    ]
     assert below(mirrored, "x", sign=-1).verdict == verdict
 
 
@@ -282,7 +351,10 @@ def test_more_cells_ask_for_more_evidence():
 
 def test_comparisons_are_paired():
     noise = np.random.default_rng(1).normal(0, 10, 10)
-    mine, other = row(tuple(99 + noise)), row(tuple(100 + noise + 0.01 * np.sin(np.arange(10))), model="oue")
+    mine, other = (
+        row(tuple(99 + noise)),
+        row(tuple(100 + noise + 0.01 * np.sin(np.arange(10))), model="oue"),
+    )
     assert pair(mine, other).t < -100 and pair(mine, other).ratio < 1
     assert pair(row((1.0,)), row((2.0,))).t == 0  # one repeat says nothing about sampling error
 
@@ -292,13 +364,19 @@ def test_false_alarms_are_rare():
     rng = np.random.default_rng(7)
     alarms = 0
     for _ in range(400):
-        cells = [pair(row(tuple(rng.normal(100, 5, 10))), row(tuple(rng.normal(100, 5, 10)))) for _ in range(20)]
+        cells = [
+            pair(row(tuple(rng.normal(100, 5, 10))), row(tuple(rng.normal(100, 5, 10))))
+            for _ in range(20)
+        ]
         alarms += below(cells, "x").verdict == FAILS
     assert alarms <= 14  # Binomial(400, 0.01) is above it with probability 2e-5
 
 
 def test_within_names_the_furthest():
-    assert within({"a": 1.01, "b": 0.93}, 0.05, "x").verdict == FAILS and "at b" in within({"a": 1.01, "b": 0.93}, 0.05, "x").note
+    assert (
+        within({"a": 1.01, "b": 0.93}, 0.05, "x").verdict == FAILS
+        and "at b" in within({"a": 1.01, "b": 0.93}, 0.05, "x").note
+    )
 
 
 def test_partial_data_are_named_in_every_claim_about_them():
@@ -315,19 +393,34 @@ def test_what_is_not_there_cannot_be_shown():
 
 
 def test_opt2_that_is_oue_gains_nothing():
-    note = BY_NAME["IDUE below RAPPOR and OUE, opt2"].judge(findings(synthetic({**GOOD, "opt2": 1.5}))).note
+    note = (
+        BY_NAME["IDUE below RAPPOR and OUE, opt2"]
+        .judge(findings(synthetic({**GOOD, "opt2": 1.5})))
+        .note
+    )
     assert "From eps = 4 on the optimum of opt2 is OUE itself" in note
 
 
 def test_raw_precision_within_sampling_error_is_not_shown():
-    rng, fields = np.random.default_rng(2), {"data": "clothing", "padding": 2, "metric": "precision", "k": 10}
-    rows = [row(tuple(rng.normal(x, 0.1, 10)), model=model, **fields) for model, x in (("opt0", 0.45), ("oue", 0.5))]
-    assert BY_NAME["raw precision may be worse, clothing"].judge(findings(rows)).verdict in (UNKNOWN, FAILS)
+    rng, fields = (
+        np.random.default_rng(2),
+        {"data": "clothing", "padding": 2, "metric": "precision", "k": 10},
+    )
+    rows = [
+        row(tuple(rng.normal(x, 0.1, 10)), model=model, **fields)
+        for model, x in (("opt0", 0.45), ("oue", 0.5))
+    ]
+    assert BY_NAME["raw precision may be worse, clothing"].judge(findings(rows)).verdict in (
+        UNKNOWN,
+        FAILS,
+    )
 
 
 def test_a_larger_survey_is_a_note_and_no_verdict():
     claim = BY_NAME["a simple strategy for the padding"]
-    rows = both("kosarak", {2.0: RISING, 4.0: FALLING}) + both("kosarak-x10", {2.0: RISING[::-1], 4.0: FALLING})
+    rows = both("kosarak", {2.0: RISING, 4.0: FALLING}) + both(
+        "kosarak-x10", {2.0: RISING[::-1], 4.0: FALLING}
+    )
     verdict = claim.judge(findings(rows, **sizes(3.0)))
     assert (
         verdict.verdict == HOLDS
@@ -340,8 +433,12 @@ def test_a_larger_survey_is_a_note_and_no_verdict():
 
 def test_curves_are_of_one_k():
     """fig7 has other k at one padding of the same data: they must not be taken for a point of the curve."""
-    rows = both("clothing", {4.0: FALLING}) + [row(data="clothing", metric="re", eps=4.0, padding=3, k=100, theory=9.0)]
-    assert claims_sets.curves(Numbers(rows), "clothing", "re") == {4.0: dict(enumerate(map(float, FALLING), 1))}
+    rows = both("clothing", {4.0: FALLING}) + [
+        row(data="clothing", metric="re", eps=4.0, padding=3, k=100, theory=9.0)
+    ]
+    assert claims_sets.curves(Numbers(rows), "clothing", "re") == {
+        4.0: dict(enumerate(map(float, FALLING), 1))
+    }
     assert claims_sets.best(Numbers(rows), "clothing", "re") == {4.0: 3}
 
 

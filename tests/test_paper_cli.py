@@ -29,7 +29,12 @@ def lines(n, m, largest, seed):
     """Transactions in FIMI's layout; every item occurs, ids have gaps, a few lines name an item twice."""
     rng = np.random.default_rng(seed)
     weights = 1 / np.arange(1, m + 1)
-    rows = [rng.choice(m, rng.integers(1, largest + 1), replace=False, p=weights / weights.sum()).tolist() for _ in range(n)]
+    rows = [
+        rng.choice(
+            m, rng.integers(1, largest + 1), replace=False, p=weights / weights.sum()
+        ).tolist()
+        for _ in range(n)
+    ]
     rows += [[k] for k in range(m)]
     rows[5].append(rows[5][0])
     return "".join(" ".join(str(3 * item + 10) for item in line) + "\n" for line in rows)
@@ -39,7 +44,9 @@ def lines(n, m, largest, seed):
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     (folder / "retail.dat").write_text(lines(900, 120, 9, 1))
-    (folder / "kosarak_first100k.dat.gz").write_bytes(gzip.compress(lines(900, 150, 12, 2).encode()))
+    (folder / "kosarak_first100k.dat.gz").write_bytes(
+        gzip.compress(lines(900, 150, 12, 2).encode())
+    )
     (folder / "clothing_rated.dat.xz").write_bytes(lzma.compress(lines(900, 110, 4, 3).encode()))
     return folder
 
@@ -74,8 +81,12 @@ def test_a_run_writes_every_table_figure_and_claim(quick):
         "fig8_sizes",
         "fig9_sizes",
     ]
-    expected = {f"{name}.{end}" for name in figures + beyond for end in ("png", "svg", "csv", "txt")}
-    expected |= {f"{name}.{end}" for name in ["table1", "table2", "table3", *small] for end in ("csv", "md")}
+    expected = {
+        f"{name}.{end}" for name in figures + beyond for end in ("png", "svg", "csv", "txt")
+    }
+    expected |= {
+        f"{name}.{end}" for name in ["table1", "table2", "table3", *small] for end in ("csv", "md")
+    }
     expected |= {"claims.md", "claims.json", "run.json"}
     assert {path.name for path in out.iterdir()} == expected
     assert all(path.stat().st_size > 50 for path in out.iterdir())
@@ -97,7 +108,9 @@ def test_every_claim_is_reported_with_number_and_verdict(quick):
 def test_partial_data_and_quick_runs_are_named_in_titles_and_captions(quick):
     out, _ = quick
     for name in ("fig4", "fig5", "fig9"):
-        assert "Kosarak (partial: the first 100,000 users)" in (out / f"{name}.svg").read_text().replace("\n", " ")
+        assert "Kosarak (partial: the first 100,000 users)" in (
+            out / f"{name}.svg"
+        ).read_text().replace("\n", " ")
         assert "Kosarak is partial here" in (out / f"{name}.txt").read_text()
     for path in out.glob("*.txt"):
         assert "Quick run: 2 repeats" in path.read_text(), path
@@ -110,18 +123,31 @@ def test_partial_data_and_quick_runs_are_named_in_titles_and_captions(quick):
 def test_a_csv_has_the_numbers_of_its_figure(quick):
     out, _ = quick
     head, *rows = (out / "fig4.csv").read_text().splitlines()
-    assert head == "data,model,eps,levels,share,padding,encoding,metric,k,view,repeats,mean,stderr,theory,values"
+    assert (
+        head
+        == "data,model,eps,levels,share,padding,encoding,metric,k,view,repeats,mean,stderr,theory,values"
+    )
     assert len(rows) == 2 * 3 * 2 * 2  # data, models, eps, metrics
     for line in rows:
         cells = line.split(",")
         values = [float(x) for x in cells[-1].split()]
         assert len(values) == int(cells[10]) == 2
-        assert float(cells[11]) == pytest.approx(np.mean(values)) and float(cells[12]) == pytest.approx(
-            np.std(values, ddof=1) / 2**0.5
-        )
-    assert {line.split(",")[1] for line in rows} == {"rappor", "oue", "opt0"}  # nothing that is not the paper's
-    assert "mixed" not in (out / "fig6.csv").read_text() and "mixed" in (out / "fig6_beyond.csv").read_text()
-    assert "shrunk" not in (out / "fig7.csv").read_text() and "shrunk" in (out / "fig7_beyond.csv").read_text()
+        assert float(cells[11]) == pytest.approx(np.mean(values)) and float(
+            cells[12]
+        ) == pytest.approx(np.std(values, ddof=1) / 2**0.5)
+    assert {line.split(",")[1] for line in rows} == {
+        "rappor",
+        "oue",
+        "opt0",
+    }  # nothing that is not the paper's
+    assert (
+        "mixed" not in (out / "fig6.csv").read_text()
+        and "mixed" in (out / "fig6_beyond.csv").read_text()
+    )
+    assert (
+        "shrunk" not in (out / "fig7.csv").read_text()
+        and "shrunk" in (out / "fig7_beyond.csv").read_text()
+    )
 
 
 def test_a_run_says_where_its_numbers_come_from(quick, data):
@@ -129,10 +155,23 @@ def test_a_run_says_where_its_numbers_come_from(quick, data):
     facts = json.loads((out / "run.json").read_text())
     import hashlib
 
-    assert facts["settings"] == {"seed": 2020, "repeats": 2, "quick": True, "through_reports": False}
-    for key, name in (("retail", "retail.dat"), ("kosarak", "kosarak_first100k.dat.gz"), ("clothing", "clothing_rated.dat.xz")):
-        assert facts["data"][key]["sha256"] == hashlib.sha256((data / name).read_bytes()).hexdigest()
-    assert {"python", "numpy", "scipy", "matplotlib"} <= set(facts["versions"]) and facts["discreet"]
+    assert facts["settings"] == {
+        "seed": 2020,
+        "repeats": 2,
+        "quick": True,
+        "through_reports": False,
+    }
+    for key, name in (
+        ("retail", "retail.dat"),
+        ("kosarak", "kosarak_first100k.dat.gz"),
+        ("clothing", "clothing_rated.dat.xz"),
+    ):
+        assert (
+            facts["data"][key]["sha256"] == hashlib.sha256((data / name).read_bytes()).hexdigest()
+        )
+    assert {"python", "numpy", "scipy", "matplotlib"} <= set(facts["versions"]) and facts[
+        "discreet"
+    ]
 
 
 def contents(folder, *endings):
@@ -145,13 +184,22 @@ def test_the_same_seed_gives_the_same_bytes(quick, data, tmp_path):
         (tmp_path / "again", 2020, ("table3", "fig4", "fig8")),
         (tmp_path / "other", 7, ("table3", "fig8")),
     ):
-        assert reproduce(*names, "--data", data, "--out", folder, "--quick", "--seed", seed).exit_code == 0
+        assert (
+            reproduce(*names, "--data", data, "--out", folder, "--quick", "--seed", seed).exit_code
+            == 0
+        )
     first = contents(out, ".csv", ".svg", ".png", ".txt")
     again = contents(tmp_path / "again", ".csv", ".svg", ".png", ".txt")
     assert len(again) == 14 and again == {name: first[name] for name in again}
     other = contents(tmp_path / "other", ".csv")
-    assert other["fig8.csv"] != again["fig8.csv"] and other["fig8_sizes.csv"] == again["fig8_sizes.csv"]
-    theory = [[line.split(",")[13] for line in x["fig8.csv"].decode().splitlines()] for x in (other, again)]
+    assert (
+        other["fig8.csv"] != again["fig8.csv"]
+        and other["fig8_sizes.csv"] == again["fig8_sizes.csv"]
+    )
+    theory = [
+        [line.split(",")[13] for line in x["fig8.csv"].decode().splitlines()]
+        for x in (other, again)
+    ]
     assert theory[0] == theory[1]  # which has no seed
 
 
@@ -177,12 +225,23 @@ def test_reports_are_really_made_in_both_encodings(data, tmp_path, monkeypatch):
     made = []
     many = perturb.many
     monkeypatch.setattr(
-        perturb, "many", lambda mechanism, answers, threads=None: made.append(mechanism) or many(mechanism, answers, threads)
+        perturb,
+        "many",
+        lambda mechanism, answers, threads=None: (
+            made.append(mechanism) or many(mechanism, answers, threads)
+        ),
     )
-    result = reproduce("fig8", "--data", data, "--out", tmp_path, "--quick", "--through-reports", "--repeats", "1")
+    result = reproduce(
+        "fig8", "--data", data, "--out", tmp_path, "--quick", "--through-reports", "--repeats", "1"
+    )
     assert result.exit_code == 0, result.output
-    assert {mechanism.encoding for mechanism in made} == {"bits", "compact"} and len(made) == 2 * 4 * 2  # eps, paddings, encodings
-    assert "cannot be seeded" in result.output and "cannot be seeded" in (tmp_path / "fig8.txt").read_text()
+    assert {mechanism.encoding for mechanism in made} == {"bits", "compact"} and len(
+        made
+    ) == 2 * 4 * 2  # eps, paddings, encodings
+    assert (
+        "cannot be seeded" in result.output
+        and "cannot be seeded" in (tmp_path / "fig8.txt").read_text()
+    )
     compact = (tmp_path / "fig8_compact.csv").read_text().splitlines()[1:]
     assert compact and all(",compact," in line for line in compact)
     assert all(",bits," in line for line in (tmp_path / "fig8.csv").read_text().splitlines()[1:])
@@ -197,7 +256,11 @@ def test_the_whole_kosarak_is_used_where_it_is(data, tmp_path, monkeypatch):
     (folder / "kosarak.dat").write_text(lines(300, 60, 5, 9))
     whole = datasets.load("kosarak", folder / "kosarak.dat")
     source = datasets.SOURCES["kosarak"]
-    monkeypatch.setitem(datasets.SOURCES, "kosarak", datasets.Source(source.name, whole.records, whole.n, whole.m, source.stems))
+    monkeypatch.setitem(
+        datasets.SOURCES,
+        "kosarak",
+        datasets.Source(source.name, whole.records, whole.n, whole.m, source.stems),
+    )
     (folder / "kosarak_first100k.dat").write_text("1\n")
     (folder / "kosarak_short_505k.dat").write_text("1\n")
     run = Run(["table3"], str(folder), str(tmp_path / "out"), Settings(quick=True))
@@ -208,7 +271,11 @@ def test_the_whole_kosarak_is_used_where_it_is(data, tmp_path, monkeypatch):
 def test_json_is_for_machines(tmp_path):
     result = reproduce("table2", "--out", tmp_path, "--json")
     facts = json.loads(result.output)
-    assert result.exit_code == 0 and "table2.csv" in facts["files"] and facts["run"]["settings"]["seed"] == 2020
+    assert (
+        result.exit_code == 0
+        and "table2.csv" in facts["files"]
+        and facts["run"]["settings"]["seed"] == 2020
+    )
     assert {one["from"] for one in facts["claims"]} == {"table2"}
 
 
@@ -230,7 +297,11 @@ def test_a_missing_file_says_where_it_is_found_and_what_runs_without_it(data, tm
     assert "kosarak.dat" in said and "fimi.uantwerpen.be" in said
     assert "table1, table2, table3, fig3, fig6, fig7, fig8 run without it" in said
     said = sentence(reproduce("fig7", "--data", tmp_path / "some", "--out", tmp_path / "out"))
-    assert "RentTheRunway" in said and "Kaggle" in said and "fig3, fig4, fig5, fig6, fig9 run without it" in said
+    assert (
+        "RentTheRunway" in said
+        and "Kaggle" in said
+        and "fig3, fig4, fig5, fig6, fig9 run without it" in said
+    )
     said = sentence(reproduce("all", "--out", tmp_path / "out"))
     assert "--data" in said and "retail.dat" in said
     assert not (tmp_path / "out").exists()  # refused before anything is made
@@ -250,7 +321,9 @@ def test_what_runs_without_a_file_is_true(tmp_path):
         for other, also in datasets.SOURCES.items():
             if other != key and also.stems:
                 (folder / f"{also.stems[0]}.dat").write_text("1 2\n")
-        rest = re.search(r"; ([\w, ]+) run without it", str(datasets.missing(key, folder)))[1].split(", ")
+        rest = re.search(r"; ([\w, ]+) run without it", str(datasets.missing(key, folder)))[
+            1
+        ].split(", ")
         assert Run(rest, str(folder), str(tmp_path / "out"), Settings()).names == tuple(rest)
         for name in set(NAMES) - set(rest):
             with pytest.raises(datasets.DataError):
@@ -283,7 +356,9 @@ def test_bad_arguments_are_one_sentence(tmp_path, arguments, said):
 def test_an_output_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     assert "cannot be written" in sentence(reproduce("table1", "--out", tmp_path / "file"))
-    assert "cannot be written" in sentence(reproduce("table1", "--out", tmp_path / "file" / "inside"))
+    assert "cannot be written" in sentence(
+        reproduce("table1", "--out", tmp_path / "file" / "inside")
+    )
     assert "cannot be written" in sentence(reproduce("table1", "--out", "/proc/none"))
 
 

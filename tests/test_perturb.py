@@ -70,8 +70,14 @@ def test_a_triple_says_only_the_bit_of_the_input(prime, a, T):
         table = compact(prime, a, T, i)
         assert len(table) == prime**3
         assert sum(table.values()) == 1
-        by_bit = {y: {chance for triple, chance in table.items() if bits(triple, prime, T)[i] == y} for y in (0, 1)}
-        assert by_bit == {1: {a[i] / (T[i] * prime**2)}, 0: {(1 - a[i]) / ((prime - T[i]) * prime**2)}}
+        by_bit = {
+            y: {chance for triple, chance in table.items() if bits(triple, prime, T)[i] == y}
+            for y in (0, 1)
+        }
+        assert by_bit == {
+            1: {a[i] / (T[i] * prime**2)},
+            0: {(1 - a[i]) / ((prime - T[i]) * prime**2)},
+        }
 
 
 @pytest.mark.parametrize(("prime", "a", "T"), SMALL)
@@ -94,7 +100,11 @@ def test_two_inputs_are_told_apart_by_alpha_over_beta_and_no_more(prime, a, T):
     for i, j in permutations(range(len(T)), 2):
         alpha, beta = a[i] / Fraction(T[i], prime), (1 - a[j]) / (1 - Fraction(T[j], prime))
         ratio = max(tables[i][y] / tables[j][y] for y in tables[i])
-        assert ratio == max(alpha / beta, alpha / (a[j] * prime / T[j]), ((1 - a[i]) * prime / (prime - T[i])) / beta)
+        assert ratio == max(
+            alpha / beta,
+            alpha / (a[j] * prime / T[j]),
+            ((1 - a[i]) * prime / (prime - T[i])) / beta,
+        )
         assert ratio <= alpha / beta
 
 
@@ -107,7 +117,9 @@ def test_a_linear_polynomial_or_three_other_bits_are_not_independent():
         linear, quadratic = compact(prime, a, T, i, quadratic=False), compact(prime, a, T, i)
         assert all(independent(linear, p, prime, T, (k,)) for k in range(len(T)))
         assert not all(independent(linear, p, prime, T, pair) for pair in combinations(others, 2))
-        assert not all(independent(quadratic, p, prime, T, three) for three in combinations(others, 3))
+        assert not all(
+            independent(quadratic, p, prime, T, three) for three in combinations(others, 3)
+        )
 
 
 @pytest.mark.parametrize(("prime", "a", "T"), SMALL)
@@ -116,7 +128,11 @@ def test_the_compiled_triples_are_the_model(prime, a, T):
     for i in range(len(T)):
         found = {}
         for chance, low, span in [(a[i], 0, T[i]), (1 - a[i], T[i], prime - T[i])]:
-            words = [x for v, t, r in product(range(span), range(prime), range(prime)) for x in (v, 2 * t, 2 * r)]
+            words = [
+                x
+                for v, t, r in product(range(span), range(prime), range(prime))
+                for x in (v, 2 * t, 2 * r)
+            ]
             n = len(words) // 3
             out = np.empty((n, 3), np.uint32)
             where = np.full(n, i), np.full(n, low, np.uint64), np.full(n, span, np.uint64)
@@ -192,11 +208,16 @@ def test_sampling_takes_each_place_of_the_padded_set_once(ell):
             held = perturb.sample(stream, items, offsets, ell)
             assert stream.bounds.tolist() == [max(k, ell) for k in (0, 1, 2, 4)]
             seen.append(int(held[person]))
-        assert sorted(seen) == sorted([*items[first:last].tolist(), *[-1] * (places - (last - first))])
+        assert sorted(seen) == sorted(
+            [*items[first:last].tolist(), *[-1] * (places - (last - first))]
+        )
 
 
 def test_sampling_when_nobody_has_an_item():
-    assert perturb.sample(Fed([0, 1]), np.array([], np.int64), np.array([0, 0, 0]), 2).tolist() == [-1, -1]
+    assert perturb.sample(Fed([0, 1]), np.array([], np.int64), np.array([0, 0, 0]), 2).tolist() == [
+        -1,
+        -1,
+    ]
 
 
 # ---- direct: every 32-bit draw --------------------------------------------------------------------------
@@ -204,7 +225,10 @@ def test_sampling_when_nobody_has_an_item():
 
 def intervals(mechanism, x):
     """Where every draw of someone who holds x must go: (first, end, item), by the matrix."""
-    matrix, groups = mechanism.matrix, [mechanism.matrix.groups[k] for k in mechanism.policy.level_of]
+    matrix, groups = (
+        mechanism.matrix,
+        [mechanism.matrix.groups[k] for k in mechanism.policy.level_of],
+    )
     c = groups[x]
     found, at = [(0, matrix.diagonal[c], x)], matrix.diagonal[c]
     for k in range(len(matrix.diagonal)):
@@ -220,11 +244,15 @@ def test_draws_per_item_equal_the_integers_of_the_matrix(policy, model):
     edges_are_exact(d.design(policy, model))
 
 
-@pytest.mark.parametrize("budgets", [[1], [1, 2], [1, 2, 1, 3, 2, 1, 1], [2, 1, 1, 1, 1, 1, 2, 1]], ids=str)
+@pytest.mark.parametrize(
+    "budgets", [[1], [1, 2], [1, 2, 1, 3, 2, 1, 1], [2, 1, 1, 1, 1, 1, 2, 1]], ids=str
+)
 @pytest.mark.parametrize("model", ["direct", "grr"])
 def test_draws_per_item_in_any_order_of_items(budgets, model):
     """Groups whose items are not neighbours, groups of one item, a single item."""
-    edges_are_exact(d.design(d.Policy.from_budgets({f"i{k}": e for k, e in enumerate(budgets)}), model))
+    edges_are_exact(
+        d.design(d.Policy.from_budgets({f"i{k}": e for k, e in enumerate(budgets)}), model)
+    )
 
 
 def edges_are_exact(mechanism, make=None):
@@ -272,7 +300,9 @@ def test_part_and_held_bit_change_exactly_at_their_integers(encoding):
         for item in range(4):
             a = part.A[policy.level_of[item]]
             out = np.zeros((4, mechanism.report_size), np.uint8)
-            got, bit = maker.draw(Script([edge, last] * 2, [a - 1, a - 1, a, a]), np.full(4, item), out)
+            got, bit = maker.draw(
+                Script([edge, last] * 2, [a - 1, a - 1, a, a]), np.full(4, item), out
+            )
             assert got.tolist() == out[:, 0].tolist() == [k] * 4
             assert bit.tolist() == [True, True, False, False]
         edge = last + 1
@@ -367,10 +397,14 @@ SETS = {
     "ragged with duplicates": (np.array([1, 0, 1, 2, 2, 0]), np.array([0, 3, 3, 5, 6])),
     "ragged uint8": (np.array([0, 1, 2, 0], np.uint8), np.array([0, 2, 2, 3, 4], np.int32)),
     "Arrow lists": pa.array([["HIV", "anemia"], [], ["headache"], ["HIV"]]),
-    "Arrow large lists": pa.array([["HIV", "anemia"], [], ["headache"], ["HIV"]], pa.large_list(pa.large_string())),
+    "Arrow large lists": pa.array(
+        [["HIV", "anemia"], [], ["headache"], ["HIV"]], pa.large_list(pa.large_string())
+    ),
     "Arrow lists of integers": pa.array([[1, 0, 1], [], [2], [0]]),
     "Arrow chunks": pa.chunked_array([[["HIV", "anemia"], []], [["headache"], ["HIV"]]]),
-    "Arrow slice": pa.array([["toothache"], ["HIV", "anemia"], [], ["headache"], ["HIV"], ["toothache"]]).slice(1, 4),
+    "Arrow slice": pa.array(
+        [["toothache"], ["HIV", "anemia"], [], ["headache"], ["HIV"], ["toothache"]]
+    ).slice(1, 4),
 }
 
 
@@ -381,14 +415,21 @@ def test_every_form_of_sets(form):
     answers = (x for x in answers) if form == "generator" else SETS[form]
     items, offsets = perturb.ragged(mechanism, answers)
     assert offsets.tolist() == [0, 2, 2, 3, 4]
-    assert [sorted(items[a:b].tolist()) for a, b in zip(offsets[:-1], offsets[1:], strict=True)] == [[0, 1], [], [2], [0]]
+    assert [
+        sorted(items[a:b].tolist()) for a, b in zip(offsets[:-1], offsets[1:], strict=True)
+    ] == [[0, 1], [], [2], [0]]
     if form != "generator":
         assert mechanism.perturb_many(answers).shape == (4, 1)
 
 
 def test_sets_where_nobody_has_an_item():
     mechanism = survey("set")
-    for answers in ([set()] * 3, [[]] * 3, pa.array([[], [], []]), (np.array([], np.int64), np.zeros(4, np.int64))):
+    for answers in (
+        [set()] * 3,
+        [[]] * 3,
+        pa.array([[], [], []]),
+        (np.array([], np.int64), np.zeros(4, np.int64)),
+    ):
         assert read_back(mechanism, mechanism.perturb_many(answers)) == [0] * 5
     assert read_back(mechanism, [mechanism.perturb(set())]) == [0] * 5
 
@@ -398,7 +439,9 @@ def test_sets_where_nobody_has_an_item():
 def test_nobody(kind, encoding):
     mechanism = survey(kind, encoding=encoding)
     none = [[], (), pa.array([], pa.string() if kind == "single" else pa.list_(pa.string()))]
-    for answers in none + ([np.array([], np.int64)] if kind == "single" else [(np.array([], np.int64), np.array([0]))]):
+    for answers in none + (
+        [np.array([], np.int64)] if kind == "single" else [(np.array([], np.int64), np.array([0]))]
+    ):
         assert mechanism.perturb_many(answers).shape == (0, mechanism.report_size)
 
 
@@ -407,13 +450,22 @@ def test_a_set_larger_than_the_padding_is_sampled_among_its_own_items():
     mechanism = survey("set")
     counts = read_back(mechanism, mechanism.perturb_many([{0, 2, 4}] * 64))
     assert sum(counts) == 64 and counts[1] == counts[3] == 0
-    counts = read_back(mechanism, mechanism.perturb_many([["HIV", "HIV", "HIV"]] * 64))  # repeated items are one
+    counts = read_back(
+        mechanism, mechanism.perturb_many([["HIV", "HIV", "HIV"]] * 64)
+    )  # repeated items are one
     assert counts[1:] == [0] * 4 and 0 < counts[0] < 64  # 2^-64 each
 
 
 def test_one_set():
     mechanism = survey("set")
-    for answer in ({"HIV", 1}, ["HIV", "anemia"], ("HIV", 1), frozenset({0, 1}), np.array([0, 1]), ["HIV", 0, 1]):
+    for answer in (
+        {"HIV", 1},
+        ["HIV", "anemia"],
+        ("HIV", 1),
+        frozenset({0, 1}),
+        np.array([0, 1]),
+        ["HIV", 0, 1],
+    ):
         counts = read_back(mechanism, [mechanism.perturb(answer)])
         assert sum(counts) == 1 and counts[2:] == [0, 0, 0]
 
@@ -540,7 +592,9 @@ def test_bad_sequences_of_sets(answers, match):
 
 
 @pytest.mark.parametrize(
-    "answers", [np.array(1), pa.table({"item": ["HIV"]}), pa.scalar("HIV")], ids=["0-d array", "table", "scalar"]
+    "answers",
+    [np.array(1), pa.table({"item": ["HIV"]}), pa.scalar("HIV")],
+    ids=["0-d array", "table", "scalar"],
 )
 def test_what_is_no_sequence_is_one_sentence(answers):
     refused(lambda: survey("single").perturb_many(answers), "sequence of items")
@@ -556,7 +610,10 @@ def test_items_of_two_dimensions_are_one_sentence():
 
 def test_nothing_is_sent_for_anyone_when_one_answer_is_bad(toy):
     mechanism = d.design(toy, "direct")
-    refused(lambda: mechanism.perturb_many(np.array([0] * 100_000 + [5])), "item index 5 is out of range; it must be from 0 to 4")
+    refused(
+        lambda: mechanism.perturb_many(np.array([0] * 100_000 + [5])),
+        "item index 5 is out of range; it must be from 0 to 4",
+    )
     refused(lambda: mechanism.perturb("tothache"), 'did you mean "toothache"')
 
 

@@ -61,7 +61,10 @@ def test_toml_and_json_and_code_agree(tmp_path):
             {"name": "serious", "epsilon": "ln(4)", "items": ["HIV"], "weight": 2.5},
             {"name": "common", "epsilon": 1.2, "items": ["anemia", "Kopfweh – schlimm"]},
         ],
-        "pair": [{"levels": ["common", "common"], "epsilon": 3}, {"levels": ["serious", "common"], "protected": False}],
+        "pair": [
+            {"levels": ["common", "common"], "epsilon": 3},
+            {"levels": ["serious", "common"], "protected": False},
+        ],
     }
     written = Policy.load(write(tmp_path / "health.json", json.dumps(document, ensure_ascii=False)))
     pairs = (Pair("common", "common", Budget.parse(3)), Pair("serious", "common", None))
@@ -69,11 +72,16 @@ def test_toml_and_json_and_code_agree(tmp_path):
     made = Policy.from_levels(rows, name="health", question="Which?", notion="avg", pairs=pairs)
     assert toml == written == made
     assert hash(toml) == hash(made)
-    assert toml.levels == (Level("serious", Budget(Fraction(4), True), 2.5), Level("common", Budget(Fraction(6, 5)), 1.0))
+    assert toml.levels == (
+        Level("serious", Budget(Fraction(4), True), 2.5),
+        Level("common", Budget(Fraction(6, 5)), 1.0),
+    )
 
 
 def test_csv_of_budgets(tmp_path):
-    policy = Policy.load(write(tmp_path / "budgets.csv", 'note,epsilon,item\n,1,z\n,ln(4),"a, b"\n,1.0,y\n\n'))
+    policy = Policy.load(
+        write(tmp_path / "budgets.csv", 'note,epsilon,item\n,1,z\n,ln(4),"a, b"\n,1.0,y\n\n')
+    )
     assert policy == Policy.from_budgets({"z": 1, "a, b": "ln(4)", "y": "1"}, name="budgets")
     assert policy.items == ("z", "a, b", "y") and policy.level_of == (0, 1, 0)
     assert [level.name for level in policy.levels] == ["1", "ln(4)"]
@@ -84,7 +92,11 @@ def test_csv_of_budgets(tmp_path):
 def test_items_file_keeps_row_order(tmp_path, encoding, end):
     """Row order is index order, whatever the order of the levels; byte-order mark and Windows line ends are accepted."""
     write(tmp_path / "items.csv", end.join(["item,level", "grün,b", "x,a", "y,b", ""]), encoding)
-    policy = Policy.load(write(tmp_path / "p.toml", f'items_file = "items.csv"\n{LEVELS}'.replace("\n", end), encoding))
+    policy = Policy.load(
+        write(
+            tmp_path / "p.toml", f'items_file = "items.csv"\n{LEVELS}'.replace("\n", end), encoding
+        )
+    )
     assert policy.items == ("grün", "x", "y") and policy.level_of == (1, 0, 1)
     assert policy.name == "p" and policy.sizes == (1, 2)
 
@@ -105,8 +117,12 @@ def test_order_and_index():
 
 
 def test_frozen_hashable_equal(toy):
-    again = Policy.from_levels([("serious", "ln(4)", ["HIV"]), ("common", "ln(6)", list(toy.items[1:]))])
-    other = Policy.from_levels([("serious", "ln(4)", ["HIV"]), ("common", "ln(5)", list(toy.items[1:]))])
+    again = Policy.from_levels(
+        [("serious", "ln(4)", ["HIV"]), ("common", "ln(6)", list(toy.items[1:]))]
+    )
+    other = Policy.from_levels(
+        [("serious", "ln(4)", ["HIV"]), ("common", "ln(5)", list(toy.items[1:]))]
+    )
     assert {toy: 1}[again] == 1
     assert other != toy
     with pytest.raises(FrozenInstanceError):
@@ -177,7 +193,10 @@ def test_explicit_pairs_hold_both_ways(tmp_path):
 
 def test_the_same_pair_twice_is_fine():
     pairs = (Pair("a", "b", Budget.parse("0.50")), Pair("b", "a", Budget.parse(0.5)))
-    assert Policy.from_levels([("a", 1, ["x"]), ("b", 2, ["y"])], pairs=pairs).pair_epsilon(1, 0) == 0.5
+    assert (
+        Policy.from_levels([("a", 1, ["x"]), ("b", 2, ["y"])], pairs=pairs).pair_epsilon(1, 0)
+        == 0.5
+    )
 
 
 @pytest.mark.parametrize("weight", [1, 2.5, 1e-3, 10**6])
@@ -202,7 +221,11 @@ def test_the_canonical_form_holds_strings_and_integers_only(tmp_path):
     def leaves(value):
         if isinstance(value, dict):
             value = [*value, *value.values()]
-        return [leaf for part in value for leaf in leaves(part)] if isinstance(value, list) else [value]
+        return (
+            [leaf for part in value for leaf in leaves(part)]
+            if isinstance(value, list)
+            else [value]
+        )
 
     canonical = Policy.load(write(tmp_path / "p.toml", TOML)).to_canonical()
     assert {type(leaf) for leaf in leaves(canonical)} == {str, int}
@@ -236,7 +259,10 @@ def test_a_broken_canonical_form_is_refused(tmp_path, change):
 
 
 def test_differences_names_everything(toy):
-    rows = [("serious", "ln(5)", ["HIV"]), ("other", "ln(6)", ["anemia", "headache", "toothache", "cold"])]
+    rows = [
+        ("serious", "ln(5)", ["HIV"]),
+        ("other", "ln(6)", ["anemia", "headache", "toothache", "cold"]),
+    ]
     other = Policy.from_levels(rows, notion="avg", question="How?")
     assert toy.differences(other) == [
         'notion is "avg", not "min"',
@@ -252,13 +278,18 @@ def test_differences_ignores_level_names_and_sees_order(toy):
     rows = [("s", "ln(4)", ["HIV"]), ("c", "ln(6)", list(toy.items[1:]))]
     assert toy.differences(Policy.from_levels(rows)) == []
     assert toy.differences(Policy.from_levels(rows[::-1])) == ["the items are in another order"]
-    assert toy.differences(Policy.from_levels(rows, pairs=(Pair("c", "c", None),))) == ["the explicit pair budgets differ"]
+    assert toy.differences(Policy.from_levels(rows, pairs=(Pair("c", "c", None),))) == [
+        "the explicit pair budgets differ"
+    ]
 
 
 def test_differences_sees_which_items_a_pair_binds():
     """x-y and y-z unprotected, against x-y and x-z: budgets, order and first items agree, the promise does not."""
     levels = (Level("a", Budget.parse(1)), Level("b", Budget.parse(1)))
-    one, two = (Policy(tuple("xyz"), of, levels, pairs=(Pair("a", "b", None),)) for of in ((0, 1, 0), (0, 1, 1)))
+    one, two = (
+        Policy(tuple("xyz"), of, levels, pairs=(Pair("a", "b", None),))
+        for of in ((0, 1, 0), (0, 1, 1))
+    )
     assert one.differences(two) != []
 
 
@@ -296,7 +327,9 @@ def test_bad_budgets(raw):
 @pytest.mark.parametrize("raw", ["inf", "nan", "-1", "0", "true", '"text"', '"ln(1)"', "-0.0"])
 def test_bad_budgets_in_toml(tmp_path, raw):
     path = write(tmp_path / "p.toml", f'[[level]]\nname = "s"\nepsilon = {raw}\nitems = ["x"]')
-    with pytest.raises(PolicyError, match=r'epsilon = .* in level "s" must be a positive number') as caught:
+    with pytest.raises(
+        PolicyError, match=r'epsilon = .* in level "s" must be a positive number'
+    ) as caught:
         Policy.load(path)
     assert str(path) in str(caught.value)
 
@@ -445,14 +478,25 @@ def test_items_in_two_places_are_refused(tmp_path):
     ("name", "content"),
     [
         ("p.toml", '[[level]]\nname = ["a"]\nepsilon = 1\nitems = ["x"]'),  # TypeError: unhashable
-        ("p.toml", f'[[level]]\nname = "a"\nepsilon = 1\nitems = ["x"]\nweight = 1{"0" * 400}'),  # OverflowError
+        (
+            "p.toml",
+            f'[[level]]\nname = "a"\nepsilon = 1\nitems = ["x"]\nweight = 1{"0" * 400}',
+        ),  # OverflowError
         ("p.toml", f"padding = 1{'0' * 5000}"),  # ValueError of int()
         ("p.json", f'{{"padding": 1{"0" * 5000}}}'),  # ValueError of int()
         ("p.toml", "x = " + "[" * 50_000),  # RecursionError
         ("p.json", "[" * 200_000),  # RecursionError
         ("p.csv", f"item,epsilon\n{'x' * 140_000},1\n"),  # csv.Error: field larger than the limit
     ],
-    ids=["name-list", "huge-weight", "toml-digits", "json-digits", "toml-deep", "json-deep", "csv-field"],
+    ids=[
+        "name-list",
+        "huge-weight",
+        "toml-digits",
+        "json-digits",
+        "toml-deep",
+        "json-deep",
+        "csv-field",
+    ],
 )
 def test_hostile_files_get_a_sentence(tmp_path, name, content):
     with pytest.raises(d.DiscreetError):

@@ -35,7 +35,9 @@ def in_children(work, count=2):
     for _ in range(count):
         read, write = os.pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads: the child touches none of them
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # a fork beside threads: the child touches none of them
             child = os.fork()
         if child == 0:
             try:
@@ -114,7 +116,9 @@ def test_a_reused_key_is_seen(monkeypatch):
     must_fail(assert_unshared, [taken(Keystream()), taken(Keystream())])
 
 
-@pytest.mark.parametrize("size", [0, 1, 15, 16, 17, (1 << 18) - 1, 1 << 18, (1 << 18) + 1, (1 << 19) + 5])
+@pytest.mark.parametrize(
+    "size", [0, 1, 15, 16, 17, (1 << 18) - 1, 1 << 18, (1 << 18) + 1, (1 << 19) + 5]
+)
 def test_every_byte_of_a_buffer_is_filled(size):
     """A byte that is never written would still be 0 after eight fills; by chance one is with 2^-64 each."""
     stream, seen = Keystream(), np.zeros(size, np.uint8)
@@ -162,7 +166,9 @@ class Fed(Keystream):
 def test_below_is_exact(bound):
     """Draws below the largest multiple of the bound are kept as they are, each residue equally often; others are redrawn."""
     limit = 2**32 // bound * bound
-    kept = sorted({x for x in (0, 1, bound - 1, bound, bound + 1, limit - bound, limit - 1) if 0 <= x < limit})
+    kept = sorted(
+        {x for x in (0, 1, bound - 1, bound, bound + 1, limit - bound, limit - 1) if 0 <= x < limit}
+    )
     got = Fed(kept).below(np.full(len(kept), bound, np.uint64))
     assert got.tolist() == [x % bound for x in kept]
     refused = sorted({x for x in (limit, limit + 1, 2**32 - 1) if limit <= x < 2**32})
@@ -185,8 +191,12 @@ def test_below_in_frequency(bound):
     n = 200_000
     draws = Keystream().below(np.full(n, bound, np.uint64))
     assert draws.max() < bound
-    cells = min(bound, 3)  # for 3 * 2^30 the thirds: a plain modulo would give the first of them twice
-    counts = np.bincount((draws * np.uint64(cells) // np.uint64(bound)).astype(int), minlength=cells)
+    cells = min(
+        bound, 3
+    )  # for 3 * 2^30 the thirds: a plain modulo would give the first of them twice
+    counts = np.bincount(
+        (draws * np.uint64(cells) // np.uint64(bound)).astype(int), minlength=cells
+    )
     if bound != 7:
         assert_bernoulli(counts, n, 1 / cells, z_for(cells))
     else:
@@ -196,12 +206,23 @@ def test_below_in_frequency(bound):
 def test_a_plain_modulo_is_seen():
     n, bound = 200_000, 3 * 2**30
     draws = Keystream().uint32(n).astype(np.uint64) % np.uint64(bound)
-    must_fail(assert_bernoulli, np.bincount((draws // np.uint64(2**30)).astype(int), minlength=3), n, 1 / 3, z_for(3))
+    must_fail(
+        assert_bernoulli,
+        np.bincount((draws // np.uint64(2**30)).astype(int), minlength=3),
+        n,
+        1 / 3,
+        z_for(3),
+    )
 
 
 def test_there_is_no_seed_on_the_way_to_a_report():
     path = [perturb, randomness, kernels]
-    functions = [f for module in path for f in vars(module).values() if inspect.isfunction(f) and f.__module__ == module.__name__]
+    functions = [
+        f
+        for module in path
+        for f in vars(module).values()
+        if inspect.isfunction(f) and f.__module__ == module.__name__
+    ]
     for kind in (Keystream, perturb._Bits, perturb._Compact, perturb._Direct, perturb._Unary):
         functions += [f for f in vars(kind).values() if inspect.isfunction(f)]
     functions += [Mechanism.perturb, Mechanism.perturb_many]

@@ -16,7 +16,9 @@ def bits_of(m, parts=1, encoding="bits"):
     policy = d.Policy.from_levels([("all", 1, [f"i{k}" for k in range(m)])])
     b, q = (D // 4, D) if encoding == "bits" else (P // 4, P)
     shares = [D // parts + (D % parts if k == 0 else 0) for k in range(parts)]
-    return Mechanism(policy, "oue", encoding, tuple(Part(share, (D // 3,), (b,), q) for share in shares))
+    return Mechanism(
+        policy, "oue", encoding, tuple(Part(share, (D // 3,), (b,), q) for share in shares)
+    )
 
 
 def item_of(m):
@@ -163,10 +165,18 @@ def test_compact_is_s_t_r_little_endian(parts):
     base = d.design(policy, "opt0", encoding="compact").parts[0]
     half = Part(D // parts, base.A, base.B, P)
     mechanism = Mechanism(policy, "opt0", "compact", (half,) * parts)
-    for s, t, r in [(0x01020304, 0x11121314, 0x21222324), (0x7FFFFFFE, 1, 0), (5, 0x7FFFFFFE, 0x7FFFFFFE), (0, 0, 0)]:
+    for s, t, r in [
+        (0x01020304, 0x11121314, 0x21222324),
+        (0x7FFFFFFE, 1, 0),
+        (5, 0x7FFFFFFE, 0x7FFFFFFE),
+        (0, 0, 0),
+    ]:
         raw = b"\x00" * (parts - 1) + triple(s, t, r)
         thresholds = [base.B[level] for level in policy.level_of]
-        expected = [int((s + t * (k + 1) + r * (k + 1) ** 2) % P < limit) for k, limit in enumerate(thresholds)]
+        expected = [
+            int((s + t * (k + 1) + r * (k + 1) ** 2) % P < limit)
+            for k, limit in enumerate(thresholds)
+        ]
         assert mechanism.tally([raw]).counts[0].tolist() == expected
 
 
@@ -212,7 +222,14 @@ def test_arrays_and_lists_are_the_same_rows(mechanism):
     size = mechanism.report_size
     array = mechanism.perturb_many(np.arange(10))
     listed = [row.tobytes() for row in array]
-    for reports in (array, listed, tuple(listed), iter(listed), [bytearray(x) for x in listed], [memoryview(x) for x in listed]):
+    for reports in (
+        array,
+        listed,
+        tuple(listed),
+        iter(listed),
+        [bytearray(x) for x in listed],
+        [memoryview(x) for x in listed],
+    ):
         rows, wrong = report.as_rows(mechanism, reports)
         assert wrong == 0 and rows.shape == (10, size) and rows.dtype == np.uint8
         assert np.array_equal(rows, array)
@@ -221,7 +238,9 @@ def test_arrays_and_lists_are_the_same_rows(mechanism):
 @kinds
 def test_lists_of_other_lengths_are_counted(mechanism):
     size = mechanism.report_size
-    rows, wrong = report.as_rows(mechanism, [bytes(size), b"", bytes(size + 1), bytes(size - 1), bytes(size)])
+    rows, wrong = report.as_rows(
+        mechanism, [bytes(size), b"", bytes(size + 1), bytes(size - 1), bytes(size)]
+    )
     assert wrong == 3 and rows.shape == (2, size)
     for width in (0, size - 1, size + 1):
         rows, wrong = report.as_rows(mechanism, np.zeros((4, width), np.uint8))

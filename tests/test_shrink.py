@@ -22,7 +22,9 @@ def noisy(truth, sd, rng):
 
 
 def estimates(truth, model="mixed", eps=1.0, repeats=1, seed=0, policy=None):
-    policy = policy or three_levels(eps, sizes=(len(truth) // 20, len(truth) // 20, len(truth) - 2 * (len(truth) // 20)))
+    policy = policy or three_levels(
+        eps, sizes=(len(truth) // 20, len(truth) // 20, len(truth) - 2 * (len(truth) // 20))
+    )
     return d.simulate(truth, d.design(policy, model), repeats=repeats, seed=seed).estimates
 
 
@@ -33,7 +35,11 @@ def estimates(truth, model="mixed", eps=1.0, repeats=1, seed=0, policy=None):
 def test_the_fit_is_the_maximum_up_to_its_gap(truth):
     """Thousands of EM steps, which only climb, must not climb past the stated gap."""
     rng = np.random.default_rng(3)
-    counts = {"two values": np.repeat([0, 400], 300), "one value": np.full(600, 150), "spread": rng.integers(0, 1000, 600)}[truth]
+    counts = {
+        "two values": np.repeat([0, 400], 300),
+        "one value": np.full(600, 150),
+        "spread": rng.integers(0, 1000, 600),
+    }[truth]
     data = noisy(counts, np.where(np.arange(600) % 3, 60.0, 150.0), rng)
     prior = shrink.fit(*data, 10**6)
     assert prior.weights.sum() == pytest.approx(1) and prior.weights.min() >= 0
@@ -93,7 +99,9 @@ M, N = 400, 50_000
 SHUFFLE = RNG.permutation(M)  # sensitive items are as frequent as others
 DATA = {
     "uniform": RNG.multinomial(N, np.full(M, 1 / M)),
-    "power law": RNG.multinomial(N, 1 / np.arange(1, M + 1) / (1 / np.arange(1, M + 1)).sum())[SHUFFLE],
+    "power law": RNG.multinomial(N, 1 / np.arange(1, M + 1) / (1 / np.arange(1, M + 1)).sum())[
+        SHUFFLE
+    ],
     "two spikes": RNG.multinomial(N, np.r_[0.25, 0.25, np.full(M - 2, 0.5 / (M - 2))])[SHUFFLE],
     "all but one empty": np.r_[N, np.zeros(M - 1, int)],
 }
@@ -108,11 +116,15 @@ def test_shrunk_is_right_on_synthetic_data(name, eps):
         shrunk = estimate.shrunk()
         low, high = shrunk.interval()
         assert shrunk.counts.min() >= 0 and low.min() >= 0 and high.max() <= N
-        assert (low == np.floor(low)).all() and (high == np.ceil(high)).all() and (low <= high).all()
+        assert (
+            (low == np.floor(low)).all() and (high == np.ceil(high)).all() and (low <= high).all()
+        )
         raw.append(((estimate.counts - truth) ** 2).sum())
         better.append(((shrunk.counts - truth) ** 2).sum())
         inside.append(((low <= truth) & (truth <= high)).mean())
-    assert np.mean(better) < (0.5 if eps == 1 else 1.0) * np.mean(raw)  # at eps = 4 there is little noise left to remove
+    assert np.mean(better) < (0.5 if eps == 1 else 1.0) * np.mean(
+        raw
+    )  # at eps = 4 there is little noise left to remove
     assert np.mean(inside) >= 0.93
 
 
@@ -132,7 +144,9 @@ def test_atoms_alone_make_intervals_too_short(monkeypatch):
 
 def test_one_prior_per_level_where_levels_differ():
     """Sensitive items are all rare, the others all frequent: a prior per level wins, and `auto` finds it."""
-    policy = d.Policy.from_levels([("rare", 1, [f"r{i}" for i in range(150)]), ("frequent", 2, [f"f{i}" for i in range(150)])])
+    policy = d.Policy.from_levels(
+        [("rare", 1, [f"r{i}" for i in range(150)]), ("frequent", 2, [f"f{i}" for i in range(150)])]
+    )
     truth = np.r_[np.full(150, 10), np.full(150, 600)]
     scores = {"one": [], "level": [], "auto": []}
     for estimate in d.simulate(truth, d.design(policy, "oue"), repeats=5, seed=2).estimates:
@@ -149,8 +163,12 @@ def test_auto_keeps_one_prior_where_levels_are_alike():
 
 def test_many_items_are_handled():
     m = 100_000
-    policy = d.Policy.from_levels([("a", 1, [f"a{i}" for i in range(5_000)]), ("b", 2, [f"b{i}" for i in range(m - 5_000)])])
-    truth = np.random.default_rng(1).multinomial(500_000, 1 / np.arange(1, m + 1) / (1 / np.arange(1, m + 1)).sum())
+    policy = d.Policy.from_levels(
+        [("a", 1, [f"a{i}" for i in range(5_000)]), ("b", 2, [f"b{i}" for i in range(m - 5_000)])]
+    )
+    truth = np.random.default_rng(1).multinomial(
+        500_000, 1 / np.arange(1, m + 1) / (1 / np.arange(1, m + 1)).sum()
+    )
     estimate = estimates(truth, policy=policy)[0]
     shrunk = estimate.shrunk()
     assert ((shrunk.counts - truth) ** 2).sum() < 0.05 * ((estimate.counts - truth) ** 2).sum()
@@ -168,7 +186,10 @@ def test_bad_priors_and_unknown_items_are_refused():
 # ---- projection --------------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.tuples(st.floats(-100, 100), st.floats(0.1, 50)), min_size=1, max_size=12), st.floats(0.5, 200))
+@given(
+    st.lists(st.tuples(st.floats(-100, 100), st.floats(0.1, 50)), min_size=1, max_size=12),
+    st.floats(0.5, 200),
+)
 def test_the_projection_meets_its_optimality_conditions(rows, n):
     y, v = (np.array(column) for column in zip(*rows))
     c = shrink.project(y, v, n)
@@ -184,9 +205,13 @@ def test_consistent_counts():
     estimate = estimates(DATA["power law"])[0]
     counts = estimate.consistent()
     assert counts.min() == 0 and counts.sum() == pytest.approx(N)
-    assert ((counts - DATA["power law"]) ** 2).sum() < ((estimate.counts - DATA["power law"]) ** 2).sum()
+    assert ((counts - DATA["power law"]) ** 2).sum() < (
+        (estimate.counts - DATA["power law"]) ** 2
+    ).sum()
     policy = d.Policy.from_levels([("a", 1, list("xyz"))], input="set")
-    sets = d.simulate([{0}, {1, 2}, set()] * 50, d.design(policy, padding=2), repeats=1, seed=1).estimates[0]
+    sets = d.simulate(
+        [{0}, {1, 2}, set()] * 50, d.design(policy, padding=2), repeats=1, seed=1
+    ).estimates[0]
     assert (sets.consistent() == np.maximum(sets.counts, 0)).all()  # sets need not sum to n
 
 

@@ -17,7 +17,9 @@ from discreet.simulation import draw_set_tally, draw_tally
 
 @cache
 def mechanism_of(model, budgets=(1, 2, 2), padding=None):
-    policy = d.Policy.from_budgets({f"i{k}": e for k, e in enumerate(budgets)}, input="set" if padding else "single")
+    policy = d.Policy.from_budgets(
+        {f"i{k}": e for k, e in enumerate(budgets)}, input="set" if padding else "single"
+    )
     return d.design(policy, model, padding=padding)
 
 
@@ -30,7 +32,10 @@ def as_counts(mechanism, y):
         return (1, *(int(k == y) for k in range(mechanism.m)))
     part, bits = y
     k = len(mechanism.parts)
-    return (*(int(p == part) for p in range(k)), *(bit * int(p == part) for p in range(k) for bit in bits))
+    return (
+        *(int(p == part) for p in range(k)),
+        *(bit * int(p == part) for p in range(k) for bit in bits),
+    )
 
 
 def exact_tallies(mechanism, tables):
@@ -41,7 +46,9 @@ def exact_tallies(mechanism, tables):
         for seen, chance in total.items():
             for y, more in table.items():
                 mine = as_counts(mechanism, y)
-                key = mine if seen is None else tuple(a + b for a, b in zip(seen, mine, strict=True))
+                key = (
+                    mine if seen is None else tuple(a + b for a, b in zip(seen, mine, strict=True))
+                )
                 grown[key] = grown.get(key, 0) + chance * more
         total = grown
     return total
@@ -90,8 +97,13 @@ def test_tallies_of_single_answers_have_the_exact_distribution(model, people):
     rng, truth = np.random.default_rng(4), np.bincount(people, minlength=3)
     simulated = [flat(draw_tally(mechanism, truth, len(people), rng)) for _ in range(REPEATS)]
     check_distribution(simulated, exact)
-    check_distribution(real_tallies(mechanism, mechanism.perturb_many(np.tile(people, REPEATS)), len(people)), exact)
-    other = exact_tallies(mechanism, [of((x + 1) % 3) for x in people])  # the twin: someone else's answers
+    check_distribution(
+        real_tallies(mechanism, mechanism.perturb_many(np.tile(people, REPEATS)), len(people)),
+        exact,
+    )
+    other = exact_tallies(
+        mechanism, [of((x + 1) % 3) for x in people]
+    )  # the twin: someone else's answers
     must_fail(check_distribution, simulated, other)
 
 
@@ -105,7 +117,9 @@ def test_tallies_of_sets_have_the_exact_distribution(model):
     items, offsets = np.array([0, 1, 2, 1]), np.array([0, 3, 4])
     simulated = [flat(draw_set_tally(mechanism, items, offsets, rng)) for _ in range(REPEATS)]
     check_distribution(simulated, exact)
-    rows = mechanism.perturb_many((np.tile(items, REPEATS), np.concatenate(([0], np.cumsum(np.tile([3, 1], REPEATS))))))
+    rows = mechanism.perturb_many(
+        (np.tile(items, REPEATS), np.concatenate(([0], np.cumsum(np.tile([3, 1], REPEATS)))))
+    )
     check_distribution(real_tallies(mechanism, rows, 2), exact)
     other = exact_tallies(mechanism, [of(frozenset({0})), of(frozenset({1}))])
     must_fail(check_distribution, simulated, other)
@@ -142,7 +156,11 @@ def test_counts_of_direct_reports_have_the_exact_covariance(model):
     rng = np.random.default_rng(9)
     simulated = np.stack([draw_tally(mechanism, truth, 140, rng).counts[0] for _ in range(repeats)])
     assert (simulated.sum(axis=1) == 140).all()
-    sent = mechanism.perturb_many(np.tile(np.repeat(np.arange(7), truth), repeats)).view("<u4").reshape(repeats, 140)
+    sent = (
+        mechanism.perturb_many(np.tile(np.repeat(np.arange(7), truth), repeats))
+        .view("<u4")
+        .reshape(repeats, 140)
+    )
     real = np.stack([np.bincount(row, minlength=7) for row in sent])
     for counts in (simulated, real):
         check_moments(counts, mean, covariance)
@@ -158,7 +176,9 @@ def test_counts_of_unary_reports_have_the_exact_moments(model):
     mechanism = mechanism_of(model, (3, 1, 2, 3, 2, 3, 3))
     truth, n, repeats = np.array([40, 0, 25, 3, 60, 0, 12]), 140, 2500
     share = np.array([p.share for p in mechanism.parts])
-    a, b = (np.stack([getattr(p, key)[mechanism.level_of] for p in mechanism.parts]) for key in "ab")
+    a, b = (
+        np.stack([getattr(p, key)[mechanism.level_of] for p in mechanism.parts]) for key in "ab"
+    )
     # p[x, k, j]: the chance of bit j for someone with item x in part k
     p = np.where(np.eye(7, dtype=bool)[:, None, :], a[None], b[None])
     overall = np.einsum("k,xkj->xj", share, p)
@@ -167,7 +187,9 @@ def test_counts_of_unary_reports_have_the_exact_moments(model):
     mean = truth @ overall
     covariance = np.einsum("x,xij->ij", truth, both - overall[:, :, None] * overall[:, None, :])
     rng = np.random.default_rng(10)
-    simulated = np.stack([draw_tally(mechanism, truth, n, rng).counts.sum(axis=0) for _ in range(repeats)])
+    simulated = np.stack(
+        [draw_tally(mechanism, truth, n, rng).counts.sum(axis=0) for _ in range(repeats)]
+    )
     rows = mechanism.perturb_many(np.tile(np.repeat(np.arange(7), truth), repeats))
     bits = np.unpackbits(split(mechanism, rows)[1], axis=1, bitorder="little")[:, :7]
     real = bits.reshape(repeats, n, 7).sum(axis=1)
@@ -185,7 +207,9 @@ COUNTS = [500, 300, 200]
 @pytest.mark.parametrize("model", ["mixed", "opt0", "direct", "grr"])
 def test_a_seed_gives_the_same_numbers(model):
     mechanism = mechanism_of(model)
-    first, again, other = (d.simulate(COUNTS, mechanism, repeats=3, seed=s).counts for s in (1, 1, 2))
+    first, again, other = (
+        d.simulate(COUNTS, mechanism, repeats=3, seed=s).counts for s in (1, 1, 2)
+    )
     np.testing.assert_array_equal(first, again)
     assert (first != other).any() and (first[0] != first[1]).any()
     free = [d.simulate(COUNTS, mechanism, repeats=3).counts for _ in range(2)]
@@ -204,7 +228,9 @@ def test_what_a_simulation_says():
     simulation = d.simulate(iter(COUNTS), mechanism_of("mixed"), n=1000, repeats=4, seed=1)
     assert simulation.n == 1000 and simulation.truth.tolist() == COUNTS
     assert simulation.counts.shape == (4, 3) and len(simulation.estimates) == 4
-    np.testing.assert_allclose(simulation.mse, ((simulation.counts - COUNTS) ** 2).sum(axis=1) / 1000)
+    np.testing.assert_allclose(
+        simulation.mse, ((simulation.counts - COUNTS) ** 2).sum(axis=1) / 1000
+    )
     as_floats = d.simulate(np.array(COUNTS, dtype=float), mechanism_of("mixed"), repeats=4, seed=1)
     np.testing.assert_array_equal(as_floats.counts, simulation.counts)
     both = d.simulate([{0, 1}, ["i1"], set()], mechanism_of("opt0", padding=2), repeats=2, seed=1)

@@ -59,7 +59,9 @@ def answers(mechanism, n, seed=1):
     rng = np.random.default_rng(seed)
     if mechanism.padding is None:
         return rng.integers(0, mechanism.m, n)
-    return [set(rng.choice(mechanism.m, rng.integers(0, 5), replace=False).tolist()) for _ in range(n)]
+    return [
+        set(rng.choice(mechanism.m, rng.integers(0, 5), replace=False).tolist()) for _ in range(n)
+    ]
 
 
 def frame(spark, reports, **columns):
@@ -94,7 +96,9 @@ def test_bad_rows_are_counted_by_reason_as_locally(spark):
     assert found == mechanism.tally(good + [b"" if r is None else r for r in bad])
     assert found.n == 50 and dict(found.refused) == {"length": 3, "part": 1, "range": 1}
     marks = pa.array([mechanism.fingerprint] * 48 + ["0" * 64, None])
-    assert dict(engine.tally(frame(spark, good, fingerprint=marks), mechanism).refused) == {"fingerprint": 2}
+    assert dict(engine.tally(frame(spark, good, fingerprint=marks), mechanism).refused) == {
+        "fingerprint": 2
+    }
 
 
 def test_groups_in_one_job(spark, tmp_path):
@@ -118,7 +122,9 @@ def data_of(spark, mechanism, n):
         column = pa.array([labels[i] for i in given])
     else:
         column = pa.array([[labels[i] for i in x] for x in given], pa.list_(pa.string()))
-    return given, spark.createDataFrame(pa.table({"item": column, "region": pa.array(["a", "b"] * (n // 2))}))
+    return given, spark.createDataFrame(
+        pa.table({"item": column, "region": pa.array(["a", "b"] * (n // 2))})
+    )
 
 
 @every
@@ -134,7 +140,9 @@ def test_perturbed_on_spark_and_tallied_locally(spark, name, tmp_path):
     assert on_spark == mechanism.tally(table["report"].to_pylist()) and on_spark.n == 4000
     assert not {"item"} & set(table.column_names)
     estimate = on_spark.estimate()
-    truth = np.bincount(given if mechanism.padding is None else [i for x in given for i in x], minlength=mechanism.m)
+    truth = np.bincount(
+        given if mechanism.padding is None else [i for x in given for i in x], minlength=mechanism.m
+    )
     if mechanism.padding is None:
         assert (np.abs(estimate.counts - truth) < 6 * estimate.stderr).all()
 
@@ -143,7 +151,9 @@ def test_the_sampler_on_spark_bit_by_bit(spark):
     """Everyone holds item 0: every bit, first and last included, has its probability; a shifted one must fail."""
     mechanism = MECHANISMS["bits"]
     n = 40_000
-    data = spark.createDataFrame(pa.table({"item": pa.array([mechanism.policy.items[0]] * n)})).repartition(4)
+    data = spark.createDataFrame(
+        pa.table({"item": pa.array([mechanism.policy.items[0]] * n)})
+    ).repartition(4)
     tally = engine.tally(engine.perturb(data, mechanism), mechanism)
     a, b = mechanism.a[mechanism.level_of], mechanism.b[mechanism.level_of]
     for i, count in enumerate(tally.counts[0]):
@@ -159,7 +169,10 @@ def test_repetition_makes_new_reports(spark, tmp_path):
     first, second = ([bytes(row["report"]) for row in made.collect()] for _ in range(2))
     assert not set(first) & set(second)  # 13 random bytes: nothing correlated, nothing reused
     made.write.parquet(str(tmp_path / "r"))
-    twice = [sorted(bytes(row["report"]) for row in spark.read.parquet(str(tmp_path / "r")).collect()) for _ in range(2)]
+    twice = [
+        sorted(bytes(row["report"]) for row in spark.read.parquet(str(tmp_path / "r")).collect())
+        for _ in range(2)
+    ]
     assert twice[0] == twice[1] and len(twice[0]) == 200
 
 
@@ -216,13 +229,27 @@ def test_commands_on_both_engines(spark, tmp_path):
     (tmp_path / "a").mkdir()
     pq.write_table(pa.table({"item": labels[:400]}), tmp_path / "a" / "1.parquet")
     pq.write_table(pa.table({"item": labels[400:]}), tmp_path / "a" / "2.parquet")
-    output = run("perturb", tmp_path / "m.json", tmp_path / "a", "-o", tmp_path / "r", "--engine", "spark")
+    output = run(
+        "perturb", tmp_path / "m.json", tmp_path / "a", "-o", tmp_path / "r", "--engine", "spark"
+    )
     assert "600 reports" in output
     for name in ("spark", "local"):
-        run("tally", tmp_path / "m.json", tmp_path / "r", "-o", tmp_path / f"{name}.json", "--engine", name)
-    assert json.loads((tmp_path / "spark.json").read_text()) == json.loads((tmp_path / "local.json").read_text())
+        run(
+            "tally",
+            tmp_path / "m.json",
+            tmp_path / "r",
+            "-o",
+            tmp_path / f"{name}.json",
+            "--engine",
+            name,
+        )
+    assert json.loads((tmp_path / "spark.json").read_text()) == json.loads(
+        (tmp_path / "local.json").read_text()
+    )
     reports = pq.read_table(tmp_path / "r").append_column("region", pa.array(["x y", "z"] * 300))
-    pq.write_table(reports.replace_schema_metadata(None), tmp_path / "g.parquet")  # or Spark believes its own old schema
+    pq.write_table(
+        reports.replace_schema_metadata(None), tmp_path / "g.parquet"
+    )  # or Spark believes its own old schema
     for name in ("spark", "local"):
         facts = json.loads(
             run(
@@ -240,18 +267,57 @@ def test_commands_on_both_engines(spark, tmp_path):
         )
         assert facts["groups"] == {"x y": 300, "z": 300}
     for file in ("x_y.json", "z.json"):
-        assert (tmp_path / "by-spark" / file).read_text() == (tmp_path / "by-local" / file).read_text()
-    assert "error: " in run("perturb", tmp_path / "m.json", tmp_path / "a", "-o", tmp_path / "r", "--engine", "spark", code=2)
-    run("tally", tmp_path / "m.json", tmp_path / "g.parquet", "--by", "town", "-o", tmp_path / "t", "--engine", "spark", code=2)
-    run("tally", tmp_path / "m.json", tmp_path / "g.parquet", "--by", "town", "-o", tmp_path / "t", code=2)
+        assert (tmp_path / "by-spark" / file).read_text() == (
+            tmp_path / "by-local" / file
+        ).read_text()
+    assert "error: " in run(
+        "perturb",
+        tmp_path / "m.json",
+        tmp_path / "a",
+        "-o",
+        tmp_path / "r",
+        "--engine",
+        "spark",
+        code=2,
+    )
+    run(
+        "tally",
+        tmp_path / "m.json",
+        tmp_path / "g.parquet",
+        "--by",
+        "town",
+        "-o",
+        tmp_path / "t",
+        "--engine",
+        "spark",
+        code=2,
+    )
+    run(
+        "tally",
+        tmp_path / "m.json",
+        tmp_path / "g.parquet",
+        "--by",
+        "town",
+        "-o",
+        tmp_path / "t",
+        code=2,
+    )
 
 
 def test_files_of_many_row_groups_with_bad_rows_and_unfinished_parts(spark, tmp_path):
     """The workers read the files themselves: every row group once, subfolders too, and nothing a writer has not finished."""
     mechanism = MECHANISMS["bits, parts"]
-    reports = [bytes(r) for r in mechanism.perturb_many(answers(mechanism, 900))] + [b"", b"short", None]
+    reports = [bytes(r) for r in mechanism.perturb_many(answers(mechanism, 900))] + [
+        b"",
+        b"short",
+        None,
+    ]
     mark = {"discreet.fingerprint": mechanism.fingerprint}
-    for place, rows in (("a.parquet", reports[:500]), ("sub/b.parquet", reports[500:]), ("_temporary/c.parquet", reports[:7])):
+    for place, rows in (
+        ("a.parquet", reports[:500]),
+        ("sub/b.parquet", reports[500:]),
+        ("_temporary/c.parquet", reports[:7]),
+    ):
         (tmp_path / place).parent.mkdir(exist_ok=True)
         table = pa.table({"report": pa.array(rows, pa.binary())}).replace_schema_metadata(mark)
         pq.write_table(table, tmp_path / place, row_group_size=37)
@@ -268,7 +334,10 @@ def test_groups_that_are_folders_go_through_spark(spark, tmp_path):
         rows = pa.array(map(bytes, reports[k::2]), pa.binary())
         pq.write_table(pa.table({"report": rows}), tmp_path / f"region={region}" / "x.parquet")
     found = engine.tally_files([str(tmp_path)], mechanism, by="region")
-    assert found == {"north": mechanism.tally(reports[::2]), "south": mechanism.tally(reports[1::2])}
+    assert found == {
+        "north": mechanism.tally(reports[::2]),
+        "south": mechanism.tally(reports[1::2]),
+    }
 
 
 def test_corrupt_and_strange_files(spark, tmp_path):
@@ -277,15 +346,42 @@ def test_corrupt_and_strange_files(spark, tmp_path):
     from discreet.files import write_reports
 
     write_reports(tmp_path / "other.parquet", other, [other.perturb_many([0, 1])])
-    text = run("tally", tmp_path / "m.json", tmp_path / "other.parquet", "-o", tmp_path / "t.json", "--engine", "spark", code=2)
+    text = run(
+        "tally",
+        tmp_path / "m.json",
+        tmp_path / "other.parquet",
+        "-o",
+        tmp_path / "t.json",
+        "--engine",
+        "spark",
+        code=2,
+    )
     assert "another mechanism" in text
     write_reports(tmp_path / "cut.parquet", mechanism, [mechanism.perturb_many([0] * 500)])
     whole = (tmp_path / "cut.parquet").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(whole[:-20])
-    text = run("tally", tmp_path / "m.json", tmp_path / "cut.parquet", "-o", tmp_path / "t.json", "--engine", "spark", code=2)
+    text = run(
+        "tally",
+        tmp_path / "m.json",
+        tmp_path / "cut.parquet",
+        "-o",
+        tmp_path / "t.json",
+        "--engine",
+        "spark",
+        code=2,
+    )
     assert text.count("\n") == 1 and "Traceback" not in text and not (tmp_path / "t.json").exists()
     pq.write_table(pa.table({"item": pa.array(["nobody"])}), tmp_path / "a.parquet")
-    text = run("perturb", tmp_path / "m.json", tmp_path / "a.parquet", "-o", tmp_path / "r", "--engine", "spark", code=2)
+    text = run(
+        "perturb",
+        tmp_path / "m.json",
+        tmp_path / "a.parquet",
+        "-o",
+        tmp_path / "r",
+        "--engine",
+        "spark",
+        code=2,
+    )
     assert '"nobody" is not an item' in text and text.count("\n") == 1
 
 

@@ -27,7 +27,11 @@ STORES = ["sqlite", pytest.param("postgresql", marks=GROUP)]
 @pytest.fixture(params=STORES)
 def place(request, tmp_path):
     """The URL of an empty store of either kind."""
-    return str(tmp_path / "store.sqlite") if request.param == "sqlite" else request.getfixturevalue("database")
+    return (
+        str(tmp_path / "store.sqlite")
+        if request.param == "sqlite"
+        else request.getfixturevalue("database")
+    )
 
 
 @pytest.fixture
@@ -40,10 +44,16 @@ def store(place):
 def ask(place, query):
     """What the database itself says, past the store; `report` stands for the table's name in either."""
     if place.startswith("postgresql"):
-        query = re.sub(r"\b(report|tally|collection)\b(?= *(WHERE|ORDER|SET|;|$))", r"discreet_\1", query)
+        query = re.sub(
+            r"\b(report|tally|collection)\b(?= *(WHERE|ORDER|SET|;|$))", r"discreet_\1", query
+        )
         with psycopg.connect(place, autocommit=True) as db:
             found = db.execute(query)
-            return [tuple(bytes(x) if isinstance(x, memoryview) else x for x in row) for row in found] if found.description else []
+            return (
+                [tuple(bytes(x) if isinstance(x, memoryview) else x for x in row) for row in found]
+                if found.description
+                else []
+            )
     db = sqlite3.connect(place)
     try:
         with db:
@@ -71,15 +81,25 @@ def first_wins(uploads):
 
 def test_a_collection_is_made_once(store):
     made = store.create(mechanism())
-    assert (made.name, made.keep, made.open, made.mechanism) == ("bits", "counts", True, mechanism())
+    assert (made.name, made.keep, made.open, made.mechanism) == (
+        "bits",
+        "counts",
+        True,
+        mechanism(),
+    )
     store.add([upload(mechanism(), ids(3))])
     assert store.create(mechanism()) == made
-    assert store.tally("bits").n == 3 and store.collections() == [made] == [store.collection("bits")]
+    assert store.tally("bits").n == 3 and store.collections() == [made] == [
+        store.collection("bits")
+    ]
 
 
 def test_another_mechanism_under_the_same_name_is_refused(store):
     store.create(mechanism("bits", "survey"))
-    with pytest.raises(DataError, match='a collection "survey" with another mechanism .its probabilities differ.*another name'):
+    with pytest.raises(
+        DataError,
+        match='a collection "survey" with another mechanism .its probabilities differ.*another name',
+    ):
         store.create(mechanism("compact", "survey"))
     with pytest.raises(DataError, match=r'item "high 0" has epsilon 2.*another name'):
         store.create(d.design(policy("survey", eps=2.0), "opt0"))
@@ -90,7 +110,9 @@ def test_what_is_kept_cannot_be_changed(store):
     store.create(mechanism("bits"), "counts")
     store.create(mechanism("compact"), "reports")
     for kind, other in (("bits", "reports"), ("compact", "counts")):
-        with pytest.raises(DataError, match=f'"{kind}" was made with --keep .*cannot be changed to {other}'):
+        with pytest.raises(
+            DataError, match=f'"{kind}" was made with --keep .*cannot be changed to {other}'
+        ):
             store.create(mechanism(kind), other)
 
 
@@ -100,7 +122,12 @@ def test_collections_are_listed_by_name_and_unknown_ones_are_refused(store):
         store.create(mechanism("bits", name))
     assert [c.name for c in store.collections()] == sorted(names, key=str.encode)
     assert store.collection(names[2]).mechanism == mechanism("bits", names[2])
-    for use in (store.collection, store.tally, store.close_collection, lambda name: next(store.reports(name))):
+    for use in (
+        store.collection,
+        store.tally,
+        store.close_collection,
+        lambda name: next(store.reports(name)),
+    ):
         with pytest.raises(NoCollection, match='there is no collection "none"'):
             use("none")
 
@@ -115,7 +142,10 @@ def test_several_collections_do_not_mix(store):
     for name in ("first", "second"):
         store.create(mechanism("direct", name))
     rows = people(mechanism("direct"), 5)
-    assert store.add([Upload("first", same, rows), Upload("second", same, rows)]) == [Outcome(5, 0)] * 2
+    assert (
+        store.add([Upload("first", same, rows), Upload("second", same, rows)])
+        == [Outcome(5, 0)] * 2
+    )
     assert store.tally("first").counts.tolist() == store.tally("second").counts.tolist()
 
 
@@ -131,7 +161,10 @@ def test_the_same_id_is_counted_once_and_the_first_report_wins(store):
     assert store.add([Upload("direct", [id_, id_], both)]) == [Outcome(1, 1)]  # twice in one upload
     assert store.add([Upload("direct", [id_], second)] * 2) == [Outcome(0, 1)] * 2  # later
     (other,) = ids(1)
-    assert store.add([Upload("direct", [other], first), Upload("direct", [other], second)]) == [Outcome(1, 0), Outcome(0, 1)]
+    assert store.add([Upload("direct", [other], first), Upload("direct", [other], second)]) == [
+        Outcome(1, 0),
+        Outcome(0, 1),
+    ]
     assert store.tally("direct") == made.tally(np.concatenate((first, first)))
     assert list(store.reports("direct")) == [first.tobytes()] * 2
 
@@ -223,15 +256,22 @@ def test_two_processes_count_every_id_once(place, store, tmp_path):
     made.save(tmp_path / "m.json")
     start = [sys.executable, "-c", ADDING, place, str(tmp_path / "m.json")]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([*start, "0"], **pipes) as one, subprocess.Popen([*start, "1"], **pipes) as two:
+    with (
+        subprocess.Popen([*start, "0"], **pipes) as one,
+        subprocess.Popen([*start, "1"], **pipes) as two,
+    ):
         assert [process.stdout.readline() for process in (one, two)] == ["ready\n"] * 2
         accepted = []
         for first in range(0, 500, 50):
             for process in (one, two):
                 print(first, file=process.stdin, flush=True)
             accepted.append([int(process.stdout.readline()) for process in (one, two)])
-    distinct = len({int(k) for me in (0, 1) for k in np.random.default_rng([7, me]).permutation(600)[:500]})
-    assert (np.sum(accepted, axis=0) > 0).all() and (np.sum(accepted, axis=0) < 500).all()  # each met what the other had sent
+    distinct = len(
+        {int(k) for me in (0, 1) for k in np.random.default_rng([7, me]).permutation(600)[:500]}
+    )
+    assert (np.sum(accepted, axis=0) > 0).all() and (
+        np.sum(accepted, axis=0) < 500
+    ).all()  # each met what the other had sent
     assert np.sum(accepted) == distinct == store.tally("compact").n
     assert store.tally("compact") == made.tally(list(store.reports("compact")))
 
@@ -269,7 +309,11 @@ def test_a_closed_collection_takes_nothing_and_an_open_one_does(place, store):
     store.add([upload(closed, before)])
     store.close_collection("closed")
     some = [upload(closed, ids(2)), upload(still_open, ids(3)), upload(closed, before)]
-    assert store.add(some) == [Outcome(0, 0, closed=True), Outcome(3, 0), Outcome(0, 0, closed=True)]
+    assert store.add(some) == [
+        Outcome(0, 0, closed=True),
+        Outcome(3, 0),
+        Outcome(0, 0, closed=True),
+    ]
     assert (store.tally("closed").n, store.tally("open").n) == (4, 3)
     assert not store.collection("closed").open and not store.create(closed).open
     assert ask(place, "SELECT count(*) FROM report") == [(7,)]
@@ -318,9 +362,15 @@ def test_reports_are_on_disk_only_where_they_were_asked_for(place, store, reques
 def test_there_is_no_place_for_an_address_or_a_time(place, store):
     """The whole schema, column by column: a new one must be thought about here."""
     if place.startswith("postgresql"):
-        found = ask(place, "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'")
+        found = ask(
+            place,
+            "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'",
+        )
     else:
-        found = ask(place, "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'")
+        found = ask(
+            place,
+            "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'",
+        )
     tables = {}
     for table, column in found:
         tables.setdefault(table.removeprefix("discreet_"), set()).add(column)
@@ -372,7 +422,12 @@ def test_the_transaction_numbers_of_a_closed_postgresql_table_do_not_tell_who_ca
     for order in (some, some[::-1]):
         url = postgres.fresh()
         arrivals(url, order)
-        layouts.append([row[0] for row in ask(url, "SELECT id, xmin::text::bigint AS x FROM report ORDER BY x, id")])
+        layouts.append(
+            [
+                row[0]
+                for row in ask(url, "SELECT id, xmin::text::bigint AS x FROM report ORDER BY x, id")
+            ]
+        )
         postgres.drop(url)
     assert layouts[0] == layouts[1]
 
@@ -387,7 +442,9 @@ def test_new_files_are_for_their_owner_alone(tmp_path):
         store.close()
     finally:
         os.umask(old)
-    assert set(modes) == {"store", "store-wal", "store-shm", "store-lock"} and set(modes.values()) == {0o600}
+    assert set(modes) == {"store", "store-wal", "store-shm", "store-lock"} and set(
+        modes.values()
+    ) == {0o600}
 
 
 # ---- failures -----------------------------------------------------------------------------------------
@@ -396,10 +453,19 @@ def test_new_files_are_for_their_owner_alone(tmp_path):
 def break_tally(place):
     """From now on a tally cannot be written; returns how to mend it."""
     if place.startswith("postgresql"):
-        ask(place, "CREATE FUNCTION burn() RETURNS trigger AS $$ BEGIN RAISE EXCEPTION 'disk on fire'; END $$ LANGUAGE plpgsql")
-        ask(place, "CREATE TRIGGER fire BEFORE UPDATE ON discreet_tally FOR EACH ROW EXECUTE FUNCTION burn()")
+        ask(
+            place,
+            "CREATE FUNCTION burn() RETURNS trigger AS $$ BEGIN RAISE EXCEPTION 'disk on fire'; END $$ LANGUAGE plpgsql",
+        )
+        ask(
+            place,
+            "CREATE TRIGGER fire BEFORE UPDATE ON discreet_tally FOR EACH ROW EXECUTE FUNCTION burn()",
+        )
         return lambda: ask(place, "DROP TRIGGER fire ON discreet_tally")
-    ask(place, "CREATE TRIGGER fire BEFORE UPDATE ON tally BEGIN SELECT RAISE(ABORT, 'disk on fire'); END")
+    ask(
+        place,
+        "CREATE TRIGGER fire BEFORE UPDATE ON tally BEGIN SELECT RAISE(ABORT, 'disk on fire'); END",
+    )
     return lambda: ask(place, "DROP TRIGGER fire")
 
 
@@ -421,7 +487,10 @@ def test_a_transaction_that_fails_leaves_nothing_and_the_store_goes_on(place, st
 def test_ping_says_whether_the_store_answers(place, store):
     store.ping()
     table = "discreet_schema" if place.startswith("postgresql") else "collection"
-    for query, fails in ((f"ALTER TABLE {table} RENAME TO away", True), (f"ALTER TABLE away RENAME TO {table}", False)):
+    for query, fails in (
+        (f"ALTER TABLE {table} RENAME TO away", True),
+        (f"ALTER TABLE away RENAME TO {table}", False),
+    ):
         ask(place, query)
         if fails:
             with pytest.raises(StoreDown):
@@ -449,7 +518,9 @@ def test_a_postgresql_that_was_restarted_is_used_again(postgres, database):
 def test_a_postgresql_connection_that_was_cut_is_not_used_again(postgres, database):
     store = open_store(database)
     store.create(mechanism())
-    ours = "FROM pg_stat_activity WHERE application_name = 'discreet' AND datname = current_database()"
+    ours = (
+        "FROM pg_stat_activity WHERE application_name = 'discreet' AND datname = current_database()"
+    )
     with psycopg.connect(database, autocommit=True) as db:
         db.execute(f"SELECT pg_terminate_backend(pid) {ours}")
         until(lambda: db.execute(f"SELECT count(*) {ours}").fetchone()[0] == 0, "cut")
@@ -481,7 +552,9 @@ def test_what_was_counted_is_there_after_a_new_start(place):
         store.add([upload(made, some[start : start + 5], rows[start : start + 5])])
         store.close()
     store = open_store(place)
-    assert store.add([upload(made, some, rows)]) == [Outcome(0, 20)] and store.tally("parts") == made.tally(rows)
+    assert store.add([upload(made, some, rows)]) == [Outcome(0, 20)] and store.tally(
+        "parts"
+    ) == made.tally(rows)
     store.close()
 
 
@@ -493,15 +566,25 @@ def modules(place):
 
 
 def version(place):
-    query = "SELECT max(version) FROM discreet_schema" if place.startswith("postgresql") else "PRAGMA user_version"
+    query = (
+        "SELECT max(version) FROM discreet_schema"
+        if place.startswith("postgresql")
+        else "PRAGMA user_version"
+    )
     return ask(place, query)[0][0]
 
 
 def test_a_store_of_a_newer_discreet_is_refused(place):
     open_store(place).close()
-    newer = "INSERT INTO discreet_schema VALUES (99)" if place.startswith("postgresql") else "PRAGMA user_version = 99"
+    newer = (
+        "INSERT INTO discreet_schema VALUES (99)"
+        if place.startswith("postgresql")
+        else "PRAGMA user_version = 99"
+    )
     ask(place, newer)
-    with pytest.raises(DataError, match="schema version 99, this discreet knows up to 1; use the newer discreet"):
+    with pytest.raises(
+        DataError, match="schema version 99, this discreet knows up to 1; use the newer discreet"
+    ):
         open_store(place)
 
 
@@ -509,7 +592,11 @@ def test_an_older_store_is_migrated_with_what_it_holds(place, monkeypatch):
     arrivals(place, ids(3))
     assert version(place) == 1
     old = modules(place).MIGRATIONS
-    monkeypatch.setattr(modules(place), "MIGRATIONS", (*old, "CREATE TABLE extra (x INTEGER); INSERT INTO extra VALUES (7);"))
+    monkeypatch.setattr(
+        modules(place),
+        "MIGRATIONS",
+        (*old, "CREATE TABLE extra (x INTEGER); INSERT INTO extra VALUES (7);"),
+    )
     for _ in range(2):  # once
         store = open_store(place)
         assert store.tally("bits").n == 3 and version(place) == 2
@@ -521,7 +608,11 @@ def test_a_migration_that_fails_changes_nothing(place, monkeypatch):
     arrivals(place, ids(3))
     with monkeypatch.context() as patch:
         old = modules(place).MIGRATIONS
-        patch.setattr(modules(place), "MIGRATIONS", (*old, "CREATE TABLE extra (x INTEGER); SELECT nonsense FROM nowhere;"))
+        patch.setattr(
+            modules(place),
+            "MIGRATIONS",
+            (*old, "CREATE TABLE extra (x INTEGER); SELECT nonsense FROM nowhere;"),
+        )
         with pytest.raises(DataError, match="cannot be opened: .*nowhere"):
             open_store(place)
     store = open_store(place)
@@ -550,7 +641,9 @@ def test_stores_opened_by_many_at_once_are_made_once(place):
     assert not errors and len(found) == 6 and version(place) == 1
 
 
-@pytest.mark.parametrize("content", [b"this is a letter, not a database\n" * 200, b"SQLite format 3\0" + b"\xff" * 5000])
+@pytest.mark.parametrize(
+    "content", [b"this is a letter, not a database\n" * 200, b"SQLite format 3\0" + b"\xff" * 5000]
+)
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path, content):
     path = tmp_path / "letter"
     path.write_bytes(content)
@@ -599,11 +692,18 @@ def test_a_missing_folder_and_a_folder_are_refused(tmp_path):
 
 def test_the_urls_of_a_store(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for url, path in (("a", "a"), ("sqlite:///b", "b"), (f"sqlite:///{tmp_path}/c", "c"), (f"{tmp_path}/d", "d")):
+    for url, path in (
+        ("a", "a"),
+        ("sqlite:///b", "b"),
+        (f"sqlite:///{tmp_path}/c", "c"),
+        (f"{tmp_path}/d", "d"),
+    ):
         open_store(url).close()
         assert (tmp_path / path).is_file(), url
     for url in ("mysql://host/x", "http://host/x"):
-        with pytest.raises(DataError, match=f'the store "{url.split(":")[0]}://…" is not known; give a path'):
+        with pytest.raises(
+            DataError, match=f'the store "{url.split(":")[0]}://…" is not known; give a path'
+        ):
             open_store(url)
 
 

@@ -22,8 +22,15 @@ SMALL = three_levels(sizes=(2, 3, 8))
 
 def in_parts(encoding):
     """Two parts, a quarter and three quarters of the people."""
-    first, second = (d.design(SMALL, model, encoding=encoding).parts[0] for model in ("opt0", "opt1"))
-    return d.Mechanism(SMALL, "mixed", encoding, (replace(first, numerator=D // 4), replace(second, numerator=D - D // 4)))
+    first, second = (
+        d.design(SMALL, model, encoding=encoding).parts[0] for model in ("opt0", "opt1")
+    )
+    return d.Mechanism(
+        SMALL,
+        "mixed",
+        encoding,
+        (replace(first, numerator=D // 4), replace(second, numerator=D - D // 4)),
+    )
 
 
 MECHANISMS = {
@@ -70,7 +77,9 @@ def plain(mechanism, rows):
         else:
             s, t, r = (int.from_bytes(body[j : j + 4], "little") for j in (0, 4, 8))
             limits = [mechanism.parts[part].B[level] for level in mechanism.policy.level_of]
-            counts[part] += [(s + t * c + r * c * c) % P < limit for c, limit in enumerate(limits, 1)]
+            counts[part] += [
+                (s + t * c + r * c * c) % P < limit for c, limit in enumerate(limits, 1)
+            ]
     return Tally(mechanism, np.array(part_n), counts)
 
 
@@ -79,8 +88,12 @@ def tallies(draw, mechanism):
     """Any tally that fits the mechanism, with counts up to 2^40."""
     numbers = st.integers(0, 2**40)
     k = parts_of(mechanism)
-    counts = np.array(draw(st.lists(numbers, min_size=k * mechanism.m, max_size=k * mechanism.m)), np.int64).reshape(k, -1)
-    refused = draw(st.dictionaries(st.sampled_from(["length", "part", "item"]), st.integers(1, 2**40)))
+    counts = np.array(
+        draw(st.lists(numbers, min_size=k * mechanism.m, max_size=k * mechanism.m)), np.int64
+    ).reshape(k, -1)
+    refused = draw(
+        st.dictionaries(st.sampled_from(["length", "part", "item"]), st.integers(1, 2**40))
+    )
     part_n = counts.sum(axis=1) if mechanism.direct else counts.max(axis=1) + draw(numbers)
     return Tally(mechanism, part_n, counts, refused)
 
@@ -115,7 +128,9 @@ def test_the_count_of_every_bit_for_any_number_of_items(m, parts):
 def test_all_ones_and_all_zeros(mechanism):
     """Every counter full, in every position: carries must not leak into a neighbour."""
     if mechanism.direct or mechanism.encoding == "compact":
-        row = np.zeros(mechanism.report_size, np.uint8)  # item 0, or the value 0, which is below every threshold
+        row = np.zeros(
+            mechanism.report_size, np.uint8
+        )  # item 0, or the value 0, which is below every threshold
     else:
         full = (2**mechanism.m - 1).to_bytes(2, "little")
         row = np.frombuffer((b"\x00" if parts_of(mechanism) > 1 else b"") + full, np.uint8)
@@ -130,7 +145,12 @@ def test_all_ones_and_all_zeros(mechanism):
 def test_threads_do_not_matter(mechanism):
     rows = mechanism.perturb_many(np.arange(300_000) % mechanism.m)
     first = mechanism.tally(rows, threads=1)
-    assert first == mechanism.tally(rows, threads=2) == mechanism.tally(rows) == mechanism.tally(rows, threads=7)
+    assert (
+        first
+        == mechanism.tally(rows, threads=2)
+        == mechanism.tally(rows)
+        == mechanism.tally(rows, threads=7)
+    )
     assert first.n == 300_000
 
 
@@ -180,7 +200,9 @@ def test_adding_leaves_both_as_they_were():
     a, b = (mechanism.tally([*mechanism.perturb_many(np.arange(9)), b"?"]) for _ in range(2))
     kept = json.dumps([x.counts.tolist() for x in (a, b)] + [dict(a.refused), dict(b.refused)])
     assert (a + b).refused == {"length": 2}
-    assert json.dumps([x.counts.tolist() for x in (a, b)] + [dict(a.refused), dict(b.refused)]) == kept
+    assert (
+        json.dumps([x.counts.tolist() for x in (a, b)] + [dict(a.refused), dict(b.refused)]) == kept
+    )
 
 
 def test_a_tally_of_another_mechanism_cannot_be_added():
@@ -238,7 +260,12 @@ def test_refused_reports_are_counted_by_reason_and_never_used(mechanism):
 def test_refused_rows_of_an_array(mechanism):
     good = mechanism.perturb_many(np.arange(100_000) % mechanism.m)
     bad = {reason: raw for reason, raw in junk(mechanism).items() if reason != "length"}
-    rows = np.insert(good, [5, 70_000], np.frombuffer(b"".join(list(bad.values()) * 2), np.uint8).reshape(-1, good.shape[1])[:2], 0)
+    rows = np.insert(
+        good,
+        [5, 70_000],
+        np.frombuffer(b"".join(list(bad.values()) * 2), np.uint8).reshape(-1, good.shape[1])[:2],
+        0,
+    )
     tally = mechanism.tally(rows, threads=2)
     assert sum(tally.refused.values()) == 2 and set(tally.refused) <= set(bad)
     assert np.array_equal(tally.counts, mechanism.tally(good).counts)
@@ -260,7 +287,9 @@ def test_nothing_but_refused_reports(mechanism):
 
 @every
 def test_no_reports_no_estimate(mechanism):
-    with pytest.raises(DataError, match="^there are no reports in this tally, so there is nothing to estimate$"):
+    with pytest.raises(
+        DataError, match="^there are no reports in this tally, so there is nothing to estimate$"
+    ):
         mechanism.tally([]).estimate()
 
 
@@ -423,7 +452,19 @@ def test_direct_counts_that_do_not_add_up(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"null", b"[]", b"7", b'"tally"', b"\xff\xfe\x00", b"PAR1", b"{}", b'{"format": "discreet-tally/1"}', b"NaN"],
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b"7",
+        b'"tally"',
+        b"\xff\xfe\x00",
+        b"PAR1",
+        b"{}",
+        b'{"format": "discreet-tally/1"}',
+        b"NaN",
+    ],
     ids=repr,
 )
 def test_a_file_that_is_no_tally(saved, content):

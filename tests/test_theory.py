@@ -21,27 +21,36 @@ ONE_PART = ("opt0", "opt1", "opt2", "rappor", "oue")
 
 
 def shares(data, m):
-    weights = np.array(data.draw(st.lists(st.integers(0, 9), min_size=m, max_size=m).filter(any)), dtype=float)
+    weights = np.array(
+        data.draw(st.lists(st.integers(0, 9), min_size=m, max_size=m).filter(any)), dtype=float
+    )
     return weights / weights.sum()
 
 
 def moments(table, contribution):
     """Mean and variance of one person's contribution, exactly, from Pr(report)."""
     mean = sum((chance * contribution(y) for y, chance in table.items()), Fraction(0))
-    return mean, sum((chance * contribution(y) ** 2 for y, chance in table.items()), Fraction(0)) - mean**2
+    return mean, sum(
+        (chance * contribution(y) ** 2 for y, chance in table.items()), Fraction(0)
+    ) - mean**2
 
 
 def unary_contributions(mechanism):
     """Of a report of a mechanism with one part to every item's estimate: (y - b) / (a - b)."""
     (part,) = mechanism.parts
-    a, b = ([Fraction(x[k], base) for k in mechanism.policy.level_of] for x, base in ((part.A, D), (part.B, part.base)))
+    a, b = (
+        [Fraction(x[k], base) for k in mechanism.policy.level_of]
+        for x, base in ((part.A, D), (part.B, part.base))
+    )
     return [lambda y, i=i: (y[1][i] - b[i]) / (a[i] - b[i]) for i in range(mechanism.m)]
 
 
 def direct_contributions(mechanism):
     """Of an item sent to every item's estimate: the inverse of the whole matrix, in rational arithmetic."""
     m, of = mechanism.m, single(mechanism)
-    rows = [[of(x)[y] for x in range(m)] + [Fraction(int(y == k)) for k in range(m)] for y in range(m)]  # (P^T | 1)
+    rows = [
+        [of(x)[y] for x in range(m)] + [Fraction(int(y == k)) for k in range(m)] for y in range(m)
+    ]  # (P^T | 1)
     for k in range(m):
         pivot = next(r for r in range(k, m) if rows[r][k])
         rows[k], rows[pivot] = rows[pivot], rows[k]
@@ -92,10 +101,14 @@ def test_figures_equal_enumeration(encoding, policy, data):
 
 def test_the_enumeration_sees_other_probabilities(toy):
     """The twin: a budget 0.1 % larger has another variance, by far more than the tolerance."""
-    other = Policy.from_levels([("serious", "ln(4.004)", ["HIV"]), ("common", "ln(6)", list(toy.items[1:]))])
+    other = Policy.from_levels(
+        [("serious", "ln(4.004)", ["HIV"]), ("common", "ln(6)", list(toy.items[1:]))]
+    )
     for model in ("oue", "grr"):
         found = theory.item_variance(d.design(other, model))
-        assert found != pytest.approx(enumerated(d.design(toy, model)).mean(axis=1), rel=1e5 * CLOSE)
+        assert found != pytest.approx(
+            enumerated(d.design(toy, model)).mean(axis=1), rel=1e5 * CLOSE
+        )
 
 
 @pytest.mark.parametrize("model", ["opt0", "direct"])
@@ -103,7 +116,9 @@ def test_an_item_that_nobody_holds(model):
     policy = Policy.from_levels([("a", 1, ["x", "y"]), ("b", 2, ["z", "w"])])
     mechanism = d.design(policy, model)
     prior = [0.3, 0, 0.7, 0]
-    assert theory.absent_variance(mechanism, prior) == pytest.approx(theory.item_variance(mechanism, prior)[[1, 3]], rel=CLOSE)
+    assert theory.absent_variance(mechanism, prior) == pytest.approx(
+        theory.item_variance(mechanism, prior)[[1, 3]], rel=CLOSE
+    )
 
 
 @pytest.mark.parametrize("model", ["opt0", "mixed", "direct"])
@@ -111,7 +126,9 @@ def test_weighted_total(model):
     policy = Policy.from_levels([("a", 1, ["x", "y"], 3), ("b", 2, ["z", "w"], 0.5)])
     mechanism = d.design(policy, model)
     variance = theory.level_variance(mechanism)
-    assert theory.total_mse(mechanism, weighted=True) == pytest.approx(3 * 2 * variance[0] + 0.5 * 2 * variance[1], rel=CLOSE)
+    assert theory.total_mse(mechanism, weighted=True) == pytest.approx(
+        3 * 2 * variance[0] + 0.5 * 2 * variance[1], rel=CLOSE
+    )
 
 
 # ---- several parts: DESIGN "mixed designs", evaluated directly ------------------------------------------
@@ -126,7 +143,9 @@ def by_hand(mechanism):
             a, b = Fraction(part.A[level], D), Fraction(part.B[level], part.base)
             share, information = Fraction(part.numerator, D), (a - b) ** 2 / (b * (1 - b))
             if information:
-                rows.append((share, information, b / (a - b), (1 - a) / (a - b)))  # p = 1/(e^u - 1), q = 1/(e^w - 1)
+                rows.append(
+                    (share, information, b / (a - b), (1 - a) / (a - b))
+                )  # p = 1/(e^u - 1), q = 1/(e^w - 1)
         total = sum(share * information for share, information, _, _ in rows)
         omega2 = [(share * information / total) ** 2 / share for share, information, _, _ in rows]
         V.append(1 / total)
@@ -144,7 +163,9 @@ def test_several_parts_follow_the_formulas(encoding, policy, data):
     found = theory.noise(mechanism)
     assert pytest.approx(V, rel=CLOSE) == found.V
     scale = CLOSE * V.max()
-    assert found.h == pytest.approx(h, rel=CLOSE, abs=scale) and found.s == pytest.approx(s, rel=CLOSE, abs=scale)
+    assert found.h == pytest.approx(h, rel=CLOSE, abs=scale) and found.s == pytest.approx(
+        s, rel=CLOSE, abs=scale
+    )
     x, of = shares(data, policy.m), np.array(policy.level_of)
     expected = V[of] + h[of] * x + s[of] * x * (1 - x)
     assert theory.item_variance(mechanism, x) == pytest.approx(expected, rel=CLOSE)
@@ -164,10 +185,16 @@ def simplex(m, steps):
         yield tuple((high - low) / steps for low, high in pairwise(edges))
 
 
-levels = st.tuples(st.floats(-3, 3), st.sampled_from([0.0, 0.3, 1.0, 4.0]), st.integers(1, 2))  # h, s and size
+levels = st.tuples(
+    st.floats(-3, 3), st.sampled_from([0.0, 0.3, 1.0, 4.0]), st.integers(1, 2)
+)  # h, s and size
 
 
-@given(st.lists(levels, min_size=1, max_size=3).filter(lambda rows: sum(size for _, _, size in rows) <= 4))
+@given(
+    st.lists(levels, min_size=1, max_size=3).filter(
+        lambda rows: sum(size for _, _, size in rows) <= 4
+    )
+)
 def test_water_filling_against_a_grid(rows):
     """No share on the grid is worse, and the grid comes as near as its step allows: s dx^2 per item around the optimum."""
     h, s, sizes = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
@@ -231,7 +258,9 @@ def test_set_error_of_several_parts_follows_the_formula(encoding, policy, data):
         prior = (pi > 0).mean(axis=0)
         if prior.any():
             assert n * theory.item_variance(mechanism, prior) == pytest.approx(expected, rel=CLOSE)
-            assert n * theory.total_mse(mechanism, prior) == pytest.approx(expected.sum(), rel=CLOSE)
+            assert n * theory.total_mse(mechanism, prior) == pytest.approx(
+                expected.sum(), rel=CLOSE
+            )
 
 
 def _worst_of_sets(policy, model, padding):
@@ -248,7 +277,11 @@ def _worst_of_sets(policy, model, padding):
 @pytest.mark.parametrize("padding", [1, 2, 3])
 def test_the_range_of_sets_holds_all_data(model, padding):
     for eps in (0.5, 2):
-        _worst_of_sets(Policy.from_levels([("a", eps, ["x"]), ("b", 2.5 * eps, ["y", "z"])], input="set"), model, padding)
+        _worst_of_sets(
+            Policy.from_levels([("a", eps, ["x"]), ("b", 2.5 * eps, ["y", "z"])], input="set"),
+            model,
+            padding,
+        )
 
 
 @pytest.mark.parametrize("padding", [2, 3])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from discreet.errors import GuaranteeError, MechanismError
-from discreet.mechanism import Mechanism, fingerprint, read_document
+from discreet.mechanism import Mechanism, fingerprint, read_document, refuse_strange
 from discreet.policy import Policy
 
 
@@ -23,9 +23,12 @@ def audit(path: str, policy: Policy | None = None) -> Findings:
     """Check the fingerprint, the guarantee and, if given, the policy; raises MechanismError if unreadable."""
     document = read_document(path)
     body = {key: value for key, value in document.items() if key != "fingerprint"}
+    refuse_strange(body)
     findings = Findings(fingerprint(body))
     if document.get("fingerprint") != findings.fingerprint:
-        findings.problems.append("the content does not match the fingerprint: it was changed after it was made")
+        findings.problems.append(
+            "the content does not match the fingerprint: it was changed after it was made"
+        )
     try:
         mechanism = Mechanism.from_body(body)
     except GuaranteeError as error:
@@ -38,7 +41,9 @@ def audit(path: str, policy: Policy | None = None) -> Findings:
     except MechanismError as error:
         findings.problems.append(str(error))
     findings.certificate = mechanism.certificate.sentence if mechanism.certificate else ""
-    findings.promises = mechanism.guarantee().sentences() if len(mechanism.policy.levels) <= 1000 else []
+    findings.promises = (
+        mechanism.guarantee().sentences() if len(mechanism.policy.levels) <= 1000 else []
+    )
     if policy is not None:
         differences = policy.differences(mechanism.policy)
         if policy.padding is not None and policy.padding != mechanism.padding:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from discreet.mechanism import Mechanism
     from discreet.policy import Policy
 
-MODEL_HELP = "auto, mixed, direct, opt0, opt1, opt2, rappor, oue or grr."
+MODEL_HELP = "subset (the best possible), opt0, opt1, opt2 (the paper's), rappor, oue, grr or ss (plain LDP)."
 
 
 class _Group(click.Group):
@@ -33,12 +33,18 @@ class _Group(click.Group):
         except DiscreetError as error:
             sentence = str(error)
         except click.ClickException as error:
-            hint = f"; see {error.ctx.command_path} -h" if isinstance(error, click.UsageError) and error.ctx else ""
+            hint = (
+                f"; see {error.ctx.command_path} -h"
+                if isinstance(error, click.UsageError) and error.ctx
+                else ""
+            )
             sentence = error.format_message().rstrip(".") + hint
         except MemoryError:
             sentence = "there is not enough memory for this"
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: say nothing more
+            os.dup2(
+                os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+            )  # the reader has gone: say nothing more
             sys.exit(0)
         except OSError as error:
             sentence = f"the output cannot be written: {error.strerror or error}"
@@ -51,7 +57,9 @@ class _Group(click.Group):
         sys.exit(2)
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(
+    cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}
+)
 @click.version_option(__version__, "-V", "--version", prog_name="discreet")
 def main() -> None:
     """Private counts that protect each answer as much as it needs."""
@@ -59,9 +67,16 @@ def main() -> None:
 
 def _design_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
-        click.option("--encoding", help="Of unary models: bits (default) or compact."),
-        click.option("--prior", default="uniform", help="uniform, worst, level=share,…, or a CSV/JSON file of shares."),
-        click.option("--model", default="auto", help=MODEL_HELP),
+        click.option(
+            "--encoding",
+            help="bits, or ticket: 4 bytes, the default of subset for more than 1,000 items.",
+        ),
+        click.option(
+            "--prior",
+            default="uniform",
+            help="uniform, worst, level=share,…, or a CSV/JSON file of shares.",
+        ),
+        click.option("--model", default="subset", help=MODEL_HELP),
     ):
         command = option(command)
     return command
@@ -73,14 +88,20 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for 
 # ---- design -------------------------------------------------------------------------------------------
 
 
-@main.command(epilog="Example:  discreet design survey.toml -o mechanism.json --model mixed")
+@main.command(epilog="Example:  discreet design survey.toml -o mechanism.json")
 @click.argument("policy")
 @click.option("-o", "--output", help="Write the mechanism here.")
 @click.option("--padding", type=int, help="Padding length, for set input.")
 @_design_options
 @_as_json
 def design(
-    policy: str, output: str | None, model: str, prior: str, encoding: str | None, padding: int | None, as_json: bool
+    policy: str,
+    output: str | None,
+    model: str,
+    prior: str,
+    encoding: str | None,
+    padding: int | None,
+    as_json: bool,
 ) -> None:
     """Design a mechanism for POLICY: probabilities, guarantee, expected error."""
     from discreet import show, summary
@@ -95,10 +116,14 @@ def design(
         return
     show.mechanism(mechanism, facts)
     if output:
-        click.echo(f"Wrote {output}, fingerprint {mechanism.fingerprint[:16]}…; anyone can verify it: discreet check {output}")
+        click.echo(
+            f"Wrote {output}, fingerprint {mechanism.fingerprint[:16]}…; anyone can verify it: discreet check {output}"
+        )
 
 
-def _designed(policy: Policy, model: str, prior: Any, encoding: str | None, padding: int | None) -> Mechanism:
+def _designed(
+    policy: Policy, model: str, prior: Any, encoding: str | None, padding: int | None
+) -> Mechanism:
     from discreet.designs import design
 
     return design(policy, model, prior=prior, encoding=encoding, padding=padding)
@@ -122,6 +147,7 @@ def check(mechanism: str, policy: str | None, as_json: bool) -> None:
                 "holds": not findings.problems,
                 "problems": findings.problems,
                 "promises": findings.promises,
+                "certificate": findings.certificate,
                 "fingerprint": findings.fingerprint,
             }
         )
@@ -132,6 +158,8 @@ def check(mechanism: str, policy: str | None, as_json: bool) -> None:
             click.echo(f"OK: the guarantee holds exactly; fingerprint {findings.fingerprint}")
             for sentence in findings.promises:
                 click.echo(f"  • {sentence}")
+            if findings.certificate:
+                click.echo(f"Expected error, as the designer says: {findings.certificate}.")
     if findings.problems:
         sys.exit(1)
 
@@ -141,13 +169,27 @@ def check(mechanism: str, policy: str | None, as_json: bool) -> None:
 
 @main.command(epilog="Example:  discreet plan survey.toml --users 100000 --target-error 0.005")
 @click.argument("policy")
-@click.option("--users", type=click.IntRange(min=1), required=True, help="How many people will answer.")
 @click.option(
-    "--target-error", type=click.FloatRange(min=0, min_open=True, max=1), help="A standard error, as a share of the users."
+    "--users", type=click.IntRange(min=1), required=True, help="How many people will answer."
 )
-@click.option("--padding", help="Padding length, for set input; auto chooses it for --users people with --sizes.")
-@click.option("--sizes", help="For --padding auto: a CSV (size,share) or JSON file of the shares of people by set size.")
-@click.option("--popularity", default="zipf", help="For --padding auto: zipf, or the sum of squared item shares.")
+@click.option(
+    "--target-error",
+    type=click.FloatRange(min=0, min_open=True, max=1),
+    help="A standard error, as a share of the users.",
+)
+@click.option(
+    "--padding",
+    help="Padding length, for set input; auto chooses it for --users people with --sizes.",
+)
+@click.option(
+    "--sizes",
+    help="For --padding auto: a CSV (size,share) or JSON file of the shares of people by set size.",
+)
+@click.option(
+    "--popularity",
+    default="zipf",
+    help="For --padding auto: zipf, or the sum of squared item shares.",
+)
 @_design_options
 @_as_json
 def plan(
@@ -173,8 +215,17 @@ def plan(
 
 def _engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
-        click.option("--master", help="Spark master, such as local[4]; by default the one of your Spark configuration."),
-        click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True, help="Where it runs."),
+        click.option(
+            "--master",
+            help="Spark master, such as local[4]; by default the one of your Spark configuration.",
+        ),
+        click.option(
+            "--engine",
+            type=click.Choice(["local", "spark"]),
+            default="local",
+            show_default=True,
+            help="Where it runs.",
+        ),
     ):
         command = option(command)
     return command
@@ -183,12 +234,28 @@ def _engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @main.command(epilog="Example:  discreet perturb mechanism.json answers.csv -o reports.parquet")
 @click.argument("mechanism")
 @click.argument("data")
-@click.option("-o", "--output", required=True, help="Write the reports here (Parquet; with Spark a folder).")
+@click.option(
+    "-o", "--output", required=True, help="Write the reports here (Parquet; with Spark a folder)."
+)
 @click.option("--column", default="item", show_default=True, help="Column of the items.")
-@click.option("--user", default="user", show_default=True, help="Column of the users, for sets as user,item rows.")
+@click.option(
+    "--user",
+    default="user",
+    show_default=True,
+    help="Column of the users, for sets as user,item rows.",
+)
 @_engine_options
 @_as_json
-def perturb(mechanism: str, data: str, output: str, column: str, user: str, engine: str, master: str | None, as_json: bool) -> None:
+def perturb(
+    mechanism: str,
+    data: str,
+    output: str,
+    column: str,
+    user: str,
+    engine: str,
+    master: str | None,
+    as_json: bool,
+) -> None:
     """Perturb the answers in DATA (CSV, Parquet, FIMI .dat; - is standard input) with secure randomness.
 
     For a pipeline on the participants' side: whoever runs it sees the answers. With --engine spark DATA is a folder of Parquet.
@@ -203,20 +270,35 @@ def perturb(mechanism: str, data: str, output: str, column: str, user: str, engi
     else:
         with _progress(f"Perturbing {data}", [data]) as advance:
             blocks = files.read_answers(data, loaded, column, user, advance)
-            count = files.write_reports(output, loaded, (loaded.perturb_many(block) for block in _some(blocks, data)))
+            count = files.write_reports(
+                output, loaded, (loaded.perturb_many(block) for block in _some(blocks, data))
+            )
     facts = {"reports": count, "bytes_per_report": loaded.report_size, "output": output}
-    _print_json(facts) if as_json else click.echo(f"Wrote {count:,} reports of {loaded.report_size:,} bytes to {output}.")
+    _print_json(facts) if as_json else click.echo(
+        f"Wrote {count:,} reports of {loaded.report_size:,} bytes to {output}."
+    )
 
 
 @main.command(epilog="Example:  discreet tally mechanism.json reports.parquet more/ -o tally.json")
 @click.argument("mechanism")
 @click.argument("reports", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, help="Write the tally here (JSON); with --by a folder, one file per group.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    help="Write the tally here (JSON); with --by a folder, one file per group.",
+)
 @click.option("--by", help="One tally per value of this column, as one job.")
 @_engine_options
 @_as_json
 def tally(
-    mechanism: str, reports: tuple[str, ...], output: str, by: str | None, engine: str, master: str | None, as_json: bool
+    mechanism: str,
+    reports: tuple[str, ...],
+    output: str,
+    by: str | None,
+    engine: str,
+    master: str | None,
+    as_json: bool,
 ) -> None:
     """Count the bits of REPORTS: Parquet files or folders of them, or tallies (.json) to add up."""
     from discreet.tally import Tally
@@ -251,9 +333,14 @@ def tally(
         groups = {"groups": {str(key): t.n for key, t in found.items()}} if by else {}
         _print_json({"reports": total, "refused": refused, "output": output, **groups})
         return
-    click.echo(f"Counted {total:,} reports into {output}" + (f", {len(found)} groups by {by}." if by else "."))
+    click.echo(
+        f"Counted {total:,} reports into {output}"
+        + (f", {len(found)} groups by {by}." if by else ".")
+    )
     for reason, count in refused.items():
-        click.echo(f"Refused {count:,} that are not reports of this mechanism ({reason}).", err=True)
+        click.echo(
+            f"Refused {count:,} that are not reports of this mechanism ({reason}).", err=True
+        )
 
 
 def _join(found: dict[Any, Any], more: dict[Any, Any]) -> None:
@@ -273,19 +360,39 @@ def _save_tallies(found: dict[Any, Any], output: str, by: str | None) -> None:
         one.save(Path(output) / f"{names[key]}.json")
 
 
-@main.command(epilog="Example:  discreet estimate mechanism.json tally.json -o est.csv --plot est.png --top 10")
+@main.command(
+    epilog="Example:  discreet estimate mechanism.json tally.json -o est.csv --plot est.png --top 10"
+)
 @click.argument("mechanism")
 @click.argument("tally")
 @click.option("-o", "--output", help="Write the table here (.csv, .parquet or .json).")
 @click.option("--plot", help="Draw the top items here (.png or .svg).")
-@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="How many items to show.")
 @click.option(
-    "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True, help="Of the intervals."
+    "--top",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How many items to show.",
 )
-@click.option("--shrunk", is_flag=True, help="Also posterior means (empirical Bayes) with credible intervals.")
-@click.option("--consistent", is_flag=True, help="Also the nearest counts that are not negative and sum to n.")
 @click.option(
-    "--ranking", type=click.Choice(["posterior", "raw"]), default="posterior", show_default=True, help="Of the top items."
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Of the intervals.",
+)
+@click.option(
+    "--shrunk", is_flag=True, help="Also posterior means (empirical Bayes) with credible intervals."
+)
+@click.option(
+    "--consistent", is_flag=True, help="Also the nearest counts that are not negative and sum to n."
+)
+@click.option(
+    "--ranking",
+    type=click.Choice(["posterior", "raw"]),
+    default="posterior",
+    show_default=True,
+    help="Of the top items.",
 )
 @_as_json
 def estimate(
@@ -320,16 +427,42 @@ def estimate(
 # ---- simulate -----------------------------------------------------------------------------------------
 
 
-@main.command(epilog="Example:  discreet simulate survey.toml answers.csv --repeats 20 --top 10 --plot models.png")
+@main.command(
+    epilog="Example:  discreet simulate survey.toml answers.csv --repeats 20 --top 10 --plot models.png"
+)
 @click.argument("policy")
 @click.argument("data")
 @click.option("--padding", type=int, help="Padding length, for set input.")
-@click.option("--prior", default="uniform", help="uniform, worst, level=share,…, or a CSV/JSON file of shares.")
-@click.option("--repeats", type=click.IntRange(min=1), default=10, show_default=True, help="Experiments per model.")
-@click.option("--top", "k", type=click.IntRange(min=1), default=20, show_default=True, help="k of the top-k figures.")
-@click.option("--seed", type=click.IntRange(min=0), help="For the same numbers again; simulation only.")
+@click.option(
+    "--prior",
+    default="uniform",
+    help="uniform, worst, level=share,…, or a CSV/JSON file of shares.",
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Experiments per model.",
+)
+@click.option(
+    "--top",
+    "k",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="k of the top-k figures.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="For the same numbers again; simulation only."
+)
 @click.option("--column", default="item", show_default=True, help="Column of the items.")
-@click.option("--user", default="user", show_default=True, help="Column of the users, for sets as user,item rows.")
+@click.option(
+    "--user",
+    default="user",
+    show_default=True,
+    help="Column of the users, for sets as user,item rows.",
+)
 @click.option("--plot", help="Draw the comparison here (.png or .svg).")
 @_as_json
 def simulate(
@@ -365,19 +498,49 @@ def simulate(
 # ---- collector ----------------------------------------------------------------------------------------
 
 _store = click.option(
-    "--store", envvar="DISCREET_STORE", default="discreet.sqlite", show_default=True, help="A file (SQLite) or postgresql://…"
+    "--store",
+    envvar="DISCREET_STORE",
+    default="discreet.sqlite",
+    show_default=True,
+    help="A file (SQLite) or postgresql://…",
 )
 
 
 @main.command(epilog="Example:  discreet serve survey.toml --port 8000")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @_store
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; put TLS in front of anything but loopback.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one.")
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes.")
-@click.option("--keep", type=click.Choice(["counts", "reports"]), default="counts", show_default=True, help="What is stored.")
-@click.option("--open-results", is_flag=True, help="Anyone may see the estimates; otherwise the organiser's token is needed.")
-@click.option("--token-file", help="The organiser's token; by default DISCREET_TOKEN or the file discreet.token, made if need be.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Where to listen; put TLS in front of anything but loopback.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="0 takes a free one.",
+)
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes."
+)
+@click.option(
+    "--keep",
+    type=click.Choice(["counts", "reports"]),
+    default="counts",
+    show_default=True,
+    help="What is stored.",
+)
+@click.option(
+    "--open-results",
+    is_flag=True,
+    help="Anyone may see the estimates; otherwise the organiser's token is needed.",
+)
+@click.option(
+    "--token-file",
+    help="The organiser's token; by default DISCREET_TOKEN or the file discreet.token, made if need be.",
+)
 @click.option("--padding", type=int, help="Padding length, for set input.")
 @_design_options
 def serve(
@@ -400,7 +563,11 @@ def serve(
         os.environ["DISCREET_TOKEN_FILE"] = token_file
         os.environ.pop("DISCREET_TOKEN", None)
     named = os.environ.get("DISCREET_TOKEN_FILE")
-    made = not named and not os.environ.get("DISCREET_TOKEN") and server.token_file(Path("discreet.token"))
+    made = (
+        not named
+        and not os.environ.get("DISCREET_TOKEN")
+        and server.token_file(Path("discreet.token"))
+    )
     token()
     opened = open_store(store)
     try:
@@ -412,29 +579,34 @@ def serve(
     base = f"http://{f'[{host}]' if ':' in host else host}:{sock.getsockname()[1]}"
     for mechanism in mechanisms:
         link = f"{base}/c/{_quoted(mechanism.policy.name)}"
-        click.echo(f"{mechanism.policy.name}\n  invitation  {link}#{mechanism.fingerprint}\n  results     {link}/results")
+        click.echo(
+            f"{mechanism.policy.name}\n  invitation  {link}#{mechanism.fingerprint}\n  results     {link}/results"
+        )
     if not open_results:
         where = "the environment" if os.environ.get("DISCREET_TOKEN") else named or "discreet.token"
-        click.echo(f"The organiser's token is in {where}{' (made now, for you alone to read)' if made else ''}.")
+        click.echo(
+            f"The organiser's token is in {where}{' (made now, for you alone to read)' if made else ''}."
+        )
     click.echo("Collecting; stop with Ctrl-C.")
     sys.stdout.flush()
     server.run(store, sock, workers, open_results)
 
 
-def _served(path: str, model: str, prior: Any, encoding: str | None, padding: int | None) -> Mechanism:
-    """The mechanism of a file: itself, or designed from a policy; compact where bits would be long."""
+def _served(
+    path: str, model: str, prior: Any, encoding: str | None, padding: int | None
+) -> Mechanism:
+    """The mechanism of a file: itself, or designed from a policy."""
     from discreet.mechanism import Mechanism, is_document
     from discreet.policy import is_label
 
     if is_document(path):
-        if encoding or padding or model != "auto" or prior != "uniform":
-            raise DesignError(f"{path} is a mechanism: --model, --prior, --encoding and --padding are for policies")
+        if encoding or padding or model != "subset" or prior != "uniform":
+            raise DesignError(
+                f"{path} is a mechanism: --model, --prior, --encoding and --padding are for policies"
+            )
         mechanism = Mechanism.load(path)
     else:
-        policy = _policy(path)
-        mechanism = _designed(policy, model, prior, encoding, padding)
-        if encoding is None and not mechanism.direct and mechanism.report_size > 64:
-            mechanism = _designed(policy, model, prior, "compact", padding)
+        mechanism = _designed(_policy(path), model, prior, encoding, padding)
     name = mechanism.policy.name
     if "/" in name or name in (".", "..") or not is_label(name) or not 0 < len(name) <= 200:
         raise DesignError(
@@ -449,14 +621,27 @@ def _quoted(name: str) -> str:
     return quote(name, safe="")
 
 
-@main.command(epilog="Example:  discreet export health-survey -o tally.json --mechanism mechanism.json")
+@main.command(
+    epilog="Example:  discreet export health-survey -o tally.json --mechanism mechanism.json"
+)
 @click.argument("name")
 @_store
 @click.option("-o", "--output", required=True, help="Write the tally here (JSON).")
 @click.option("--mechanism", "mechanism_file", help="Also write the mechanism here.")
-@click.option("--reports", "reports_file", help="Also write the stored reports here (Parquet), where they were kept.")
+@click.option(
+    "--reports",
+    "reports_file",
+    help="Also write the stored reports here (Parquet), where they were kept.",
+)
 @_as_json
-def export(name: str, store: str, output: str, mechanism_file: str | None, reports_file: str | None, as_json: bool) -> None:
+def export(
+    name: str,
+    store: str,
+    output: str,
+    mechanism_file: str | None,
+    reports_file: str | None,
+    as_json: bool,
+) -> None:
     """The tally of the collection NAME, as `discreet tally` would have made it."""
     with _opened(store) as opened:
         tally = opened.tally(name)
@@ -466,7 +651,10 @@ def export(name: str, store: str, output: str, mechanism_file: str | None, repor
             from discreet.files import write_reports
 
             size = tally.mechanism.report_size
-            blocks = (np.frombuffer(b"".join(some), np.uint8).reshape(-1, size) for some in _batched(opened.reports(name), 10_000))
+            blocks = (
+                np.frombuffer(b"".join(some), np.uint8).reshape(-1, size)
+                for some in _batched(opened.reports(name), 10_000)
+            )
             write_reports(reports_file, tally.mechanism, blocks)
     tally.save(output)
     if mechanism_file:
@@ -520,12 +708,20 @@ def page(output: str) -> None:
     click.echo(f"{answer_hash()}  {output}")
 
 
-@main.command(epilog="Example:  discreet answer http://127.0.0.1:8000/c/health-survey#FINGERPRINT anemia")
+@main.command(
+    epilog="Example:  discreet answer http://127.0.0.1:8000/c/health-survey#FINGERPRINT anemia"
+)
 @click.argument("url")
 @click.argument("items", nargs=-1, metavar="ITEM...")
 @click.option("--policy", help="Answer only if the collection's policy is this file's.")
-@click.option("--max-epsilon", type=click.FloatRange(min=0, min_open=True), help="Answer only if no item's budget is above this.")
-@click.option("--agree", is_flag=True, help="Agree to the summed budget of questions about the same items.")
+@click.option(
+    "--max-epsilon",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Answer only if no item's budget is above this.",
+)
+@click.option(
+    "--agree", is_flag=True, help="Agree to the summed budget of questions about the same items."
+)
 @click.option("--nothing", is_flag=True, help="Set input: I have none of the items.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before sending.")
 @_as_json
@@ -548,11 +744,19 @@ def answer(
 
     server, name, pinned = invitation(url)
     client = Client(server)
-    collection = client.collection(name, policy=_policy(policy) if policy else None, max_epsilon=max_epsilon, fingerprint=pinned)
+    collection = client.collection(
+        name,
+        policy=_policy(policy) if policy else None,
+        max_epsilon=max_epsilon,
+        fingerprint=pinned,
+    )
     if items and nothing:
         raise DataError("--nothing says that you have none of the items; leave it or the items out")
     if not items and not nothing:
-        shown = {"question": collection.mechanism.policy.question, "promises": collection.mechanism.guarantee().sentences()}
+        shown = {
+            "question": collection.mechanism.policy.question,
+            "promises": collection.mechanism.guarantee().sentences(),
+        }
         if as_json:
             _print_json({**shown, "items": list(collection.mechanism.policy.items)})
             return
@@ -561,17 +765,22 @@ def answer(
             click.echo(f"  • {sentence}")
         click.echo(f"Answer with: discreet answer {url} ITEM")
         return
-    given: Any = set(items) if collection.mechanism.policy.input == "set" else _one(items)
+    given: Any = set(items) if collection.mechanism.policy.takes_sets else _one(items)
     prepared = client.prepare(collection, given, agree=agree)
     if not yes and not as_json:
-        click.echo(f"This report will be sent: {prepared.report.hex()}" + (" (the same as before)" if prepared.repeated else ""))
+        click.echo(
+            f"This report will be sent: {prepared.report.hex()}"
+            + (" (the same as before)" if prepared.repeated else "")
+        )
         click.confirm("Send it?", abort=True)
     receipt = client.send(prepared)
     if as_json:
         facts = {"accepted": receipt.accepted, "duplicates": receipt.duplicates}
         _print_json({**facts, "id": receipt.id.hex(), "report": receipt.report.hex()})
     else:
-        click.echo("Counted." if receipt.accepted else "It had been counted before; it is counted once.")
+        click.echo(
+            "Counted." if receipt.accepted else "It had been counted before; it is counted once."
+        )
 
 
 def _one(items: tuple[str, ...]) -> str:
@@ -583,14 +792,34 @@ def _one(items: tuple[str, ...]) -> str:
 # ---- reproduce ----------------------------------------------------------------------------------------
 
 
-@main.command(epilog="Example:  discreet reproduce all --data data --out paper   (or: discreet reproduce table2 fig3 --out paper)")
+@main.command(
+    epilog="Example:  discreet reproduce all --data data --out paper   (or: discreet reproduce table2 fig3 --out paper)"
+)
 @click.argument("names", nargs=-1, metavar="[all|table1|table2|table3|fig3|…|fig9]...")
-@click.option("--data", help="Folder of retail.dat, kosarak.dat and clothing_rated.dat (plain, .gz or .xz).")
-@click.option("--out", required=True, help="Folder for the figures, numbers, captions and verdicts.")
-@click.option("--seed", type=click.IntRange(min=0), default=2020, show_default=True, help="For the same numbers again.")
-@click.option("--repeats", type=click.IntRange(min=1), help="Experiments per point; by default 10, with --quick 2.")
+@click.option(
+    "--data", help="Folder of retail.dat, kosarak.dat and clothing_rated.dat (plain, .gz or .xz)."
+)
+@click.option(
+    "--out", required=True, help="Folder for the figures, numbers, captions and verdicts."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=2020,
+    show_default=True,
+    help="For the same numbers again.",
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    help="Experiments per point; by default 10, with --quick 2.",
+)
 @click.option("--quick", is_flag=True, help="Fewer points and repeats, in seconds.")
-@click.option("--through-reports", is_flag=True, help="Perturb, encode and tally every report, in both encodings (slow; no seed).")
+@click.option(
+    "--through-reports",
+    is_flag=True,
+    help="Perturb, encode and tally every report, in both encodings (slow; no seed).",
+)
 @_as_json
 def reproduce(
     names: tuple[str, ...], data: str | None, out: str, seed: int, repeats: int | None, quick: bool, through_reports: bool,
@@ -603,7 +832,9 @@ def reproduce(
     from discreet.paper.run import Run, Workers, cores
     from discreet.paper.settings import QUICK_REPEATS, REPEATS, Settings
 
-    settings = Settings(seed, repeats or (QUICK_REPEATS if quick else REPEATS), quick, through_reports)
+    settings = Settings(
+        seed, repeats or (QUICK_REPEATS if quick else REPEATS), quick, through_reports
+    )
     run = Run(names, data, out, settings)
     with _progress("Reading the data", run.paths.values()) as advance:
         sets = run.load(advance)
@@ -613,11 +844,20 @@ def reproduce(
             rows = workers.run(tasks, advance)
         outcome = run.finish(sets, rows, workers)
     if as_json:
-        _print_json({"out": out, "files": outcome.files, "claims": outcome.claims, "run": outcome.provenance})
+        _print_json(
+            {
+                "out": out,
+                "files": outcome.files,
+                "claims": outcome.claims,
+                "run": outcome.provenance,
+            }
+        )
         return
     for one in outcome.claims:
         click.echo(f"{one['verdict']:<21} {one['claim']}: {one['number']}")
-    click.echo(f"Wrote {len(outcome.files)} files to {out}; claims.md has the sentences, margins and notes. {settings.note}")
+    click.echo(
+        f"Wrote {len(outcome.files)} files to {out}; claims.md has the sentences, margins and notes. {settings.note}"
+    )
 
 
 # ---- demo ---------------------------------------------------------------------------------------------
@@ -654,9 +894,13 @@ def _padding(
         try:
             known = float(popularity)
         except ValueError:
-            raise DesignError(f'popularity = "{popularity}" must be zipf or a number between 0 and 1') from None
+            raise DesignError(
+                f'popularity = "{popularity}" must be zipf or a number between 0 and 1'
+            ) from None
     choice = choose_padding(policy, _shares_file(sizes, "sizes"), users, popularity=known)
-    return choice.padding, dict(zip(choice.paddings.tolist(), choice.expected.tolist(), strict=True))
+    return choice.padding, dict(
+        zip(choice.paddings.tolist(), choice.expected.tolist(), strict=True)
+    )
 
 
 def _some(blocks: Iterable[Any], data: str) -> Iterator[Any]:
@@ -720,9 +964,14 @@ def _prior(text: str) -> Any:
     if text.endswith((".csv", ".json")):
         return _shares_file(text, "prior")
     try:
-        return {name.strip(): float(share) for name, share in (pair.split("=") for pair in text.split(","))}
+        return {
+            name.strip(): float(share)
+            for name, share in (pair.split("=") for pair in text.split(","))
+        }
     except ValueError:
-        raise DesignError(f'prior = "{text}" must be uniform, worst, level=share,… or a CSV/JSON file of shares') from None
+        raise DesignError(
+            f'prior = "{text}" must be uniform, worst, level=share,… or a CSV/JSON file of shares'
+        ) from None
 
 
 def _shares_file(path: str, what: str) -> Any:
@@ -736,7 +985,9 @@ def _shares_file(path: str, what: str) -> Any:
     except OSError as error:
         raise DesignError(f"{what} {path} cannot be read: {error.strerror}") from None
     except ValueError:
-        raise DesignError(f"{what} {path} must be a CSV with a header and two columns, or a JSON object, of shares") from None
+        raise DesignError(
+            f"{what} {path} must be a CSV with a header and two columns, or a JSON object, of shares"
+        ) from None
 
 
 def _print_json(facts: Any) -> None:

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from discreet import report as wire
-from discreet.errors import DataError, DiscreetError, FingerprintError, ReportError
+from discreet.encodings import REASONS
+from discreet.errors import DataError, DiscreetError, FingerprintError
 from discreet.files import write_text
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy, without_joiners
@@ -100,7 +100,9 @@ class Client:
     def __init__(self, url: str, ledger: Ledger | None = None, patience: float = 60.0) -> None:
         parts = _split(url)
         if parts is None:
-            raise DataError(f'"{url}" is not the address of a collector; it begins with http:// or https://')
+            raise DataError(
+                f'"{url}" is not the address of a collector; it begins with http:// or https://'
+            )
         self.url, self.origin = url.rstrip("/"), f"{parts.scheme}://{parts.netloc}".lower()
         self.ledger, self.patience = ledger or Ledger(), patience
 
@@ -120,12 +122,16 @@ class Client:
         try:
             document, state = dict(found["mechanism"]), found["state"]
         except (KeyError, TypeError, ValueError):
-            raise ClientError(f"{self.url} does not answer like a collector; check the address") from None
+            raise ClientError(
+                f"{self.url} does not answer like a collector; check the address"
+            ) from None
         mechanism = Mechanism.from_document(document)
         if fingerprint is not None and mechanism.fingerprint != fingerprint:
             raise FingerprintError(fingerprint, mechanism.fingerprint)
         if policy is not None and (differences := policy.differences(mechanism.policy)):
-            raise PromiseError(f'"{name}" is not the policy you named: {differences[0]}; do not answer, and ask who invited you')
+            raise PromiseError(
+                f'"{name}" is not the policy you named: {differences[0]}; do not answer, and ask who invited you'
+            )
         if max_epsilon is not None:
             _check_budgets(mechanism, max_epsilon)
         return Asked(name, mechanism, state == "open")
@@ -137,7 +143,12 @@ class Client:
         with self.ledger.locked() as entries:
             earlier = _find(entries, self.origin, asked)
             if earlier is not None:
-                return Prepared(asked, bytes.fromhex(earlier["id"]), bytes.fromhex(earlier["report"]), repeated=True)
+                return Prepared(
+                    asked,
+                    bytes.fromhex(earlier["id"]),
+                    bytes.fromhex(earlier["report"]),
+                    repeated=True,
+                )
             agreed = _overlaps(entries, mechanism)
             if agreed and not agree:
                 raise _overlap(mechanism, agreed)
@@ -155,14 +166,21 @@ class Client:
                 entry = _entry(self.origin, prepared)
                 entries.append(entry)
         body = bytes.fromhex(entry["id"] + entry["report"])
-        headers = {"Content-Type": "application/octet-stream", "Discreet-Mechanism": mechanism.fingerprint}
+        headers = {
+            "Content-Type": "application/octet-stream",
+            "Discreet-Mechanism": mechanism.fingerprint,
+        }
         found = self._request(self._path(asked.name) + "/reports", body, headers)
         try:
-            receipt = Receipt(int(found["accepted"]), int(found["duplicates"]), body[:16], body[16:])
+            receipt = Receipt(
+                int(found["accepted"]), int(found["duplicates"]), body[:16], body[16:]
+            )
         except (KeyError, TypeError, ValueError):
             receipt = Receipt(0, 0)
         if receipt.accepted + receipt.duplicates != 1:
-            raise ClientError("the collector did not say that it has the report; send it again later")
+            raise ClientError(
+                "the collector did not say that it has the report; send it again later"
+            )
         with self.ledger.locked() as entries:
             for known in entries:
                 if known["id"] == entry["id"]:
@@ -179,17 +197,25 @@ class Client:
     def _path(self, name: str) -> str:
         return f"{self.url}/v1/collections/{quote(name, safe='')}"
 
-    def _request(self, url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> Any:
+    def _request(
+        self, url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
         """The JSON that the collector answers; tried again while it is away or busy."""
         end, pause = time.monotonic() + self.patience, 0.25
-        request = urllib.request.Request(url, body, {"User-Agent": "discreet", "Accept": "application/json", **(headers or {})})
+        request = urllib.request.Request(
+            url, body, {"User-Agent": "discreet", "Accept": "application/json", **(headers or {})}
+        )
         while True:
             why, wait = "", pause * (1 + random.random())
             try:
-                with _OPENER.open(request, timeout=max(1.0, min(_LONGEST_PAUSE, end - time.monotonic()))) as answer:
+                with _OPENER.open(
+                    request, timeout=max(1.0, min(_LONGEST_PAUSE, end - time.monotonic()))
+                ) as answer:
                     raw = answer.read(_LARGEST + 1)
                 if len(raw) > _LARGEST:
-                    raise ClientError(f"{self.url} answers more than any collector would; check the address")
+                    raise ClientError(
+                        f"{self.url} answers more than any collector would; check the address"
+                    )
                 if len(raw) < _whole(answer.headers.get("Content-Length")):
                     raise http.client.IncompleteRead(raw)
                 return json.loads(raw)
@@ -197,14 +223,20 @@ class Client:
                 if error.code < 500 and error.code not in (408, 425, 429):
                     raise ClientError(f"the collector refused: {_detail(error)}") from None
                 why = f"it answers {error.code}"
-                wait = min(_LONGEST_PAUSE, max(wait, float(_whole(error.headers.get("Retry-After")))))
+                wait = min(
+                    _LONGEST_PAUSE, max(wait, float(_whole(error.headers.get("Retry-After"))))
+                )
             except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
                 reason = getattr(error, "reason", error)
                 why = getattr(reason, "strerror", None) or str(reason) or type(error).__name__
             except (ValueError, RecursionError):
-                raise ClientError(f"{self.url} does not answer like a collector; check the address") from None
+                raise ClientError(
+                    f"{self.url} does not answer like a collector; check the address"
+                ) from None
             if time.monotonic() + wait > end:
-                raise ClientError(f"the collector at {self.url} cannot be used: {why}; try again later")
+                raise ClientError(
+                    f"the collector at {self.url} cannot be used: {why}; try again later"
+                )
             time.sleep(wait)
             pause = min(_LONGEST_PAUSE, 2 * pause)
 
@@ -236,10 +268,14 @@ def invitation(url: str) -> tuple[str, str, str | None]:
     parts = _split(url)
     found = re.fullmatch(r"(.*)/(?:c|v1/collections)/([^/]+)/?", parts.path) if parts else None
     if not parts or not found:
-        raise DataError(f'"{url}" is not an invitation; it looks like https://host/c/survey#fingerprint')
+        raise DataError(
+            f'"{url}" is not an invitation; it looks like https://host/c/survey#fingerprint'
+        )
     pinned = parts.fragment.removeprefix("fingerprint=") or None
     if pinned is not None and not re.fullmatch("[0-9a-f]{64}", pinned):
-        raise DataError("what stands after # in the invitation is not a fingerprint: it has 64 characters 0-9 and a-f")
+        raise DataError(
+            "what stands after # in the invitation is not a fingerprint: it has 64 characters 0-9 and a-f"
+        )
     return f"{parts.scheme}://{parts.netloc}{found[1]}", unquote(found[2]), pinned
 
 
@@ -254,14 +290,26 @@ def _split(url: str) -> SplitResult | None:
 
 def _check_budgets(mechanism: Mechanism, limit: float | Mapping[str, float]) -> None:
     levels = _epsilons(mechanism)
-    pinned = {_plainly(item): most for item, most in limit.items()} if isinstance(limit, Mapping) else None
+    pinned = (
+        {_plainly(item): most for item, most in limit.items()}
+        if isinstance(limit, Mapping)
+        else None
+    )
     for most in (limit,) if pinned is None else pinned.values():
         if not isinstance(most, int | float) or not most > 0:
             raise DataError(f"a budget is a positive number, got {most!r}")
-    if pinned is not None and (unknown := pinned.keys() - set(map(_plainly, mechanism.policy.items))):
-        raise PromiseError(f'"{min(unknown)}", for which you pinned a budget, is not an item of this collection; do not answer')
+    if pinned is not None and (
+        unknown := pinned.keys() - set(map(_plainly, mechanism.policy.items))
+    ):
+        raise PromiseError(
+            f'"{min(unknown)}", for which you pinned a budget, is not an item of this collection; do not answer'
+        )
     for item, k in zip(mechanism.policy.items, mechanism.policy.level_of, strict=True):
-        most = limit if not isinstance(limit, Mapping) else (pinned or {}).get(_plainly(item), math.inf)
+        most = (
+            limit
+            if not isinstance(limit, Mapping)
+            else (pinned or {}).get(_plainly(item), math.inf)
+        )
         if levels[k] > most + 1e-9:
             raise PromiseError(
                 f'"{item}" has budget {levels[k]:.4g} in this collection, above the {most:.4g} you allow; do not answer'
@@ -279,7 +327,9 @@ class Ledger:
 
     def __init__(self, path: str | Path | None = None) -> None:
         home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-        self.path = Path(path or os.environ.get("DISCREET_LEDGER") or Path(home) / "discreet" / "ledger.json")
+        self.path = Path(
+            path or os.environ.get("DISCREET_LEDGER") or Path(home) / "discreet" / "ledger.json"
+        )
 
     @contextmanager
     def locked(self) -> Iterator[list[dict[str, Any]]]:
@@ -288,7 +338,9 @@ class Ledger:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             lock = os.open(f"{self.path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as error:
-            raise LedgerError(f"the ledger {self.path} cannot be used: {error.strerror}; nothing is sent without it") from None
+            raise LedgerError(
+                f"the ledger {self.path} cannot be used: {error.strerror}; nothing is sent without it"
+            ) from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             before = self._text()
@@ -307,7 +359,9 @@ class Ledger:
             return None
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is not text"
-            raise LedgerError(f"the ledger {self.path} cannot be read: {why}; nothing is sent without it") from None
+            raise LedgerError(
+                f"the ledger {self.path} cannot be read: {why}; nothing is sent without it"
+            ) from None
 
     def _entries(self, text: str | None) -> list[dict[str, Any]]:
         if text is None:
@@ -328,26 +382,37 @@ class Ledger:
             write_text(self.path, text + "\n")
             self.path.chmod(0o600)
         except (OSError, DataError) as error:
-            raise LedgerError(f"the ledger {self.path} cannot be written: {error}; nothing is sent without it") from None
+            raise LedgerError(
+                f"the ledger {self.path} cannot be written: {error}; nothing is sent without it"
+            ) from None
         finally:
             os.umask(old)
 
 
 def _is_entry(entry: dict[str, Any]) -> bool:
-    texts = all(isinstance(entry[key], str) for key in ("origin", "name", "fingerprint", "id", "report"))
+    texts = all(
+        isinstance(entry[key], str) for key in ("origin", "name", "fingerprint", "id", "report")
+    )
     levels, level_of = entry["budgets"]["levels"], entry["budgets"]["levelOf"]
     bytes.fromhex(entry["id"]), bytes.fromhex(entry["report"])
-    placed = len(level_of) == len(entry["items"]) and all(type(k) is int and 0 <= k < len(levels) for k in level_of)
+    placed = len(level_of) == len(entry["items"]) and all(
+        type(k) is int and 0 <= k < len(levels) for k in level_of
+    )
     known = all(isinstance(x, int | float) and math.isfinite(x) and x >= 0 for x in levels)
-    return texts and placed and known and all(isinstance(x, str) for x in entry["items"]) and isinstance(entry["sent"], bool)
+    return (
+        texts
+        and placed
+        and known
+        and all(isinstance(x, str) for x in entry["items"])
+        and isinstance(entry["sent"], bool)
+    )
 
 
 def _entry(origin: str, prepared: Prepared) -> dict[str, Any]:
     mechanism = prepared.asked.mechanism
-    try:
-        wire.check(mechanism, prepared.report)
-    except ReportError as error:  # cannot happen; if it did, nothing must leave
-        raise LedgerError(f"the report is not one of this mechanism: {error}") from None
+    reason = mechanism.coder.check(prepared.report)
+    if reason:  # cannot happen; if it did, nothing must leave
+        raise LedgerError(f"the report is not one of this mechanism: {REASONS[reason]}")
     return {
         "origin": origin,
         "name": prepared.asked.name,
@@ -363,7 +428,7 @@ def _entry(origin: str, prepared: Prepared) -> dict[str, Any]:
 def _epsilons(mechanism: Mechanism) -> list[float]:
     """What is promised for the items of every level."""
     guarantee = mechanism.guarantee()
-    found = guarantee.item_epsilons if mechanism.policy.input == "set" else guarantee.level_epsilons
+    found = guarantee.epsilons
     return [float(x) for x in found]
 
 

@@ -48,11 +48,17 @@ def run(serve: bool = True) -> None:
     console.print(f"\nForecast for {USERS:,} people, one standard error:")
     for row in forecast["rows"]:
         if row["model"] == mechanism.model:
-            console.print(f"  {row['level']:>9}: ± {row['stderr_count']:,.0f} people ({row['stderr_share']:.2%})")
-    console.print(f"  total squared error {forecast['gain']:.0%} below the best plain-LDP mechanism ({forecast['best_plain']})\n")
+            console.print(
+                f"  {row['level']:>9}: ± {row['stderr_count']:,.0f} people ({row['stderr_share']:.2%})"
+            )
+    console.print(
+        f"  total squared error {forecast['gain']:.0%} below the best plain-LDP mechanism ({forecast['best_plain']})\n"
+    )
     _collect(console, mechanism)
     console.rule("[bold]3. The paper's own survey: five answers")
-    console.print("With so few answers it is better to send one (perturbed) answer than five (perturbed) bits:")
+    console.print(
+        "With so few answers it is better to send one (perturbed) answer than five (perturbed) bits:"
+    )
     toy = design(example("toy"))
     show.mechanism(toy, summary.describe(toy))
     if serve:
@@ -71,7 +77,9 @@ def _collect(console: Console, mechanism: Mechanism) -> None:
     console.rule(f"[bold]2. {USERS:,} simulated participants answer")
     given = answers(mechanism.m)
     reports = mechanism.perturb_many(given)
-    console.print(f"One answered {mechanism.policy.items[given[0]]!r}; what left the phone is {reports[0].tobytes().hex()}.")
+    console.print(
+        f"One answered {mechanism.policy.items[given[0]]!r}; what left the phone is {reports[0].tobytes().hex()}."
+    )
     estimate = mechanism.tally(reports).estimate()
     counts = np.bincount(given, minlength=mechanism.m).tolist()
     truth = dict(zip(mechanism.policy.items, counts, strict=True))
@@ -104,11 +112,22 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
         opened.close()
         os.environ["DISCREET_TOKEN"] = secrets.token_urlsafe(24)
         console.rule("[bold]4. The same, live")
-        console.print("A collector is running on this machine, and simulated participants are arriving. Open")
+        console.print(
+            "A collector is running on this machine, and simulated participants are arriving. Open"
+        )
         for path, what in (
-            (f"/c/{survey.policy.name}/results", "and watch the counts appear, with honest error bars"),
-            (f"/c/{survey.policy.name}#{survey.fingerprint}", "and answer yourself, as a participant"),
-            (f"/c/{toy.policy.name}#{toy.fingerprint}", "for the five answers: see what happens when you answer again"),
+            (
+                f"/c/{survey.policy.name}/results",
+                "and watch the counts appear, with honest error bars",
+            ),
+            (
+                f"/c/{survey.policy.name}#{survey.fingerprint}",
+                "and answer yourself, as a participant",
+            ),
+            (
+                f"/c/{toy.policy.name}#{toy.fingerprint}",
+                "for the five answers: see what happens when you answer again",
+            ),
         ):
             console.print(f"  {base}{path}", style="bold", soft_wrap=True, highlight=False)
             console.print(f"    {what}")
@@ -120,14 +139,22 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
 def _arrive(address: tuple[str, int], mechanism: Mechanism) -> None:
     """Participants by the dozen: each answer is perturbed and sent over HTTP with a random id, like anyone's."""
     given = answers(mechanism.m)
-    headers = {"Content-Type": "application/octet-stream", "Discreet-Mechanism": mechanism.fingerprint}
+    headers = {
+        "Content-Type": "application/octet-stream",
+        "Discreet-Mechanism": mechanism.fingerprint,
+    }
     done, rng = 0, np.random.default_rng(1)
     while done < len(given):
         group = given[done : done + int(rng.integers(20, 120))]
-        body = b"".join(secrets.token_bytes(16) + bytes(report) for report in mechanism.perturb_many(group, threads=1))
+        body = b"".join(
+            secrets.token_bytes(16) + bytes(report)
+            for report in mechanism.perturb_many(group, threads=1)
+        )
         with suppress(OSError, http.client.HTTPException):
             connection = http.client.HTTPConnection(*address, timeout=10)
-            connection.request("POST", f"/v1/collections/{mechanism.policy.name}/reports", body, headers)
+            connection.request(
+                "POST", f"/v1/collections/{mechanism.policy.name}/reports", body, headers
+            )
             if connection.getresponse().status == 200:
                 done += len(group)
             connection.close()

@@ -37,21 +37,15 @@ class FingerprintError(MechanismError):
 class GuaranteeError(DiscreetError):
     """Probabilities that break their policy; such a mechanism cannot be constructed."""
 
-    def __init__(self, sentence: str, levels: tuple[str, ...] = (), part: int | None = None) -> None:
+    def __init__(
+        self, sentence: str, levels: tuple[str, ...] = (), part: int | None = None
+    ) -> None:
         super().__init__(sentence)
         self.levels, self.part = levels, part
 
 
 class DataError(DiscreetError):
     """Answers, reports or tallies that cannot be used."""
-
-
-class ReportError(DataError):
-    """A report that is not one of this mechanism's; `reason` is a short stable word."""
-
-    def __init__(self, sentence: str, reason: str, index: int | None = None) -> None:
-        super().__init__(sentence)
-        self.reason, self.index = reason, index
 
 
 class MissingExtra(DiscreetError):

@@ -46,7 +46,9 @@ class Estimate:
         counts = np.where(d.known[group_of], ell * (named + level[group_of]), np.nan)
         totals = np.clip(mechanism.group_sizes * (tally.part_n @ d.tau), 0, n)
         used = np.where((tally.part_n > 0)[:, None], np.abs(d.weight), 0).max(axis=0)
-        step = ell * np.where(used > 0, used, np.abs(d.tau).max(axis=0))  # a lone item is told by the parts alone
+        step = ell * np.where(
+            used > 0, used, np.abs(d.tau).max(axis=0)
+        )  # a lone item is told by the parts alone
         # a holder is sampled with chance 1 / ell: c / ell samples on average, and c / ell^2 is subtracted
         return cls(
             mechanism, n, counts, ell**2 * d.base(tally.part_n, totals)[group_of], (ell * d.slope - 1)[group_of],
@@ -76,7 +78,14 @@ class Estimate:
         if not 0 < level < 1:
             raise DataError(f"level = {level} must be between 0 and 1, such as 0.95")
         tail = (1 - level) / 2
-        z2 = float(ndtri(-np.expm1(np.log1p(-2 * tail) / len(self.counts)) / 2 if simultaneous else tail)) ** 2
+        z2 = (
+            float(
+                ndtri(
+                    -np.expm1(np.log1p(-2 * tail) / len(self.counts)) / 2 if simultaneous else tail
+                )
+            )
+            ** 2
+        )
         # far out the counts' skewness shows (Cornish-Fisher): a rare bit strays further up than down
         skew = (z2 - 1) / 6 if simultaneous else 0.0
         low, high = self.counts - (0.5 + skew) * self.step, self.counts + self.step / 2
@@ -106,7 +115,9 @@ class Estimate:
 
     def consistent(self) -> Floats:
         """The nearest counts, in units of their noise, that are not negative and (single input) sum to n."""
-        return project(self.counts, self.stderr**2, self.n if self.mechanism.padding is None else None)
+        return project(
+            self.counts, self.stderr**2, self.n if self.mechanism.padding is None else None
+        )
 
     def top(self, k: int, level: float = 0.95, ranking: str = "posterior") -> list[dict[str, Any]]:
         """The k items that rank highest, as rows of the table: by posterior mean, which does not let a noisy item jump to the
@@ -123,7 +134,10 @@ class Estimate:
         shrunk = self.shrunk()
         order = np.argsort(-shrunk.counts, kind="stable")[:k]
         chance = shrunk.in_top(min(k, len(rows)))
-        return [{**rows[i], "shrunk": float(shrunk.counts[i]), "in_top": float(chance[i])} for i in order]
+        return [
+            {**rows[i], "shrunk": float(shrunk.counts[i]), "in_top": float(chance[i])}
+            for i in order
+        ]
 
     @property
     def can_shrink(self) -> bool:
@@ -160,7 +174,10 @@ class Estimate:
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
         """One row per item: item, level, count, stderr, lower, upper, share."""
         columns = self.columns(level)
-        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        return [
+            dict(zip(columns, values, strict=True))
+            for values in zip(*columns.values(), strict=True)
+        ]
 
     def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """The table by columns."""
@@ -176,29 +193,52 @@ class Estimate:
             "share": self.shares.tolist(),
         }
 
-    def extra_columns(self, shrunk: bool, consistent: bool, level: float = 0.95) -> dict[str, list[Any]]:
+    def extra_columns(
+        self, shrunk: bool, consistent: bool, level: float = 0.95
+    ) -> dict[str, list[Any]]:
         """Post-processed columns, beside the unbiased ones."""
         columns: dict[str, list[Any]] = {}
         if shrunk:
             found = self.shrunk()
             low, high = found.interval(level)
             values = (found.counts, found.stderr, low, high)
-            columns |= {f"shrunk{name}": x.tolist() for name, x in zip(("", "_sd", "_lower", "_upper"), values, strict=True)}
+            columns |= {
+                f"shrunk{name}": x.tolist()
+                for name, x in zip(("", "_sd", "_lower", "_upper"), values, strict=True)
+            }
         if consistent:
             columns["consistent"] = self.consistent().tolist()
         return columns
 
-    def save(self, path: str | Path, level: float = 0.95, shrunk: bool = False, consistent: bool = False) -> None:
+    def save(
+        self, path: str | Path, level: float = 0.95, shrunk: bool = False, consistent: bool = False
+    ) -> None:
         """Write the table as CSV, Parquet or JSON, by the ending of the path."""
         from discreet.files import write_table, write_text
 
         columns = self.columns(level) | self.extra_columns(shrunk, consistent, level)
         if Path(path).suffix.lower() == ".json":
-            table = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+            table = [
+                dict(zip(columns, values, strict=True))
+                for values in zip(*columns.values(), strict=True)
+            ]
             for row in table:
-                row.update((key, None) for key, value in row.items() if isinstance(value, float) and not np.isfinite(value))
-            text = {"n": self.n, "fingerprint": self.mechanism.fingerprint, "interval": level, "items": table}
-            write_text(path, json.dumps({**text, "note": self.truncation_note}, ensure_ascii=False, indent=1) + "\n")
+                row.update(
+                    (key, None)
+                    for key, value in row.items()
+                    if isinstance(value, float) and not np.isfinite(value)
+                )
+            text = {
+                "n": self.n,
+                "fingerprint": self.mechanism.fingerprint,
+                "interval": level,
+                "items": table,
+            }
+            write_text(
+                path,
+                json.dumps({**text, "note": self.truncation_note}, ensure_ascii=False, indent=1)
+                + "\n",
+            )
         else:
             write_table(path, columns)
 
@@ -207,4 +247,3 @@ class Estimate:
         from discreet.plots import bars
 
         bars(self, path, k, shrunk=shrunk)
-

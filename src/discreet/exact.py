@@ -82,12 +82,12 @@ def factor(budget: Budget) -> Fraction:
 def check(
     policy: Policy, groups: Sequence[int], bases: Sequence[int], parts: Sequence[Chances]
 ) -> Violation | None:
-    """None when the guarantee holds; `groups` is the group of every level, `bases` one per group."""
-    if not _numbered(policy, groups):
-        return Violation("the groups do not give every level a group, numbered as they appear")
-    sets = policy.input == "set"
+    """None when the guarantee holds; `groups` is the group of every level, `bases` one per group. What `malformed` refuses
+    must have been refused before.
+    """
+    sets = policy.takes_sets
     for o, part in enumerate(parts):
-        wrong = _shape(part, bases, sets)
+        wrong = _degenerate(part, bases)
         if wrong:
             return Violation(wrong, (), o)
     columns = [*zip(*(part.chance for part in parts), strict=True)]
@@ -100,31 +100,39 @@ def check(
         pair = bounds.broken(_ranges(part, bases))
         if pair:
             names = " and ".join(f'"{bounds.name(g)}"' for g in pair)
-            sentence = f"answers of the levels {names} are told apart by more than their pair budget"
+            sentence = (
+                f"answers of the levels {names} are told apart by more than their pair budget"
+            )
             return Violation(sentence, tuple(g for g in pair if g < len(bases)), o)
     return None
 
 
-def _numbered(policy: Policy, groups: Sequence[int]) -> bool:
-    """Whether every level has a group and the groups are numbered in the order they appear."""
+def count_groups(policy: Policy, groups: Sequence[int]) -> int | None:
+    """The number of groups; None unless every level has one and they are numbered in the order they appear."""
     seen = 0
     for group in groups:
         if type(group) is not int or not 0 <= group <= seen:
-            return False
+            return None
         seen = max(seen, group + 1)
-    return len(groups) == len(policy.levels)
+    return seen if len(groups) == len(policy.levels) else None
 
 
-def _shape(part: Chances, bases: Sequence[int], sets: bool) -> str | None:
-    """What is wrong with a part's numbers by themselves: without this 0 <= 0 would pass for privacy."""
-    if any(len(row) != len(bases) for row in part[:3]):
-        return f"a part needs {len(bases)} numbers of each kind, one per group"
-    if sets != (part.none is not None):
-        return 'a part has "none", the chance of an empty sample, with set input only'
-    none = (part.none,) if sets else ()
-    if any(type(x) is not int for row in part[:3] for x in row) or any(type(x) is not int for x in none):
-        return "a part holds something else than whole numbers"
-    if any(x <= 0 for x in (*part.chance, *none)):  # type: ignore[operator]
+def malformed(policy: Policy, count: int, parts: Sequence[Chances]) -> str | None:
+    """Why these are not the numbers of parts at all, for so many groups; None when they are."""
+    for part in parts:
+        if any(len(row) != count for row in part[:3]):
+            return f"a part needs {count} numbers of each kind, one per group"
+        if policy.takes_sets != (part.none is not None):
+            return 'a part has "none", the chance of an empty sample, with set input only'
+        none = (part.none,) if policy.takes_sets else ()
+        if any(type(x) is not int for row in (*part[:3], none) for x in row):
+            return "a part holds something else than whole numbers"
+    return None
+
+
+def _degenerate(part: Chances, bases: Sequence[int]) -> str | None:
+    """Chances of 0 or 1: without this 0 <= 0 would pass for privacy."""
+    if any(x <= 0 for x in part.chance) or (part.none is not None and part.none <= 0):
         return "every group must be able to use every part: a chance is not positive"
     for own, other, base in zip(part.own, part.other, bases, strict=True):
         if own == other == 0:
@@ -231,8 +239,14 @@ def _broken_min(ranges: Sequence[Range], e: Sequence[Fraction]) -> tuple[int, in
 
 def _broken_avg(ranges: Sequence[Range], e: Sequence[Fraction]) -> tuple[int, int] | None:
     """Every pair in O(groups): high_g^2 / e_g <= e_h low_h^2, so only the extremes matter."""
-    highs = [(r.high[0] ** 2 * f.denominator, r.high[1] ** 2 * f.numerator) for r, f in zip(ranges, e, strict=True)]
-    lows = [(r.low[0] ** 2 * f.numerator, r.low[1] ** 2 * f.denominator) for r, f in zip(ranges, e, strict=True)]
+    highs = [
+        (r.high[0] ** 2 * f.denominator, r.high[1] ** 2 * f.numerator)
+        for r, f in zip(ranges, e, strict=True)
+    ]
+    lows = [
+        (r.low[0] ** 2 * f.numerator, r.low[1] ** 2 * f.denominator)
+        for r, f in zip(ranges, e, strict=True)
+    ]
     top, bottom = _extreme(highs, largest=True), _extreme(lows, largest=False)
     broken = _exceeds(ranges[top].high, ranges[bottom].low, e[top] * e[bottom])
     return (top, bottom) if broken else None

@@ -82,17 +82,27 @@ def write_table(path: str | Path, columns: dict[str, list[Any]]) -> None:
         writers[suffix](pa.table(columns), str(aside))
 
 
-def write_reports(path: str | Path, mechanism: Mechanism, blocks: Iterable[NDArray[np.uint8]]) -> int:
+def write_reports(
+    path: str | Path, mechanism: Mechanism, blocks: Iterable[NDArray[np.uint8]]
+) -> int:
     """Write reports as Parquet, block by block; returns how many."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kind = pa.binary(mechanism.report_size)
-    schema = pa.schema([pa.field("report", kind, nullable=False)], metadata={FINGERPRINT: mechanism.fingerprint.encode()})
+    kind = pa.uint32() if mechanism.encoding.number else pa.binary(mechanism.report_size)
+    schema = pa.schema(
+        [pa.field("report", kind, nullable=False)],
+        metadata={FINGERPRINT: mechanism.fingerprint.encode()},
+    )
     total = 0
-    with written_aside(path) as aside, pq.ParquetWriter(str(aside), schema, compression="none", use_dictionary=False) as writer:
+    with (
+        written_aside(path) as aside,
+        pq.ParquetWriter(str(aside), schema, compression="none", use_dictionary=False) as writer,
+    ):
         for rows in blocks:
-            column = pa.FixedSizeBinaryArray.from_buffers(kind, len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))])
+            column = pa.Array.from_buffers(
+                kind, len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))]
+            )
             writer.write_batch(pa.record_batch([column], schema=schema))
             total += len(rows)
     return total
@@ -108,7 +118,9 @@ def report_files(paths: Iterable[str]) -> list[Path]:
         inside = [path]
         if path.is_dir():  # with its subfolders, but nothing that a writer has not finished
             names = {p: p.relative_to(path).parts for p in path.rglob("*.parquet")}
-            inside = sorted(p for p, parts in names.items() if not any(x.startswith((".", "_")) for x in parts))
+            inside = sorted(
+                p for p, parts in names.items() if not any(x.startswith((".", "_")) for x in parts)
+            )
         if not inside:
             raise DataError(f"{path} holds no .parquet file")
         found += inside
@@ -124,7 +136,11 @@ def tally_file(
 
 
 def read_reports(
-    path: Path, mechanism: Mechanism, by: str | None = None, advance: Advance = lambda _: None, groups: list[int] | None = None
+    path: Path,
+    mechanism: Mechanism,
+    by: str | None = None,
+    advance: Advance = lambda _: None,
+    groups: list[int] | None = None,
 ) -> Iterator[Any]:
     """Record batches of a Parquet file of reports, of all its row groups or of some."""
     import pyarrow as pa
@@ -134,7 +150,9 @@ def read_reports(
         check_reports(path, file, mechanism)
         names = [name for name in ("report", by, "fingerprint") if name in file.schema_arrow.names]
         if by is not None and by not in names:
-            raise DataError(f'{path} has no column "{by}"; it has {", ".join(file.schema_arrow.names)}')
+            raise DataError(
+                f'{path} has no column "{by}"; it has {", ".join(file.schema_arrow.names)}'
+            )
         size, rows = os.path.getsize(path), max(1, file.metadata.num_rows)
         per_batch = max(1024, min(BLOCK, (1 << 24) // mechanism.report_size))
         try:
@@ -155,7 +173,9 @@ def parquet_file(path: str | Path) -> Any:
     except FileNotFoundError:
         raise DataError(f"{path} does not exist") from None
     except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path} is not a whole Parquet file: {str(error).splitlines()[0][:120]}") from None
+        raise DataError(
+            f"{path} is not a whole Parquet file: {str(error).splitlines()[0][:120]}"
+        ) from None
 
 
 def check_reports(path: Path, file: Any, mechanism: Mechanism) -> None:
@@ -164,32 +184,62 @@ def check_reports(path: Path, file: Any, mechanism: Mechanism) -> None:
 
     schema = file.schema_arrow
     if "report" not in schema.names:
-        raise DataError(f'{path} has no column "report"; it has {", ".join(schema.names) or "none"}')
+        raise DataError(
+            f'{path} has no column "report"; it has {", ".join(schema.names) or "none"}'
+        )
     kind = schema.field("report").type
-    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)):
-        raise DataError(f'{path}: column "report" must be binary, got {kind}')
+    binary = (
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+    if not (binary or (mechanism.encoding.number and pa.types.is_integer(kind))):
+        wanted = "an integer or binary" if mechanism.encoding.number else "binary"
+        raise DataError(f'{path}: column "report" must be {wanted}, got {kind}')
     mark = (schema.metadata or {}).get(FINGERPRINT)
     if mark is not None and mark.decode("ascii", "replace") != mechanism.fingerprint:
         raise DataError(f"{path} has reports of another mechanism; its fingerprint differs")
 
 
 def rows_of(column: Any, size: int) -> Any:
-    """An Arrow binary column as an n x size array where every value has this size, else as a list (null: empty)."""
+    """An Arrow column of reports as an n x size array where every value has this size, else as a list (null: empty). Numbers are
+    tickets: unsigned 32-bit integers, or what an engine without them has instead.
+    """
     import pyarrow as pa
 
     n, first = len(column), column.offset
+    if pa.types.is_integer(column.type):
+        if not column.null_count:
+            numbers = column.to_numpy(zero_copy_only=False)
+            if pa.types.is_uint32(column.type) or (
+                n and numbers.min() >= 0 and numbers.max() < 2**32
+            ):
+                return np.ascontiguousarray(numbers.astype("<u4")).view(np.uint8).reshape(-1, 4)
+        fits = [value is not None and 0 <= value < 2**32 for value in column.to_pylist()]
+        return [
+            v.to_bytes(4, "little") if ok else b""
+            for v, ok in zip(column.to_pylist(), fits, strict=True)
+        ]
     if n and not column.null_count:
         if pa.types.is_fixed_size_binary(column.type) and column.type.byte_width == size:
-            return np.frombuffer(column.buffers()[1], np.uint8)[first * size : (first + n) * size].reshape(-1, size)
+            return np.frombuffer(column.buffers()[1], np.uint8)[
+                first * size : (first + n) * size
+            ].reshape(-1, size)
         if pa.types.is_binary(column.type):
             offsets = np.frombuffer(column.buffers()[1], np.int32)[first : first + n + 1]
             if (np.diff(offsets) == size).all():
-                return np.frombuffer(column.buffers()[2], np.uint8)[offsets[0] : offsets[-1]].reshape(-1, size)
+                return np.frombuffer(column.buffers()[2], np.uint8)[
+                    offsets[0] : offsets[-1]
+                ].reshape(-1, size)
     return [b"" if value is None else value for value in column.to_pylist()]
 
 
 def tally_batch(
-    mechanism: Mechanism, batch: Any, column: str = "report", by: str | None = None, threads: int | None = None
+    mechanism: Mechanism,
+    batch: Any,
+    column: str = "report",
+    by: str | None = None,
+    threads: int | None = None,
 ) -> dict[Any, Tally]:
     """The tallies of an Arrow record batch, per value of the column `by` (None: all together).
 
@@ -204,15 +254,21 @@ def tally_batch(
         part = batch
         if by is not None:
             chosen = batch.column(by)
-            part = batch.filter(pc.is_null(chosen) if key is None else pc.equal(chosen, pa.scalar(key, chosen.type)))
+            part = batch.filter(
+                pc.is_null(chosen) if key is None else pc.equal(chosen, pa.scalar(key, chosen.type))
+            )
         strangers = 0
         if "fingerprint" in part.schema.names:
             ours = pc.equal(part.column("fingerprint"), mechanism.fingerprint).fill_null(False)
             strangers = len(part) - (pc.sum(ours).as_py() or 0)
             part = part.filter(ours)
-        tally = mechanism.tally(rows_of(part.column(column), mechanism.report_size), threads=threads)
+        tally = mechanism.tally(
+            rows_of(part.column(column), mechanism.report_size), threads=threads
+        )
         if strangers:
-            tally = tally + Tally(mechanism, tally.part_n * 0, tally.counts * 0, {"fingerprint": strangers})
+            tally = tally + Tally(
+                mechanism, tally.part_n * 0, tally.counts * 0, {"fingerprint": strangers}
+            )
         found[key] = tally
     return found
 
@@ -221,12 +277,22 @@ def tally_batch(
 
 
 def read_answers(
-    path: str, mechanism: Mechanism, column: str = "item", user: str = "user", advance: Advance = lambda _: None
+    path: str,
+    mechanism: Mechanism,
+    column: str = "item",
+    user: str = "user",
+    advance: Advance = lambda _: None,
 ) -> Iterator[Block]:
     """Blocks of answers of a data file, as item indices or as (items, offsets) for sets."""
     suffixes = [s.lower() for s in Path(path).suffixes]
     packed = suffixes[-1] if suffixes and suffixes[-1] in (".gz", ".xz") else ""
-    kind = (suffixes[-2] if packed and len(suffixes) > 1 else suffixes[-1] if suffixes and not packed else "") or ".csv"
+    kind = (
+        suffixes[-2]
+        if packed and len(suffixes) > 1
+        else suffixes[-1]
+        if suffixes and not packed
+        else ""
+    ) or ".csv"
     if path == "-":
         kind = ".csv"
     if kind == ".parquet":
@@ -234,7 +300,9 @@ def read_answers(
     if kind == ".dat":
         return _fimi_answers(path, packed, mechanism, advance)
     if kind not in (".csv", ".txt", ".tsv"):
-        raise DataError(f"{path}: answers are .csv, .parquet or FIMI .dat files, these also as .gz or .xz")
+        raise DataError(
+            f"{path}: answers are .csv, .parquet or FIMI .dat files, these also as .gz or .xz"
+        )
     return _csv_answers(path, packed, mechanism, column, user, advance)
 
 
@@ -269,18 +337,26 @@ def _opened(path: str, packed: str, advance: Advance) -> Iterator[BinaryIO]:
             raise DataError(f"{path} cannot be read to its end: {error}") from None
 
 
-def _fimi_answers(path: str, packed: str, mechanism: Mechanism, advance: Advance) -> Iterator[Block]:
+def _fimi_answers(
+    path: str, packed: str, mechanism: Mechanism, advance: Advance
+) -> Iterator[Block]:
     """One line per person, items separated by blanks; for single input the line's only item."""
     index, single = mechanism.policy.index, mechanism.padding is None
     with _opened(path, packed, advance) as stream:
         lines: list[list[int]] = []
-        for number, line in enumerate(io.TextIOWrapper(stream, encoding="utf-8", errors="replace"), 1):
+        for number, line in enumerate(
+            io.TextIOWrapper(stream, encoding="utf-8", errors="replace"), 1
+        ):
             try:
                 chosen = [index[token] for token in line.split()]
             except KeyError as error:
-                raise DataError(f"{path}, line {number}: {_unknown(mechanism, error.args[0])}") from None
+                raise DataError(
+                    f"{path}, line {number}: {_unknown(mechanism, error.args[0])}"
+                ) from None
             if single and len(chosen) != 1:
-                raise DataError(f"{path}, line {number} has {len(chosen)} items; the policy's input is single")
+                raise DataError(
+                    f"{path}, line {number} has {len(chosen)} items; the policy's input is single"
+                )
             lines.append(chosen)
             if len(lines) == BLOCK:
                 yield _block(lines, single)
@@ -299,38 +375,49 @@ def _block(lines: list[list[int]], single: bool) -> Block:
 
 
 def _unknown(mechanism: Mechanism, label: str) -> str:
-    from discreet.guarantee import item_index
-
     try:
-        item_index(mechanism.policy, label)
+        mechanism.policy.place(label)
     except DataError as error:
         return str(error)
     return f'"{label}" is not an item'
 
 
-def _csv_answers(path: str, packed: str, mechanism: Mechanism, column: str, user: str, advance: Advance) -> Iterator[Block]:
+def _csv_answers(
+    path: str, packed: str, mechanism: Mechanism, column: str, user: str, advance: Advance
+) -> Iterator[Block]:
     import pyarrow as pa
     import pyarrow.csv as pc
 
     with _opened(path, packed, advance) as stream:
         try:
             convert = pc.ConvertOptions(
-                column_types={column: pa.string(), user: pa.string()}, strings_can_be_null=True, null_values=[""]
+                column_types={column: pa.string(), user: pa.string()},
+                strings_can_be_null=True,
+                null_values=[""],
             )
             if os.path.isfile(path):
-                reader = pc.open_csv(stream, read_options=pc.ReadOptions(block_size=1 << 22), convert_options=convert)
+                reader = pc.open_csv(
+                    stream, read_options=pc.ReadOptions(block_size=1 << 22), convert_options=convert
+                )
                 yield from _table_answers(path, reader.schema, reader, mechanism, column, user)
             else:  # a pipe: wait for it here, where Ctrl-C is heard, and give Arrow whole lines
-                tables = (pc.read_csv(io.BytesIO(block), convert_options=convert) for block in _whole_lines(stream))
+                tables = (
+                    pc.read_csv(io.BytesIO(block), convert_options=convert)
+                    for block in _whole_lines(stream)
+                )
                 first = next(tables, None)
                 if first is None:
                     raise DataError(f"{path} is empty")
-                batches = (batch for table in chain((first,), tables) for batch in table.to_batches())
+                batches = (
+                    batch for table in chain((first,), tables) for batch in table.to_batches()
+                )
                 yield from _table_answers(path, first.schema, batches, mechanism, column, user)
         except pa.ArrowInvalid as error:
             message = str(error).splitlines()[0]
             empty = "Empty CSV" in message
-            raise DataError(f"{path} is empty" if empty else f"{path} is not a table: {message[:160]}") from None
+            raise DataError(
+                f"{path} is empty" if empty else f"{path} is not a table: {message[:160]}"
+            ) from None
 
 
 def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
@@ -347,7 +434,9 @@ def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
             rest = rest[cut:]
 
 
-def _parquet_answers(path: str, mechanism: Mechanism, column: str, user: str, advance: Advance) -> Iterator[Block]:
+def _parquet_answers(
+    path: str, mechanism: Mechanism, column: str, user: str, advance: Advance
+) -> Iterator[Block]:
     import pyarrow as pa
 
     file = parquet_file(path)
@@ -365,7 +454,9 @@ def _parquet_answers(path: str, mechanism: Mechanism, column: str, user: str, ad
         yield from _table_answers(path, file.schema_arrow, batches(), mechanism, column, user)
 
 
-def _table_answers(path: str, schema: Any, batches: Iterable[Any], mechanism: Mechanism, column: str, user: str) -> Iterator[Block]:
+def _table_answers(
+    path: str, schema: Any, batches: Iterable[Any], mechanism: Mechanism, column: str, user: str
+) -> Iterator[Block]:
     """From the batches of a table: a column of items, of lists, or `user,item` rows."""
     import pyarrow as pa
 
@@ -373,7 +464,9 @@ def _table_answers(path: str, schema: Any, batches: Iterable[Any], mechanism: Me
 
     names = [name.lstrip("\ufeff") for name in schema.names]
     if column not in names:
-        raise DataError(f'{path} has no column "{column}"; it has {", ".join(names)}; name another with --column')
+        raise DataError(
+            f'{path} has no column "{column}"; it has {", ".join(names)}; name another with --column'
+        )
     if names.count(column) > 1:
         raise DataError(f'{path} has {names.count(column)} columns "{column}"; keep one')
     kind = schema.field(names.index(column)).type
@@ -382,7 +475,9 @@ def _table_answers(path: str, schema: Any, batches: Iterable[Any], mechanism: Me
     if single and lists:
         raise DataError(f'{path}: column "{column}" holds lists, but the policy\'s input is single')
     if not single and not lists and user not in names:
-        raise DataError(f'{path}: sets need a column of lists, or rows of "{user}" and "{column}"; there is no column "{user}"')
+        raise DataError(
+            f'{path}: sets need a column of lists, or rows of "{user}" and "{column}"; there is no column "{user}"'
+        )
     grouped = _Grouped(path)
     start = 0
     for batch in batches:
@@ -426,7 +521,9 @@ class _Grouped:
                 if self.user is not None:
                     done.append(np.concatenate(self.items))
                 if hash(names[first]) in self.seen:
-                    raise DataError(f"the rows of user {names[first]!r} do not stand together; sort the file by user")
+                    raise DataError(
+                        f"the rows of user {names[first]!r} do not stand together; sort the file by user"
+                    )
                 self.seen.add(hash(names[first]))
                 self.user, self.items = names[first], []
             self.items.append(piece)

@@ -64,7 +64,10 @@ class Pairs(Sequence[PairPromise]):
     def _row(self, i: int) -> list[PairPromise]:
         g = self._guarantee
         allowed, realised = _exp(g.allowed(i)), _exp(g.realised(i))
-        return [PairPromise(g.names[i], g.names[j], float(allowed[j]), float(realised[j])) for j in range(i, self._t)]
+        return [
+            PairPromise(g.names[i], g.names[j], float(allowed[j]), float(realised[j]))
+            for j in range(i, self._t)
+        ]
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,10 @@ class Guarantee:
 
     def allowed(self, i: int) -> Floats:
         """r between class i and every class, summed over the mechanisms; infinite where a pair is not protected."""
-        return sum((_pair_budgets(m.policy, place[i])[list(place)] for m, place in self._terms), np.zeros(len(self.names)))
+        return sum(
+            (_pair_budgets(m.policy, place[i])[list(place)] for m, place in self._terms),
+            np.zeros(len(self.names)),
+        )
 
     def realised(self, i: int) -> Floats:
         """The largest log-ratio, either way, between an input of class i and another of every class."""
@@ -119,7 +125,9 @@ class Guarantee:
             groups = np.array(mechanism.groups)[list(place)]
             high, low = _states(mechanism)
             mine = groups[i]
-            row += np.maximum(high[:, [mine]] - low[:, groups], high[:, groups] - low[:, [mine]]).max(axis=0)
+            row += np.maximum(
+                high[:, [mine]] - low[:, groups], high[:, groups] - low[:, [mine]]
+            ).max(axis=0)
         if self.sizes[i] == 1:
             row[i] = 0.0  # there is no other input of this class
         return row
@@ -132,7 +140,9 @@ class Guarantee:
     def level_epsilons(self) -> Floats:
         """Per class: the largest realised log-ratio between one of its inputs and any other input."""
         if len(self.mechanisms) == 1:
-            return _level_epsilons(self.mechanisms[0], with_none=False)  # O(t), where the rows below are O(t^2)
+            return _level_epsilons(
+                self.mechanisms[0], with_none=False
+            )  # O(t), where the rows below are O(t^2)
         return np.array([self.realised(i).max() for i in range(len(self.names))])
 
     @property
@@ -182,7 +192,9 @@ class Guarantee:
     def set_budget(self, items: Iterable[Any]) -> float:
         """eps_x of a set (paper, Eq. "epsilon_x"), dummies at the smallest budget."""
         mechanism, chosen = self._set(items)
-        eps = np.array([float(mechanism.policy.levels[k].budget) for k in mechanism.level_of[chosen]])
+        eps = np.array(
+            [float(mechanism.policy.levels[k].budget) for k in mechanism.level_of[chosen]]
+        )
         assert mechanism.padding is not None
         eta = len(chosen) / max(len(chosen), mechanism.padding)
         dummy = min(float(level.budget) for level in mechanism.policy.levels)
@@ -247,11 +259,19 @@ class Guarantee:
                 )
             found.append(f"{name} ({who}): {promise}.")
         for first, second, bound in self.unprotected:
-            what = f'answers of "{first}" and answers of "{second}"' if first != second else f'two answers of "{first}"'
-            still = (
-                f"only through others, by a factor of at most {_number(float(_exp(bound)))}" if bound < math.inf else "not at all"
+            what = (
+                f'answers of "{first}" and answers of "{second}"'
+                if first != second
+                else f'two answers of "{first}"'
             )
-            found.append(f"The organiser chose not to protect which of {what} is yours: they are kept apart {still}.")
+            still = (
+                f"only through others, by a factor of at most {_number(float(_exp(bound)))}"
+                if bound < math.inf
+                else "not at all"
+            )
+            found.append(
+                f"The organiser chose not to protect which of {what} is yours: they are kept apart {still}."
+            )
         return found
 
 
@@ -266,19 +286,29 @@ def compose(guarantees: Iterable[Guarantee]) -> Guarantee:
             raise DesignError("guarantees of single and of set input cannot be composed")
         if set(other.policy.items) != set(first.items):
             stranger = next(iter(set(other.policy.items) ^ set(first.items)))
-            raise DesignError(f'guarantees compose over the same items; "{stranger}" is not in both')
+            raise DesignError(
+                f'guarantees compose over the same items; "{stranger}" is not in both'
+            )
     mechanisms = tuple(m for g in terms for m in g.mechanisms)
-    keys = zip(*([m.policy.level_of[m.policy.index[item]] for item in first.items] for m in mechanisms), strict=True)
+    keys = zip(
+        *([m.policy.level_of[m.policy.index[item]] for item in first.items] for m in mechanisms),
+        strict=True,
+    )
     classes: dict[tuple[int, ...], int] = {}
     class_of = tuple(classes.setdefault(key, len(classes)) for key in keys)
-    names = tuple(" + ".join(m.policy.levels[k].name for m, k in zip(mechanisms, key, strict=True)) for key in classes)
+    names = tuple(
+        " + ".join(m.policy.levels[k].name for m, k in zip(mechanisms, key, strict=True))
+        for key in classes
+    )
     return Guarantee(mechanisms, names, tuple(zip(*classes, strict=True)), class_of)
 
 
 # ---- other notions (the paper's table) --------------------------------------------------------------
 
 
-def leakage_bounds(policy: Policy, notion: str, prior: Any = "uniform", distance: Any = None) -> Leakage:
+def leakage_bounds(
+    policy: Policy, notion: str, prior: Any = "uniform", distance: Any = None
+) -> Leakage:
     """Bounds of Pr(x) / Pr(x | y) per item under a notion: "ldp" and "pldp" at the smallest budget, "gi" (also CLDP) with
     the smallest budget per unit of `distance` (an m x m array), "minid" with the policy's budgets.
     """
@@ -290,7 +320,10 @@ def leakage_bounds(policy: Policy, notion: str, prior: Any = "uniform", distance
     elif notion == "gi":
         if distance is None:
             raise DesignError('notion "gi" needs a distance between every two items')
-        shares, scaled = theory.item_shares(policy, prior), eps.min() * np.asarray(distance, dtype=float)
+        shares, scaled = (
+            theory.item_shares(policy, prior),
+            eps.min() * np.asarray(distance, dtype=float),
+        )
         return Leakage(np.exp(-scaled) @ shares, np.exp(scaled) @ shares)
     else:
         raise DesignError(f'notion = "{notion}" must be one of ldp, pldp, gi, minid')
@@ -359,7 +392,9 @@ def _ldp_bound(policy: Policy) -> float:
         return float(paths.max())
     eps = np.sort(np.repeat(_epsilons(policy), np.minimum(policy.sizes, 2)))
     if policy.notion == "min":
-        return float(min(eps[-2], 2 * eps[0]))  # max E: the largest budget that two different inputs share
+        return float(
+            min(eps[-2], 2 * eps[0])
+        )  # max E: the largest budget that two different inputs share
     return float((eps[-1] + eps[-2]) / 2)
 
 
@@ -382,24 +417,33 @@ def _leakage(mechanism: Mechanism, shares: Floats) -> Leakage:
     fixed = mechanism.encoding.fixed_size
     for part in mechanism.parts:
         for bound, keep, top in ((upper, np.maximum, True), (lower, np.minimum, False)):
-            sums, best = [], []  # per group: of x named and not named, by item; over all of its items, at the extreme
+            sums, best = (
+                [],
+                [],
+            )  # per group: of x named and not named, by item; over all of its items, at the extreme
             for g, places in enumerate(members):
                 named, unnamed = _likelihoods(part, g)
                 count = part.other_[g] if fixed else None
                 of_named = _named_shares(shares[places], count, largest=(named > unnamed) == top)
                 mass = shares[places].sum()
                 sums.append([mass * unnamed + (named - unnamed) * x for x in of_named])
-                best.append((np.max if top else np.min)(sums[-1]) if part.own_[g] else mass * unnamed)
+                best.append(
+                    (np.max if top else np.min)(sums[-1]) if part.own_[g] else mass * unnamed
+                )
             for g, places in enumerate(members):
                 others = sum(best) - best[g]
                 for own, mine in zip(_likelihoods(part, g), sums[g], strict=True):
-                    bound[places] = keep(bound[places], (others + (mine if part.own_[g] else best[g])) / own)
+                    bound[places] = keep(
+                        bound[places], (others + (mine if part.own_[g] else best[g])) / own
+                    )
     return Leakage(lower, upper)
 
 
 def _likelihoods(part: Part, g: int) -> tuple[float, float]:
     """Of a report that names the answer of a group, and of one that does not, up to a common factor."""
-    chance, own, other = (float(x[g]) for x in (part.chance_group, part.own_group, part.other_group))
+    chance, own, other = (
+        float(x[g]) for x in (part.chance_group, part.own_group, part.other_group)
+    )
     if not part.own_[g]:
         return chance, chance
     return chance * own / other, chance * (1 - own) / (1 - other)
@@ -408,7 +452,9 @@ def _likelihoods(part: Part, g: int) -> tuple[float, float]:
 def _named_shares(shares: Floats, count: int | None, largest: bool) -> tuple[Floats, Floats]:
     """The largest or smallest sum of shares that can be named with every item, and without it: of `count` items, or of any number."""
     if count is None:
-        return (shares.sum() + 0 * shares, shares.sum() - shares) if largest else (shares, 0 * shares)
+        return (
+            (shares.sum() + 0 * shares, shares.sum() - shares) if largest else (shares, 0 * shares)
+        )
     order = np.argsort(-shares if largest else shares, kind="stable")
     sums = np.concatenate(([0.0], np.cumsum(shares[order])))
     rank = np.empty(len(shares), np.int64)

@@ -93,8 +93,17 @@ def put_bytes(words: Any, out: Any, offset: int) -> None:
 
 @_jit
 def fixed_subsets(
-    out: Any, front: int, part: Any, group: Any, place: Any, own: Any, sizes: Any, items: Any, first: Any,
-    random: Any, start: int,
+    out: Any,
+    front: int,
+    part: Any,
+    group: Any,
+    place: Any,
+    own: Any,
+    sizes: Any,
+    items: Any,
+    first: Any,
+    random: Any,
+    start: int,
 ) -> Any:
     """Set in rows out[start:] (zero before) the bits of uniform subsets: sizes[p, g] items of every group.
 
@@ -174,7 +183,9 @@ def count_bits(words: Any, counts: Any) -> None:
     n, width = words.shape
     tail = np.zeros((16, width), np.uint64)  # the last rows, filled up to sixteen with zeros
     tail[: n % 16] = words[n - n % 16 :]
-    state = np.zeros((width, 8), np.uint64)  # ones, twos, fours, eights; then a 4-bit counter of sixteens
+    state = np.zeros(
+        (width, 8), np.uint64
+    )  # ones, twos, fours, eights; then a 4-bit counter of sixteens
     blocks = 0
     for i in range(0, n, 16):
         x = words[i : i + 16] if i + 16 <= n else tail
@@ -216,11 +227,18 @@ def _flush(counts: Any, state: Any, first: int, unit: int) -> None:
     """Read off and clear the 4-bit counters that start at plane `first`."""
     for w in range(state.shape[0]):
         column = counts[64 * w : 64 * w + 64]
-        p0, p1, p2, p3 = state[w, first], state[w, first + 1], state[w, first + 2], state[w, first + 3]
+        p0, p1, p2, p3 = (
+            state[w, first],
+            state[w, first + 1],
+            state[w, first + 2],
+            state[w, first + 3],
+        )
         for k in range(64):
             b = np.uint64(k)
             value = (p0 >> b) & np.uint64(1) | ((p1 >> b) & np.uint64(1)) << np.uint64(1)
-            value |= ((p2 >> b) & np.uint64(1)) << np.uint64(2) | ((p3 >> b) & np.uint64(1)) << np.uint64(3)
+            value |= ((p2 >> b) & np.uint64(1)) << np.uint64(2) | (
+                (p3 >> b) & np.uint64(1)
+            ) << np.uint64(3)
             column[k] += unit * np.int64(value)
         for k in range(first, first + 4):
             state[w, k] = 0

@@ -163,7 +163,9 @@ class Certificate:
     @classmethod
     def from_canonical(cls, raw: Any) -> Certificate:
         """The reverse; raises ValueError on any other spelling."""
-        if set(raw) != {"value", "lower_bound", "note"} or not all(isinstance(x, str) for x in raw.values()):
+        if set(raw) != {"value", "lower_bound", "note"} or not all(
+            isinstance(x, str) for x in raw.values()
+        ):
             raise ValueError("certificate")
         note = raw["note"]
         if len(note) > 400 or (note and not is_text(note)):
@@ -206,7 +208,9 @@ class Mechanism:
     encoding: Encoding
     groups: tuple[int, ...]  # of every level
     parts: tuple[Part, ...]
-    shares: tuple[int, ...]  # of participants per group (then of empty samples) that the estimates are best for
+    shares: tuple[
+        int, ...
+    ]  # of participants per group (then of empty samples) that the estimates are best for
     padding: int | None = None
     prior: str = "uniform"
     certificate: Certificate | None = None
@@ -215,15 +219,19 @@ class Mechanism:
         for name in ("groups", "parts", "shares"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if self.policy.takes_sets != (self.padding is not None):
-            raise DesignError(f'input = "{self.policy.input}" and padding = {self.padding} do not go together')
+            raise DesignError(
+                f'input = "{self.policy.input}" and padding = {self.padding} do not go together'
+            )
         for what, value, allowed in (("model", self.model, MODELS), ("prior", self.prior, PRIORS)):
             if value not in allowed:
                 raise DesignError(f"{what} = {show(value)} must be one of {', '.join(allowed)}")
         if not 1 <= len(self.parts) <= MAX_PARTS:
             raise DesignError(f"a mechanism has 1 to {MAX_PARTS} parts, got {len(self.parts)}")
-        problem = self.encoding.problem(self.m, len(self.parts))
+        problem = self.encoding.problem(self.m, len(self.parts)) or exact.malformed(
+            self.policy, len(self.bases), [part.chances for part in self.parts]
+        )
         if problem:
-            raise DesignError(f"the encoding does not fit: {problem}")
+            raise DesignError(problem)
         violation = self.check()
         if violation:
             names = tuple(self.policy.levels[self.groups.index(g)].name for g in violation.groups)
@@ -234,12 +242,15 @@ class Mechanism:
         wanted = len(self.group_sizes) + self.policy.takes_sets
         whole = len(self.shares) == wanted and all(type(x) is int and x >= 0 for x in self.shares)
         if not whole or sum(self.shares) != D:
-            raise DesignError(f"shares must be {wanted} whole numbers that sum to 2^32, one per group of levels")
+            raise DesignError(
+                f"shares must be {wanted} whole numbers that sum to 2^32, one per group of levels"
+            )
 
     def check(self) -> exact.Violation | None:
         """The exact check of the guarantee; what it finds cannot be constructed."""
-        bases = self.bases if len(self.groups) == len(self.policy.levels) else ()
-        return exact.check(self.policy, self.groups, bases, [part.chances for part in self.parts])
+        return exact.check(
+            self.policy, self.groups, self.bases, [part.chances for part in self.parts]
+        )
 
     def certified(self, certificate: Certificate) -> Mechanism:
         """The same mechanism with a certificate; its numbers were checked already."""
@@ -399,6 +410,7 @@ class Mechanism:
     def from_document(cls, document: Mapping[str, Any]) -> Mechanism:
         """From the content of a mechanism file."""
         body = {key: value for key, value in document.items() if key != "fingerprint"}
+        refuse_strange(body)
         got = fingerprint(body)
         if document.get("fingerprint") != got:
             raise FingerprintError(str(document.get("fingerprint")), got)
@@ -409,7 +421,9 @@ class Mechanism:
     def check_written_as(self, body: Mapping[str, Any]) -> None:
         """Raise unless these are the very bytes discreet would write: no other key, no false for a 0."""
         if canonical_json(self.to_canonical()) != canonical_json(body):
-            raise MechanismError("the mechanism has keys or values that discreet would not write; it is refused")
+            raise MechanismError(
+                "the mechanism has keys or values that discreet would not write; it is refused"
+            )
 
     @classmethod
     def from_body(cls, body: Mapping[str, Any]) -> Mechanism:
@@ -423,7 +437,9 @@ class Mechanism:
             groups = tuple(body["groups"])
             over = bases(encoding, groups, policy)
             parts = tuple(_part(row, over, groups) for row in body["parts"])
-            certificate = Certificate.from_canonical(body["certificate"]) if "certificate" in body else None
+            certificate = (
+                Certificate.from_canonical(body["certificate"]) if "certificate" in body else None
+            )
             return cls(
                 policy, body["model"], encoding, groups, parts, tuple(body["shares"]), padding,
                 body["prior"], certificate,
@@ -432,23 +448,33 @@ class Mechanism:
             raise MechanismError(f"the mechanism's policy is wrong: {error}") from None
         except DesignError as error:
             raise MechanismError(f"the mechanism's pieces do not fit: {error}") from None
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            OverflowError,
+            IndexError,
+        ) as error:
             raise MechanismError(f"the mechanism is not complete: {error!r}") from None
 
 
 def bases(encoding: Encoding, groups: tuple[int, ...], policy: Policy) -> tuple[int, ...]:
     """What `other` of every group is a numerator over."""
-    sizes = [0] * (max(groups) + 1)
+    count = exact.count_groups(policy, groups)
+    if count is None:
+        raise DesignError("the groups do not give every level a group, numbered as they appear")
+    sizes = [0] * count
     for group, size in zip(groups, policy.sizes, strict=True):
         sizes[group] += size
     return tuple(encoding.base(size) for size in sizes)
 
 
 def _part(row: Mapping[str, Any], over: tuple[int, ...], groups: tuple[int, ...]) -> Part:
-    lists = [row[key] for key in ("chance", "own", "other")]
-    if not all(isinstance(numbers, list) for numbers in lists):
+    chance, own, other = (row[key] for key in ("chance", "own", "other"))
+    if not all(isinstance(numbers, list) for numbers in (chance, own, other)):
         raise TypeError("a part's numbers are lists")
-    return Part(*map(tuple, lists), row.get("none"), over, groups)
+    return Part(chance, own, other, row.get("none"), over, groups)
 
 
 # ---- canonical JSON ---------------------------------------------------------------------------------
@@ -457,10 +483,14 @@ def _part(row: Mapping[str, Any], over: tuple[int, ...], groups: tuple[int, ...]
 def canonical_json(document: Mapping[str, Any]) -> bytes:
     """JSON with sorted keys, no blanks, UTF-8: RFC 8785 restricted to strings, integers, lists and objects."""
     try:
-        text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        text = json.dumps(
+            document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        )
         return text.encode()
     except (UnicodeEncodeError, TypeError, ValueError, RecursionError):
-        raise MechanismError("the mechanism holds a text or a number that no mechanism has") from None
+        raise MechanismError(
+            "the mechanism holds a text or a number that no mechanism has"
+        ) from None
 
 
 def fingerprint(document: Mapping[str, Any]) -> str:
@@ -482,6 +512,20 @@ def read_bytes(raw: bytes) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise MechanismError("this is not a mechanism file, which is a JSON object")
     return document
+
+
+def refuse_strange(value: Any) -> None:
+    """Raise MechanismError unless there are only texts, whole numbers below 2^53, lists and objects in it."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            refuse_strange(key)
+            refuse_strange(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            if type(inner) is not int or abs(inner) >= 2**53:
+                refuse_strange(inner)
+    elif (type(value) is int and abs(value) >= 2**53) or not isinstance(value, str | int | None):
+        raise MechanismError(f"the mechanism holds {show(value)}, which no mechanism does")
 
 
 class _NotWhole(ValueError):
@@ -520,4 +564,6 @@ def is_document(path: str | Path) -> bool:
         document = json.loads(Path(path).read_bytes()) if str(path).endswith(".json") else None
     except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(document, dict) and str(document.get("format", "")).startswith("discreet-mechanism")
+    return isinstance(document, dict) and str(document.get("format", "")).startswith(
+        "discreet-mechanism"
+    )

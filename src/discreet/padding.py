@@ -74,7 +74,9 @@ def choose_padding(
     mean_V = float(np.array(policy.sizes) @ absent) / policy.m
     expected: list[float] = []
     for ell in paddings:
-        missing = float(shares @ np.maximum(places - ell, 0))  # occurrences per person that are not counted
+        missing = float(
+            shares @ np.maximum(places - ell, 0)
+        )  # occurrences per person that are not counted
         variance = ell**2 * (policy.m * mean_V + 1)  # the holders' term is about one per person
         if objective == "mse":
             expected.append(float(users * missing**2 * (s**2).sum() + variance))
@@ -90,24 +92,37 @@ def size_shares(sizes: Any) -> Floats:
     """Shares of people by number of items, from index 0."""
     if isinstance(sizes, Estimate):
         if sizes.mechanism.m != len(STEPS):
-            raise DataError("this is not the estimate of a collection of set sizes; make one with size_policy")
+            raise DataError(
+                "this is not the estimate of a collection of set sizes; make one with size_policy"
+            )
         # Noise on a large size would weigh heavily, so only what stands out of the noise counts.
         clear = np.where(sizes.counts > 3.5 * sizes.stderr, sizes.counts, 0)
         ends = (*STEPS[1:], LARGEST)
-        shares = np.concatenate([np.full(b - a, x / (b - a)) for a, b, x in zip(STEPS, ends, clear, strict=True)])
+        shares = np.concatenate(
+            [np.full(b - a, x / (b - a)) for a, b, x in zip(STEPS, ends, clear, strict=True)]
+        )
     elif isinstance(sizes, Mapping):
         try:
             pairs = {int(size): float(share) for size, share in sizes.items()}
         except (TypeError, ValueError):
-            raise DataError("sizes are shares of people by number of items, such as {1: 0.6, 2: 0.4}") from None
+            raise DataError(
+                "sizes are shares of people by number of items, such as {1: 0.6, 2: 0.4}"
+            ) from None
         if not pairs or min(pairs) < 0 or not all(0 <= share < np.inf for share in pairs.values()):
-            raise DataError("sizes need whole numbers of items that are not negative, with shares that are not negative")
+            raise DataError(
+                "sizes need whole numbers of items that are not negative, with shares that are not negative"
+            )
         shares = np.zeros(max(pairs) + 1)
         for size, share in pairs.items():
             shares[size] = share
     else:
         numbers = np.asarray(sizes)
-        if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu" or numbers.min() < 0:
+        if (
+            numbers.ndim != 1
+            or not len(numbers)
+            or numbers.dtype.kind not in "iu"
+            or numbers.min() < 0
+        ):
             raise DataError("sizes are one whole number per person, or shares by number of items")
         shares = np.bincount(numbers).astype(float)
     if shares.sum() <= 0:
@@ -119,7 +134,9 @@ def _popularity(popularity: Any, m: int) -> Floats:
     """Shares of the occurrences, or something with the same concentration."""
     if isinstance(popularity, str):
         if popularity != "zipf":
-            raise DataError(f'popularity = "{popularity}" must be zipf, shares per item, or their concentration')
+            raise DataError(
+                f'popularity = "{popularity}" must be zipf, shares per item, or their concentration'
+            )
         s = 1 / np.arange(1, m + 1)
     elif np.ndim(popularity) == 0:
         concentration = min(1.0, max(float(popularity), 1 / m))
@@ -161,7 +178,13 @@ class TwoPhases:
     pilot_users: int
 
 
-def two_phases(policy: Policy, answers: Any, pilot: float = 0.2, model: str = "subset", encoding: str | None = None) -> TwoPhases:
+def two_phases(
+    policy: Policy,
+    answers: Any,
+    pilot: float = 0.2,
+    model: str = "subset",
+    encoding: str | None = None,
+) -> TwoPhases:
     """Collect sets without knowing their sizes: a random first group decides the padding, the others answer with it.
 
     Everyone sends one report. Of the first group one half reports its set size under the smallest budget, the other half its set
@@ -173,7 +196,10 @@ def two_phases(policy: Policy, answers: Any, pilot: float = 0.2, model: str = "s
     items, offsets = perturb.ragged(first, answers)
     n = len(offsets) - 1
     draw = Keystream().uint32(n) / 2**32  # who is in which group does not depend on the answers
-    groups = [_people(items, offsets, rows) for rows in (draw < pilot / 2, (draw >= pilot / 2) & (draw < pilot), draw >= pilot)]
+    groups = [
+        _people(items, offsets, rows)
+        for rows in (draw < pilot / 2, (draw >= pilot / 2) & (draw < pilot), draw >= pilot)
+    ]
     (_, size_offsets), sampled, rest = groups
     users = len(rest[1]) - 1
     if len(size_offsets) < 2 or len(sampled[1]) < 2 or users < 1:
@@ -183,7 +209,9 @@ def two_phases(policy: Policy, answers: Any, pilot: float = 0.2, model: str = "s
     tally = first.tally(first.perturb_many(sampled))
     shares = size_shares(sizes)
     per_person = float(shares @ np.minimum(np.arange(len(shares)), _PILOT_PADDING))
-    choice = choose_padding(policy, sizes, users, popularity=concentration(tally.estimate(), per_person), model=model)
+    choice = choose_padding(
+        policy, sizes, users, popularity=concentration(tally.estimate(), per_person), model=model
+    )
     mechanism = design(policy, model, padding=choice.padding, encoding=encoding)
     return TwoPhases(choice, mechanism, mechanism.tally(mechanism.perturb_many(rest)), n - users)
 

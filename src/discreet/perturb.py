@@ -22,7 +22,9 @@ def one(mechanism: Mechanism, answer: Any) -> bytes:
     """One person's report."""
     if not mechanism.policy.takes_sets:
         if isinstance(answer, set | frozenset | list | tuple):
-            raise DataError(f"this mechanism takes a single item, got {type(answer).__name__}; the policy's input is single")
+            raise DataError(
+                f"this mechanism takes a single item, got {type(answer).__name__}; the policy's input is single"
+            )
         items = np.array([mechanism.policy.place(answer)])
         return _rows(mechanism, items).tobytes()
     if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
@@ -53,7 +55,11 @@ def indices(mechanism: Mechanism, answers: Any) -> NDArray[np.int64]:
     if isinstance(answers, np.ndarray) and answers.dtype.kind in "iu" and answers.ndim == 1:
         _check_range(mechanism, answers)
         return answers.astype(np.int64)
-    if isinstance(answers, str) or not isinstance(answers, Sequence | np.ndarray) or np.ndim(answers) == 0:
+    if (
+        isinstance(answers, str)
+        or not isinstance(answers, Sequence | np.ndarray)
+        or np.ndim(answers) == 0
+    ):
         raise DataError("answers are a sequence of items, one per person")
     index = mechanism.policy.index
     if all(type(a) is str and a in index for a in answers):
@@ -67,13 +73,17 @@ def _is_arrow(answers: Any) -> bool:
     import pyarrow as pa
 
     if not isinstance(answers, pa.Array | pa.ChunkedArray):
-        raise DataError(f"answers are a sequence of items, one per person, got {type(answers).__name__}; pass one column")
+        raise DataError(
+            f"answers are a sequence of items, one per person, got {type(answers).__name__}; pass one column"
+        )
     return True
 
 
 def _no_set(answer: Any) -> Any:
     if isinstance(answer, set | frozenset | list | tuple):
-        raise DataError("this mechanism takes a single item per person, got a set; the policy's input is single")
+        raise DataError(
+            "this mechanism takes a single item per person, got a set; the policy's input is single"
+        )
     return answer
 
 
@@ -81,13 +91,29 @@ def ragged(mechanism: Mechanism, answers: Any) -> tuple[NDArray[np.int64], NDArr
     """Sets as (items, offsets), every set without duplicates, validated."""
     if _is_arrow(answers):
         return _from_arrow(mechanism, answers)
-    if isinstance(answers, tuple) and len(answers) == 2 and all(isinstance(x, np.ndarray) for x in answers):
+    if (
+        isinstance(answers, tuple)
+        and len(answers) == 2
+        and all(isinstance(x, np.ndarray) for x in answers)
+    ):
         items, offsets = (np.asarray(x) for x in answers)
-        if items.ndim != 1 or offsets.ndim != 1 or items.dtype.kind not in "iu" or offsets.dtype.kind not in "iu":
+        if (
+            items.ndim != 1
+            or offsets.ndim != 1
+            or items.dtype.kind not in "iu"
+            or offsets.dtype.kind not in "iu"
+        ):
             raise DataError("items and offsets of a ragged array are two lists of whole numbers")
         offsets = offsets.astype(np.int64)
-        if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
-            raise DataError("offsets of a ragged array start at 0, never fall and end at the number of items")
+        if (
+            not len(offsets)
+            or offsets[0] != 0
+            or offsets[-1] != len(items)
+            or (np.diff(offsets) < 0).any()
+        ):
+            raise DataError(
+                "offsets of a ragged array start at 0, never fall and end at the number of items"
+            )
         _check_range(mechanism, items)
         return distinct(items.astype(np.int64), offsets)
     if isinstance(answers, str | np.ndarray) or not isinstance(answers, Iterable):
@@ -153,21 +179,28 @@ def _check_range(mechanism: Mechanism, items: NDArray[Any]) -> None:
         raise DataError(f"item index {bad} is out of range; it must be from 0 to {mechanism.m - 1}")
 
 
-def distinct(items: NDArray[np.int64], offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def distinct(
+    items: NDArray[np.int64], offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The same sets without repeated items."""
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     order = np.lexsort((items, owner))
     items, owner = items[order], owner[order]
     keep = np.ones(len(items), dtype=bool)
     keep[1:] = (items[1:] != items[:-1]) | (owner[1:] != owner[:-1])
-    return items[keep], np.concatenate(([0], np.cumsum(np.bincount(owner[keep], minlength=len(offsets) - 1))))
+    return items[keep], np.concatenate(
+        ([0], np.cumsum(np.bincount(owner[keep], minlength=len(offsets) - 1)))
+    )
 
 
 # ---- reports --------------------------------------------------------------------------------------------
 
 
 def _rows(
-    mechanism: Mechanism, items: NDArray[np.int64], offsets: NDArray[np.int64] | None = None, threads: int | None = None
+    mechanism: Mechanism,
+    items: NDArray[np.int64],
+    offsets: NDArray[np.int64] | None = None,
+    threads: int | None = None,
 ) -> Bytes:
     n = len(items) if offsets is None else len(offsets) - 1
     out = np.empty((n, mechanism.report_size), np.uint8)
@@ -183,7 +216,9 @@ def _rows(
     return out
 
 
-def sample(source: Source, items: NDArray[np.int64], offsets: NDArray[np.int64], ell: int) -> NDArray[np.int64]:
+def sample(
+    source: Source, items: NDArray[np.int64], offsets: NDArray[np.int64], ell: int
+) -> NDArray[np.int64]:
     """Padding-and-Sampling (paper, Algorithm 1): one of max(|x|, ell) places; -1 where it is a dummy."""
     lengths = np.diff(offsets)
     place = source.below(np.maximum(lengths, ell).astype(np.uint64)).astype(np.int64)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 COLOURS = ("#c0392b", "#e67e22", "#2471a3", "#1e8449", "#7d3c98", "#5d6d7e", "#b7950b", "#148f77")
 
 
-def bars(estimate: Estimate, path: str | Path, k: int = 30, truth: Any = None, shrunk: bool = False) -> None:
+def bars(
+    estimate: Estimate, path: str | Path, k: int = 30, truth: Any = None, shrunk: bool = False
+) -> None:
     """The top items as bars with 95 % whiskers, coloured by level; dots mark the truth where it is known, diamonds with
     credible intervals the shrunk counts.
     """
@@ -39,16 +41,34 @@ def bars(estimate: Estimate, path: str | Path, k: int = 30, truth: Any = None, s
         means = ranked[order]
         whiskers = np.abs(np.stack((means - inner_low, inner_high - means)))
         below = np.arange(len(order)) + 0.25
-        axes.errorbar(means, below, xerr=whiskers, fmt="D", color="#111111", mfc="white", ms=4, lw=1, capsize=2, label="shrunk")
+        axes.errorbar(
+            means,
+            below,
+            xerr=whiskers,
+            fmt="D",
+            color="#111111",
+            mfc="white",
+            ms=4,
+            lw=1,
+            capsize=2,
+            label="shrunk",
+        )
     if truth is not None:
-        axes.plot(np.asarray(truth)[order], range(len(order)), "o", color="black", ms=4, label="truth")
+        axes.plot(
+            np.asarray(truth)[order], range(len(order)), "o", color="black", ms=4, label="truth"
+        )
     axes.set_yticks(range(len(order)), [policy.items[i][:40] for i in order])
     axes.invert_yaxis()
     axes.axvline(0, color="#333333", lw=0.8)
     axes.set_xlabel("people, with 95 % intervals")
     axes.set_title(f"{policy.name}: {estimate.n:,} reports")
     for j in sorted(set(levels)):
-        axes.barh(0, 0, color=COLOURS[j % len(COLOURS)], label=f"{policy.levels[j].name} (ε = {policy.levels[j].budget.text})")
+        axes.barh(
+            0,
+            0,
+            color=COLOURS[j % len(COLOURS)],
+            label=f"{policy.levels[j].name} (ε = {policy.levels[j].budget.text})",
+        )
     axes.legend(loc="lower right", frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     save(figure, path)
@@ -64,11 +84,24 @@ def models(scores: Any, path: str | Path, title: str, k: int) -> None:
     width = 0.8 / len(kinds)
     for j, view in enumerate(kinds):
         mine = {score.model: score for score in scores if score.view == view}
-        places = [i + (j - (len(kinds) - 1) / 2) * width for i, name in enumerate(names) if name in mine]
+        places = [
+            i + (j - (len(kinds) - 1) / 2) * width for i, name in enumerate(names) if name in mine
+        ]
         found = [mine[name] for name in names if name in mine]
         for axes, key in ((left, "mse"), (right, "precision")):
-            values, errors = [getattr(s, key) for s in found], [getattr(s, f"{key}_error") for s in found]
-            axes.bar(places, values, width, yerr=errors, label=view, color=COLOURS[2 - j % 3], error_kw={"lw": 0.8})
+            values, errors = (
+                [getattr(s, key) for s in found],
+                [getattr(s, f"{key}_error") for s in found],
+            )
+            axes.bar(
+                places,
+                values,
+                width,
+                yerr=errors,
+                label=view,
+                color=COLOURS[2 - j % 3],
+                error_kw={"lw": 0.8},
+            )
     left.set_yscale("log")
     left.set_ylabel("total MSE / n")
     right.set_ylabel(f"precision of the top {k}")
@@ -96,5 +129,10 @@ def save(figure: Any, path: str | Path, dpi: int = 150) -> None:
     from matplotlib import rc_context
 
     kind = Path(path).suffix[1:].lower()
-    with written_aside(path) as aside, rc_context({"svg.hashsalt": "discreet", "svg.fonttype": "none"}):
-        figure.savefig(aside, format=kind, dpi=dpi, metadata={"Date": None} if kind == "svg" else None)
+    with (
+        written_aside(path) as aside,
+        rc_context({"svg.hashsalt": "discreet", "svg.fonttype": "none"}),
+    ):
+        figure.savefig(
+            aside, format=kind, dpi=dpi, metadata={"Date": None} if kind == "svg" else None
+        )

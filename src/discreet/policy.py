@@ -28,7 +28,18 @@ MAX_LEVELS_WITH_PAIRS = 200
 
 _LN = re.compile(r"\s*ln\(\s*([0-9./]+)\s*\)\s*")
 _LONGEST = 100  # characters of a budget; its canonical text is held to the same limit, so it can be read back
-_KEYS = {"name", "question", "input", "notion", "padding", "sizes", "users", "level", "pair", "items_file"}
+_KEYS = {
+    "name",
+    "question",
+    "input",
+    "notion",
+    "padding",
+    "sizes",
+    "users",
+    "level",
+    "pair",
+    "items_file",
+}
 _LEVEL_KEYS = {"name", "epsilon", "items", "weight"}
 _PAIR_KEYS = {"levels", "epsilon", "protected"}
 
@@ -50,12 +61,16 @@ class Budget:
     def parse(cls, raw: object, where: str = "") -> Budget:
         """Read a number or "ln(k)"; `where` completes the sentence if it is neither."""
         where = f" in {where}" if where else ""
-        bad = PolicyError(f'epsilon = {show(raw)}{where} must be a positive number or "ln(k)" with k > 1')
+        bad = PolicyError(
+            f'epsilon = {show(raw)}{where} must be a positive number or "ln(k)" with k > 1'
+        )
         if isinstance(raw, Budget):
             return raw
         if isinstance(raw, bool) or not isinstance(raw, int | float | Decimal | str):
             raise bad
-        long = PolicyError(f"epsilon{where} is too long to be kept exactly; write it with fewer digits")
+        long = PolicyError(
+            f"epsilon{where} is too long to be kept exactly; write it with fewer digits"
+        )
         try:
             text = str(raw)
         except ValueError:  # an integer of thousands of digits
@@ -85,7 +100,9 @@ class Budget:
         """The canonical way to write it, which `parse` reads back."""
         if self.is_log:
             return f"ln({self.value})"
-        exact = Context(prec=100).divide(Decimal(self.value.numerator), Decimal(self.value.denominator))
+        exact = Context(prec=100).divide(
+            Decimal(self.value.numerator), Decimal(self.value.denominator)
+        )
         return format(exact.normalize(Context(prec=100)), "f")
 
     def __float__(self) -> float:
@@ -140,7 +157,10 @@ class Policy:
     @classmethod
     def from_levels(cls, levels: Iterable[Sequence[Any]], **settings: Any) -> Policy:
         """From `(name, epsilon, items)` or `(name, epsilon, items, weight)` per level."""
-        rows = [dict(zip(("name", "epsilon", "items", "weight")[: len(row)], row, strict=True)) for row in levels]
+        rows = [
+            dict(zip(("name", "epsilon", "items", "weight")[: len(row)], row, strict=True))
+            for row in levels
+        ]
         return _build(rows, None, settings)
 
     @classmethod
@@ -175,31 +195,49 @@ class Policy:
             kind = "JSON" if suffix == ".json" else "TOML"
             raise PolicyError(f"{_name(path)} is not {kind}: {error}") from None
         try:
-            return cls.from_document(document, path.parent, "survey" if str(path) == "-" else path.stem)
+            return cls.from_document(
+                document, path.parent, "survey" if str(path) == "-" else path.stem
+            )
         except PolicyError as error:
             raise PolicyError(f"{_name(path)}: {error}") from None
 
     @classmethod
-    def from_document(cls, document: object, folder: Path | None = None, default_name: str = "survey") -> Policy:
+    def from_document(
+        cls, document: object, folder: Path | None = None, default_name: str = "survey"
+    ) -> Policy:
         """From the content of a policy file (the keys that docs/policy.md lists)."""
         table = _table(document, _KEYS, "the policy")
-        settings: dict[str, Any] = {key: table[key] for key in ("question", "input", "notion", "padding") if key in table}
+        settings: dict[str, Any] = {
+            key: table[key] for key in ("question", "input", "notion", "padding") if key in table
+        }
         settings["name"] = table.get("name", default_name)
         settings["pairs"] = tuple(_pair(row) for row in _rows(table, "pair"))
         members = None
         if "items_file" in table:
             if not isinstance(table["items_file"], str):
-                raise PolicyError(f"items_file = {show(table['items_file'])} must be the path of a CSV file")
+                raise PolicyError(
+                    f"items_file = {show(table['items_file'])} must be the path of a CSV file"
+                )
             path = (folder or Path()) / table["items_file"]
             members = _columns(path, _read(path), ("item", "level"))
         auto = settings.get("padding") == "auto"
         if auto:
             del settings["padding"]
-        built = _build([_table(row, _LEVEL_KEYS, "a level") for row in _rows(table, "level")], members, settings)
+        built = _build(
+            [_table(row, _LEVEL_KEYS, "a level") for row in _rows(table, "level")],
+            members,
+            settings,
+        )
         for key in ("sizes", "users"):
             if auto != (key in table):
-                raise PolicyError(f'{key} {"is missing; it goes" if auto else "goes"} with padding = "auto"')
-        return replace(built, padding=_auto_padding(built, table["sizes"], table["users"])) if auto else built
+                raise PolicyError(
+                    f'{key} {"is missing; it goes" if auto else "goes"} with padding = "auto"'
+                )
+        return (
+            replace(built, padding=_auto_padding(built, table["sizes"], table["users"]))
+            if auto
+            else built
+        )
 
     def __post_init__(self) -> None:
         for name in ("items", "level_of", "levels", "pairs"):
@@ -208,7 +246,9 @@ class Policy:
             raise PolicyError("the policy has no items; add a [[level]] with items")
         for label in self.items:
             if not isinstance(label, str) or not is_label(label):
-                raise PolicyError(f"item {show(label)} must be a non-empty text without control characters")
+                raise PolicyError(
+                    f"item {show(label)} must be a non-empty text without control characters"
+                )
         _refuse_duplicates(self.items, "item")
         _refuse_duplicates([level.name for level in self.levels], "level")
         for level in self.levels:
@@ -216,10 +256,14 @@ class Policy:
                 raise PolicyError(f"name = {show(level.name)} of a level must be a non-empty text")
             ok = isinstance(level.weight, int | float) and not isinstance(level.weight, bool)
             if not (ok and 0 < level.weight <= 1e12):
-                raise PolicyError(f'weight = {show(level.weight)} in level "{level.name}" must be a positive number')
+                raise PolicyError(
+                    f'weight = {show(level.weight)} in level "{level.name}" must be a positive number'
+                )
         for level, size in zip(self.levels, self.sizes, strict=True):
             if size == 0:
-                raise PolicyError(f'level "{level.name}" has no items; give it some or leave it out')
+                raise PolicyError(
+                    f'level "{level.name}" has no items; give it some or leave it out'
+                )
         _choice("notion", self.notion, NOTIONS)
         _choice("input", self.input, INPUTS)
         for key, value in (("name", self.name), ("question", self.question)):
@@ -234,7 +278,9 @@ class Policy:
         if self.padding is None:
             return
         if self.input == "single":
-            raise PolicyError(f'padding = {show(self.padding)} applies to input = "set" only; leave it out')
+            raise PolicyError(
+                f'padding = {show(self.padding)} applies to input = "set" only; leave it out'
+            )
         check_padding(self.padding)
 
     def _check_pairs(self) -> None:
@@ -246,7 +292,9 @@ class Policy:
                     raise PolicyError(f"pair names the level {show(name)}, which does not exist")
             other = seen.setdefault(frozenset((pair.first, pair.second)), pair)
             if other.budget != pair.budget:
-                raise PolicyError(f'the pair ("{pair.first}", "{pair.second}") is given twice with different budgets')
+                raise PolicyError(
+                    f'the pair ("{pair.first}", "{pair.second}") is given twice with different budgets'
+                )
         if self.pairs and len(self.levels) > MAX_LEVELS_WITH_PAIRS:
             raise PolicyError(
                 f"explicit pair budgets are for at most {MAX_LEVELS_WITH_PAIRS} levels, got {len(self.levels)}; "
@@ -278,7 +326,10 @@ class Policy:
                 import difflib
 
                 near = difflib.get_close_matches(item, self.items[:100_000], n=1)
-                raise DataError(f"{show(item)} is not an item" + (f"; did you mean {show(near[0])}?" if near else ""))
+                raise DataError(
+                    f"{show(item)} is not an item"
+                    + (f"; did you mean {show(near[0])}?" if near else "")
+                )
             return place
         if isinstance(item, bool) or not hasattr(item, "__index__"):
             raise DataError(f"an item is a label (text) or an index (whole number), got {item!r}")
@@ -325,7 +376,11 @@ class Policy:
             "level_of": list(self.level_of),
             "levels": [{"name": level.name, "epsilon": level.budget.text} for level in self.levels],
             "pairs": [
-                {"levels": [pair.first, pair.second], "epsilon": pair.budget.text if pair.budget else ""} for pair in self.pairs
+                {
+                    "levels": [pair.first, pair.second],
+                    "epsilon": pair.budget.text if pair.budget else "",
+                }
+                for pair in self.pairs
             ],
         }
 
@@ -333,9 +388,15 @@ class Policy:
     def from_canonical(cls, raw: Any) -> Policy:
         """The reverse of `to_canonical`; raises PolicyError on anything else."""
         try:
-            levels = tuple(Level(row["name"], Budget.parse(row["epsilon"])) for row in raw["levels"])
+            levels = tuple(
+                Level(row["name"], Budget.parse(row["epsilon"])) for row in raw["levels"]
+            )
             pairs = tuple(
-                Pair(row["levels"][0], row["levels"][1], Budget.parse(row["epsilon"]) if row["epsilon"] else None)
+                Pair(
+                    row["levels"][0],
+                    row["levels"][1],
+                    Budget.parse(row["epsilon"]) if row["epsilon"] else None,
+                )
                 for row in raw["pairs"]
             )
             level_of = tuple(raw["level_of"])
@@ -344,7 +405,9 @@ class Policy:
         except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise PolicyError(f"the policy in the file is not complete: {error!r}") from None
         places = range(len(levels))
-        if len(level_of) != len(items) or any(type(k) is not int or k not in places for k in level_of):
+        if len(level_of) != len(items) or any(
+            type(k) is not int or k not in places for k in level_of
+        ):
             raise PolicyError("the policy in the file does not give every item one of its levels")
         return cls(items, level_of, levels, pairs=pairs, **texts)
 
@@ -353,14 +416,21 @@ class Policy:
         found = []
         for key in ("notion", "input", "question"):
             if getattr(self, key) != getattr(other, key):
-                found.append(f"{key} is {show(getattr(other, key))}, not {show(getattr(self, key))}")
-        theirs = {item: other.levels[k].budget for item, k in zip(other.items, other.level_of, strict=True)}
+                found.append(
+                    f"{key} is {show(getattr(other, key))}, not {show(getattr(self, key))}"
+                )
+        theirs = {
+            item: other.levels[k].budget
+            for item, k in zip(other.items, other.level_of, strict=True)
+        }
         for item, k in zip(self.items, self.level_of, strict=True):
             budget = theirs.pop(item, None)
             if budget is None:
                 found.append(f"item {show(item)} is missing")
             elif budget != self.levels[k].budget:
-                found.append(f"item {show(item)} has epsilon {budget.text}, not {self.levels[k].budget.text}")
+                found.append(
+                    f"item {show(item)} has epsilon {budget.text}, not {self.levels[k].budget.text}"
+                )
         found += [f"item {show(item)} is not in the policy" for item in theirs]
         if not found and self.items != other.items:
             found.append("the items are in another order")
@@ -373,7 +443,11 @@ class Policy:
         mine = dict(zip(self.items, self.level_of, strict=True))
         both = {(mine[item], k) for item, k in zip(other.items, other.level_of, strict=True)}
         silent = object()
-        return any(self.overrides.get((i, j), silent) != other.overrides.get((k, l), silent) for i, k in both for j, l in both)
+        return any(
+            self.overrides.get((i, j), silent) != other.overrides.get((k, l), silent)
+            for i, k in both
+            for j, l in both
+        )
 
 
 def check_padding(padding: object) -> int:
@@ -389,15 +463,25 @@ def _auto_padding(policy: Policy, sizes: object, users: object) -> int:
 
     if type(users) is not int or users < 1:
         raise PolicyError(f"users = {show(users)} must be a whole number from 1")
-    if not isinstance(sizes, dict) or not all(isinstance(x, int | Decimal) and not isinstance(x, bool) for x in sizes.values()):
-        raise PolicyError(f"sizes = {show(sizes)} must be a table of shares by number of items, such as {{ 1 = 0.2, 5 = 0.8 }}")
+    if not isinstance(sizes, dict) or not all(
+        isinstance(x, int | Decimal) and not isinstance(x, bool) for x in sizes.values()
+    ):
+        raise PolicyError(
+            f"sizes = {show(sizes)} must be a table of shares by number of items, such as {{ 1 = 0.2, 5 = 0.8 }}"
+        )
     try:
-        return choose_padding(policy, {size: float(share) for size, share in sizes.items()}, users).padding
+        return choose_padding(
+            policy, {size: float(share) for size, share in sizes.items()}, users
+        ).padding
     except DiscreetError as error:
         raise PolicyError(f'padding = "auto": {error}') from None
 
 
-def _build(rows: list[dict[str, Any]], members: tuple[list[str], list[str]] | None, settings: dict[str, Any]) -> Policy:
+def _build(
+    rows: list[dict[str, Any]],
+    members: tuple[list[str], list[str]] | None,
+    settings: dict[str, Any],
+) -> Policy:
     levels = []
     for row in rows:
         name = row.get("name")
@@ -426,37 +510,55 @@ def _from_lists(rows: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
     for k, row in enumerate(rows):
         listed = row.get("items")
         if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
-            raise PolicyError(f'items = {show(listed)} in level "{row["name"]}" must be a non-empty list of labels')
+            raise PolicyError(
+                f'items = {show(listed)} in level "{row["name"]}" must be a non-empty list of labels'
+            )
         for item in listed:
             if isinstance(item, str) and home.setdefault(item, k) != k:
-                raise PolicyError(f'item "{item}" is in two levels: "{rows[home[item]]["name"]}" and "{row["name"]}"')
+                raise PolicyError(
+                    f'item "{item}" is in two levels: "{rows[home[item]]["name"]}" and "{row["name"]}"'
+                )
         items += listed
         level_of += [k] * len(listed)
     return items, level_of
 
 
-def _from_members(rows: list[dict[str, Any]], items: list[str], names: list[str]) -> tuple[list[str], list[int]]:
+def _from_members(
+    rows: list[dict[str, Any]], items: list[str], names: list[str]
+) -> tuple[list[str], list[int]]:
     for row in rows:
         if "items" in row:
-            raise PolicyError(f'level "{row["name"]}" lists items, but items_file names the items already')
+            raise PolicyError(
+                f'level "{row["name"]}" lists items, but items_file names the items already'
+            )
     place = {row["name"]: k for k, row in enumerate(rows)}
     unknown = next((name for name in names if name not in place), None)
     if unknown is not None:
-        raise PolicyError(f"items_file names the level {show(unknown)}; the policy has {', '.join(map(str, place))}")
+        raise PolicyError(
+            f"items_file names the level {show(unknown)}; the policy has {', '.join(map(str, place))}"
+        )
     return items, [place[name] for name in names]
 
 
 def _pair(row: object) -> Pair:
     table = _table(row, _PAIR_KEYS, "a pair")
     names = table.get("levels")
-    if not (isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)):
+    if not (
+        isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)
+    ):
         raise PolicyError(f"levels = {show(names)} in a pair must be a list of two level names")
     protected = table.get("protected", True)
     if not isinstance(protected, bool):
         raise PolicyError(f"protected = {show(protected)} in a pair must be true or false")
     if protected == ("epsilon" not in table):
-        raise PolicyError(f"the pair {show(names)} needs either an epsilon or protected = false, and not both")
-    return Pair(names[0], names[1], Budget.parse(table["epsilon"], f"the pair {names}") if protected else None)
+        raise PolicyError(
+            f"the pair {show(names)} needs either an epsilon or protected = false, and not both"
+        )
+    return Pair(
+        names[0],
+        names[1],
+        Budget.parse(table["epsilon"], f"the pair {names}") if protected else None,
+    )
 
 
 def _table(raw: object, allowed: set[str], what: str) -> dict[str, Any]:
@@ -464,7 +566,9 @@ def _table(raw: object, allowed: set[str], what: str) -> dict[str, Any]:
         raise PolicyError(f"{what} must be a table of keys and values, got {show(raw)}")
     for key in raw:
         if key not in allowed:
-            raise PolicyError(f"unknown key {show(key)} in {what}; known are {', '.join(sorted(allowed))}")
+            raise PolicyError(
+                f"unknown key {show(key)} in {what}; known are {', '.join(sorted(allowed))}"
+            )
     return raw
 
 
@@ -477,7 +581,9 @@ def _rows(table: dict[str, Any], key: str) -> list[Any]:
 
 def _read(path: Path) -> str:
     try:
-        text = (sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()).decode("utf-8-sig")
+        text = (sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()).decode(
+            "utf-8-sig"
+        )
     except FileNotFoundError:
         raise PolicyError(f"{path} does not exist") from None
     except UnicodeDecodeError:
@@ -508,7 +614,9 @@ def _columns(path: Path, text: str, wanted: tuple[str, str]) -> tuple[list[str],
         return [row[first] for row in rows], [row[second] for row in rows]
     except IndexError:
         short = next(k for k, row in enumerate(rows) if len(row) <= max(first, second))
-        raise PolicyError(f"{path}: row {short + 2} has {len(rows[short])} cells, not {len(header)}") from None
+        raise PolicyError(
+            f"{path}: row {short + 2} has {len(rows[short])} cells, not {len(header)}"
+        ) from None
 
 
 def _refuse_duplicates(labels: Sequence[Any], what: str) -> None:
@@ -536,7 +644,7 @@ def is_text(text: str) -> bool:
     the format controls of Egyptian hieroglyphs, whose category depends on the version of Unicode.
     """
     plain = without_joiners(text)
-    return plain.isascii() and plain.isprintable() or not any(map(_is_control, plain))
+    return (plain.isascii() and plain.isprintable()) or not any(map(_is_control, plain))
 
 
 def _is_control(c: str) -> bool:

@@ -58,4 +58,6 @@ class Keystream(Source):
         view = memoryview(buffer.view(np.uint8).reshape(-1))  # type: ignore[arg-type]
         for start in range(0, len(view), _CHUNK):
             piece = view[start : start + _CHUNK]
-            self._encryptor.update_into(_ZEROS[: len(piece)] if len(piece) < _CHUNK else _ZEROS, piece)
+            self._encryptor.update_into(
+                _ZEROS[: len(piece)] if len(piece) < _CHUNK else _ZEROS, piece
+            )

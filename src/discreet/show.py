@@ -28,7 +28,11 @@ def _table(*heads: str) -> Table:
 def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
     """A mechanism as `summary.describe` tells it."""
     out = console()
-    answers = "single answers" if facts["input"] == "single" else f"sets of answers, padding {facts['padding']}"
+    answers = (
+        "single answers"
+        if facts["input"] == "single"
+        else f"sets of answers, padding {facts['padding']}"
+    )
     out.print(
         f"[bold]{escape(facts['name'])}[/bold]: {facts['items']:,} items in {facts['level_count']:,} levels, "
         f"{answers}, notion {facts['notion']}"
@@ -36,13 +40,21 @@ def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
     size = facts["report_bytes"]
     out.print(
         f"model [bold]{facts['model']}[/bold] at the {facts['prior']} prior; "
-        f"a report has {size:,} byte{'s' if size != 1 else ''} ({facts['encoding']})"
+        f"a report has {size:,} byte{'s' if size != 1 else ''} ({facts['encoding']}: {facts['encoding_told']})"
     )
     if facts["certificate"]:
-        out.print(f"{facts['certificate']['note']}{_gap(facts['certificate'])}")
+        out.print(f"Its expected error: {facts['certificate']['sentence']}.")
     _probabilities(out, found)
     best = facts["best_plain"]
-    table = _table("level", "items", "epsilon", "promised factor", "variance / person", f"with {best}", "against plain LDP")
+    table = _table(
+        "level",
+        "items",
+        "epsilon",
+        "promised factor",
+        "variance / person",
+        f"with {best}",
+        "against plain LDP",
+    )
     for row in facts["levels"]:
         ratio = row["against_best_plain"]
         verdict = (
@@ -60,7 +72,9 @@ def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
     worse = [row["level"] for row in facts["levels"] if row["against_best_plain"] >= 1.005]
     if worse:
         payers = escape(", ".join(worse))
-        out.print(f"[yellow]The gain of the other levels is paid by {payers}[/yellow]; a weight in the policy changes that.")
+        out.print(
+            f"[yellow]The gain of the other levels is paid by {payers}[/yellow]; a weight in the policy changes that."
+        )
     table = _table("total MSE / n", "expected", "worst case")
     for name, total in facts["total_mse"].items():
         label = f"[bold]{name}[/bold]" if name == facts["model"] else f"{name} (plain LDP)"
@@ -73,50 +87,45 @@ def _probabilities(out: Console, found: Mechanism) -> None:
     policy = found.policy
     if len(policy.levels) > 20:
         return
-    if found.matrix is not None:
-        matrix, names = found.matrix, [level.name for level in policy.levels]
-        table = _table(
-            "answer of level", "sent as itself", *(f"as a given other of {matrix_name}" for matrix_name in _group_names(found))
-        )
-        for k, name in enumerate(names):
-            c = matrix.groups[k]
-            table.add_row(escape(name), f"{matrix.D[c]:.5f}", *(f"{x:.5f}" if x else "–" for x in matrix.O[c]))
-    else:
-        table = _table("part", "share of people", *(f"{level.name} a / b" for level in policy.levels))
-        for k, part in enumerate(found.parts):
-            table.add_row(str(k), f"{part.share:.4f}", *(f"{a:.5f} / {b:.5f}" for a, b in zip(part.a, part.b, strict=True)))
+    table = _table("part", *(f"{level.name}: part, own, other" for level in policy.levels))
+    for k, part in enumerate(found.parts):
+        cells = [
+            f"{chance:.4f}, {own:.4f}, {other:.4f}" if own else f"{chance:.4f}, silent"
+            for chance, own, other in zip(part.chance, part.own, part.other, strict=True)
+        ]
+        table.add_row(str(k), *cells)
     out.print(table)
-
-
-def _group_names(found: Mechanism) -> list[str]:
-    assert found.matrix is not None
-    groups = found.matrix.groups
-    names = [level.name for level in found.policy.levels]
-    return [", ".join(n for n, g in zip(names, groups, strict=True) if g == c) for c in range(max(groups) + 1)]
+    out.print(
+        "An answer of a level uses a part with the first chance; the report then names it with the second, "
+        "and any other item with the third."
+    )
 
 
 def _guarantee(out: Console, facts: dict[str, Any]) -> None:
     bound = facts["ldp_bound"]
     limit = "there is no bound" if bound is None else f"at most {bound:.4g} by the policy"
-    out.print(f"Guarantee, checked exactly: plain LDP with epsilon {facts['ldp_epsilon']:.4g} ({limit}), and for each level:")
-    for sentence in facts["promises"] or ["(too many levels to list; see --json or mechanism.guarantee().pairs)"]:
-        out.print(f"  • {sentence}", markup=False, soft_wrap=True)
-
-
-def _gap(certificate: dict[str, Any]) -> str:
-    if certificate["lower_bound"] is None:
-        return ""
-    return (
-        f" ({certificate['objective']} {certificate['value']:.6g}, "
-        f"proven lower bound {certificate['lower_bound']:.6g}, gap {certificate['gap']:.1e})"
+    out.print(
+        f"Guarantee, checked exactly: plain LDP with epsilon {facts['ldp_epsilon']:.4g} ({limit}), and for each level:"
     )
+    for sentence in facts["promises"] or [
+        "(too many levels to list; see --json or mechanism.guarantee().pairs)"
+    ]:
+        out.print(f"  • {sentence}", markup=False, soft_wrap=True)
 
 
 def plan(facts: dict[str, Any]) -> None:
     """A forecast as `summary.plan` tells it."""
     out = console()
-    out.print(f"[bold]{escape(facts['name'])}[/bold]: what {facts['users']:,} people would tell, at the {facts['prior']} prior")
-    heads = ["model", "level", "std. error (people)", "std. error (share)", "smallest share told from 0"]
+    out.print(
+        f"[bold]{escape(facts['name'])}[/bold]: what {facts['users']:,} people would tell, at the {facts['prior']} prior"
+    )
+    heads = [
+        "model",
+        "level",
+        "std. error (people)",
+        "std. error (share)",
+        "smallest share told from 0",
+    ]
     table = _table(*heads, *(["users for the target"] if facts["target_error"] else []))
     last = None
     for row in facts["rows"]:
@@ -129,25 +138,44 @@ def plan(facts: dict[str, Any]) -> None:
             f"{row['stderr_share']:.3%}",
             f"{row['smallest_share']:.3%}",
         ]
-        table.add_row(*cells, *([f"{row['users_for_target']:,}"] if facts["target_error"] else []), end_section=False)
+        table.add_row(
+            *cells,
+            *([f"{row['users_for_target']:,}"] if facts["target_error"] else []),
+            end_section=False,
+        )
     out.print(table)
     if facts.get("padding_curve"):
         curve = facts["padding_curve"]
-        near = [f"{ell}: {value:,.4g}" for ell, value in curve.items() if abs(ell - facts["padding"]) <= 3]
-        out.print(f"Padding [bold]{facts['padding']}[/bold] has the smallest expected total MSE / n ({', '.join(near)}).")
+        near = [
+            f"{ell}: {value:,.4g}"
+            for ell, value in curve.items()
+            if abs(ell - facts["padding"]) <= 3
+        ]
+        out.print(
+            f"Padding [bold]{facts['padding']}[/bold] has the smallest expected total MSE / n ({', '.join(near)})."
+        )
     gain = facts["gain"]
     compare = f"{gain:.1%} below" if gain >= 0 else f"{-gain:.1%} above"
     out.print(
         f"Best: [bold]{facts['best']}[/bold]; its total MSE is {compare} that of the best plain-LDP model, {facts['best_plain']}."
     )
+    if facts["certificate"]:
+        out.print(f"Its expected error: {facts['certificate']['sentence']}.")
 
 
-def estimate(n: int, rows: list[dict[str, Any]], level: float, truth: dict[str, int] | None = None) -> None:
+def estimate(
+    n: int, rows: list[dict[str, Any]], level: float, truth: dict[str, int] | None = None
+) -> None:
     """Rows of an estimate, beside the truth where it is known."""
     out = console()
     more = [name for name in ("shrunk", "consistent", "in_top") if rows and name in rows[0]]
-    heads = [*({"in_top": "in the top"}.get(name, name) for name in more), *(["truth"] if truth else [])]
-    table = _table("item", "level", "people", "std. error", f"{level:.0%} interval", "share", *heads)
+    heads = [
+        *({"in_top": "in the top"}.get(name, name) for name in more),
+        *(["truth"] if truth else []),
+    ]
+    table = _table(
+        "item", "level", "people", "std. error", f"{level:.0%} interval", "share", *heads
+    )
     for row in rows:
         interval = f"{row['lower']:,.0f} to {row['upper']:,.0f}"
         cells = [
@@ -161,7 +189,9 @@ def estimate(n: int, rows: list[dict[str, Any]], level: float, truth: dict[str, 
         cells += [f"{row[name]:.0%}" if name == "in_top" else f"{row[name]:,.0f}" for name in more]
         if truth:
             inside = row["lower"] <= truth[row["item"]] <= row["upper"]
-            cells.append(f"{truth[row['item']]:,}" + ("" if inside else " [yellow](outside)[/yellow]"))
+            cells.append(
+                f"{truth[row['item']]:,}" + ("" if inside else " [yellow](outside)[/yellow]")
+            )
         table.add_row(*cells)
     out.print(f"{n:,} reports")
     out.print(table)
@@ -170,7 +200,15 @@ def estimate(n: int, rows: list[dict[str, Any]], level: float, truth: dict[str, 
 def scores(found: Any, k: int, repeats: int) -> None:
     """Models compared on the user's data."""
     out = console()
-    table = _table("model", "view", "total MSE / n", "±", f"rel. error, top {k}", f"precision, top {k}", "coverage of 95 %")
+    table = _table(
+        "model",
+        "view",
+        "total MSE / n",
+        "±",
+        f"rel. error, top {k}",
+        f"precision, top {k}",
+        "coverage of 95 %",
+    )
     last = None
     for score in found:
         cover = "–" if score.coverage != score.coverage else f"{score.coverage:.1%}"
@@ -182,4 +220,6 @@ def scores(found: Any, k: int, repeats: int) -> None:
         )  # fmt: skip
     out.print(table)
     best = min(found, key=lambda score: score.mse)
-    out.print(f"Smallest error: [bold]{best.model}[/bold], {best.view}. Means of {repeats} experiments; ± is one standard error.")
+    out.print(
+        f"Smallest error: [bold]{best.model}[/bold], {best.view}. Means of {repeats} experiments; ± is one standard error."
+    )

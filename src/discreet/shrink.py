@@ -61,7 +61,9 @@ def fit(y: Floats, base: Floats, slope: Floats, n: int) -> Prior:
         gap = total * float(np.log(gradient.max()))
         if gap < _GAP:
             break
-        peaks = np.r_[True, gradient[1:] >= gradient[:-1]] & np.r_[gradient[:-1] > gradient[1:], True]
+        peaks = (
+            np.r_[True, gradient[1:] >= gradient[:-1]] & np.r_[gradient[:-1] > gradient[1:], True]
+        )
         support = np.flatnonzero((weights > 1e-12) & (gradient > 0.9) | peaks)
         aim = np.zeros(len(grid))
         aim[support] = _newton(S[:, support], w)
@@ -79,7 +81,9 @@ def _newton(S: Floats, w: Floats) -> Floats:
     return x / x.sum()
 
 
-def _line_search(L: Floats, w: Floats, old: Floats, aim: Floats, value: float) -> tuple[Floats, float]:
+def _line_search(
+    L: Floats, w: Floats, old: Floats, aim: Floats, value: float
+) -> tuple[Floats, float]:
     step = 1.0
     while step > 1e-6:
         new = old + step * (aim - old)
@@ -107,8 +111,12 @@ def _bins(y: Floats, base: Floats, slope: Floats) -> _Rows:
     sd = np.sqrt(base)
     clear = y > _CLEAR * sd
     kind = np.round(np.log(base) / 0.02).astype(np.int64)
-    place = np.where(clear, np.round(np.log(np.where(clear, y, 1.0)) / 0.002) + 10**6, np.round(y / sd * 20)).astype(np.int64)
-    _, inverse, count = np.unique(np.stack((kind, place)), axis=1, return_inverse=True, return_counts=True)
+    place = np.where(
+        clear, np.round(np.log(np.where(clear, y, 1.0)) / 0.002) + 10**6, np.round(y / sd * 20)
+    ).astype(np.int64)
+    _, inverse, count = np.unique(
+        np.stack((kind, place)), axis=1, return_inverse=True, return_counts=True
+    )
     y, base, slope = (np.bincount(inverse.ravel(), weights=x) / count for x in (y, base, slope))
     return _Rows(y, base, slope, count.astype(float))
 
@@ -162,12 +170,18 @@ class Shrunk:
         low, high = self._quantiles(tail), self._quantiles(1 - tail)
         raw_low, raw_high = self.estimate.interval(level)
         low, high = np.where(clear, raw_low, low), np.where(clear, raw_high, high)
-        return np.floor(np.clip(low, 0, self.estimate.n)), np.ceil(np.clip(high, 0, self.estimate.n))
+        return np.floor(np.clip(low, 0, self.estimate.n)), np.ceil(
+            np.clip(high, 0, self.estimate.n)
+        )
 
     def exceeds(self, threshold: float) -> Floats:
         """Posterior probability that the true count is above a threshold, per item."""
-        below = self._each(lambda cdf, grid: np.array([np.interp(threshold, grid, row, left=0.0) for row in cdf]))
-        return np.where(self._clear, ndtr((self.counts - threshold) / self.estimate.stderr), 1 - below)
+        below = self._each(
+            lambda cdf, grid: np.array([np.interp(threshold, grid, row, left=0.0) for row in cdf])
+        )
+        return np.where(
+            self._clear, ndtr((self.counts - threshold) / self.estimate.stderr), 1 - below
+        )
 
     def in_top(self, k: int) -> Floats:
         """Posterior probability that an item is among the true top k: above the threshold that k items are expected to pass."""
@@ -203,9 +217,13 @@ def shrink(estimate: Estimate, prior: str = "one") -> Shrunk:
     if prior not in ("one", "level", "auto"):
         raise DataError(f'prior = "{prior}" must be one, level or auto')
     if not estimate.can_shrink:
-        raise DataError("some items have no estimate or no noise, so their prior cannot be fitted; use the raw counts")
+        raise DataError(
+            "some items have no estimate or no noise, so their prior cannot be fitted; use the raw counts"
+        )
     if prior == "auto":
-        prior = max(("one", "level"), key=lambda kind: _held_out(estimate, _prior_of(estimate, kind)))
+        prior = max(
+            ("one", "level"), key=lambda kind: _held_out(estimate, _prior_of(estimate, kind))
+        )
     prior_of = _prior_of(estimate, prior)
     m = estimate.mechanism.m
     counts, sd, priors = np.empty(m), np.empty(m), []
@@ -219,7 +237,10 @@ def shrink(estimate: Estimate, prior: str = "one") -> Shrunk:
             mean = post @ fitted.grid
             spread = np.sqrt(np.maximum(post @ fitted.grid**2 - mean**2, 0))
             clear = y > _CLEAR * np.sqrt(base)
-            counts[chunk], sd[chunk] = np.where(clear, y, mean), np.where(clear, estimate.stderr[chunk], spread)
+            counts[chunk], sd[chunk] = (
+                np.where(clear, y, mean),
+                np.where(clear, estimate.stderr[chunk], spread),
+            )
     return Shrunk(estimate, tuple(priors), prior_of, counts, sd)
 
 
@@ -238,12 +259,18 @@ def _held_out(estimate: Estimate, prior_of: Any) -> float:
     for k in range(prior_of.max() + 1):
         mine = np.flatnonzero(prior_of == k)
         for fold in range(2):
-            train, test = mine[np.arange(len(mine)) % 2 != fold], mine[np.arange(len(mine)) % 2 == fold]
+            train, test = (
+                mine[np.arange(len(mine)) % 2 != fold],
+                mine[np.arange(len(mine)) % 2 == fold],
+            )
             if not len(train):
                 return -np.inf  # a level too small to be learnt from
             fitted = fit(*_columns(estimate, train), estimate.n)
             rows = _bins(*_columns(estimate, test))
-            total += float(rows.weight @ np.log(_likelihood(rows, fitted.grid, scaled=False) @ fitted.weights + 1e-300))
+            total += float(
+                rows.weight
+                @ np.log(_likelihood(rows, fitted.grid, scaled=False) @ fitted.weights + 1e-300)
+            )
     return total
 
 
@@ -251,7 +278,9 @@ def posterior(prior: Prior, y: Floats, base: Floats, slope: Floats) -> Floats:
     """Posterior weights on the prior's grid, a row per estimate."""
     var = np.maximum(base[:, None] + slope[:, None] * prior.grid, 1e-9 * base[:, None])
     with np.errstate(divide="ignore"):
-        exponent = np.log(prior.weights) - (y[:, None] - prior.grid) ** 2 / (2 * var) - np.log(var) / 2
+        exponent = (
+            np.log(prior.weights) - (y[:, None] - prior.grid) ** 2 / (2 * var) - np.log(var) / 2
+        )
     post = np.exp(exponent - exponent.max(axis=1, keepdims=True))
     return post / post.sum(axis=1, keepdims=True)
 

@@ -31,7 +31,13 @@ class Simulation:
         return ((self.counts - self.truth) ** 2).sum(axis=1) / self.n
 
 
-def simulate(data: Any, mechanism: Mechanism, n: int | None = None, repeats: int = 10, seed: int | None = None) -> Simulation:
+def simulate(
+    data: Any,
+    mechanism: Mechanism,
+    n: int | None = None,
+    repeats: int = 10,
+    seed: int | None = None,
+) -> Simulation:
     """Draw experiments: `data` is the true count of every item (single input), or sets of item indices (set input).
 
     >>> import discreet as d
@@ -58,7 +64,9 @@ def simulate(data: Any, mechanism: Mechanism, n: int | None = None, repeats: int
     if n is not None and n != total:
         raise DataError(f"n = {n}, but the data are of {total} people")
     estimates = tuple(tally.estimate() for tally in tallies)
-    return Simulation(mechanism, truth.astype(float), total, np.stack([e.counts for e in estimates]), estimates)
+    return Simulation(
+        mechanism, truth.astype(float), total, np.stack([e.counts for e in estimates]), estimates
+    )
 
 
 def draw_tally(mechanism: Mechanism, truth: Any, n: int, rng: np.random.Generator) -> Tally:
@@ -78,7 +86,9 @@ def draw_tally(mechanism: Mechanism, truth: Any, n: int, rng: np.random.Generato
     return Tally(mechanism, part_n, counts.astype(np.int64))
 
 
-def draw_set_tally(mechanism: Mechanism, items: Any, offsets: Any, rng: np.random.Generator) -> Tally:
+def draw_set_tally(
+    mechanism: Mechanism, items: Any, offsets: Any, rng: np.random.Generator
+) -> Tally:
     """The tally of people with these sets: everyone's sampled item is drawn, then what the reports count up to."""
     lengths = np.diff(offsets)
     place = rng.integers(0, np.maximum(lengths, mechanism.padding or 1))
@@ -145,29 +155,50 @@ def top_errors(counts: Floats, truth: Floats, ks: Sequence[int]) -> list[tuple[f
     best, ranked = np.argsort(-truth, kind="stable"), np.argsort(-counts, kind="stable")
     relative = np.abs(counts - truth)[best] / np.maximum(truth[best], 1)
     # items as frequent as the k-th are as good
-    return [(float(relative[:k].mean()), float(np.mean(truth[ranked[:k]] >= max(truth[best[k - 1]], 1)))) for k in ks]
+    return [
+        (
+            float(relative[:k].mean()),
+            float(np.mean(truth[ranked[:k]] >= max(truth[best[k - 1]], 1))),
+        )
+        for k in ks
+    ]
 
 
-def measure(estimate: Estimate, truth: Floats, k: int) -> dict[str, tuple[float, float, float, float]]:
+def measure(
+    estimate: Estimate, truth: Floats, k: int
+) -> dict[str, tuple[float, float, float, float]]:
     """(MSE / n, relative error, precision, coverage) of every view."""
     found = {}
     for view, (counts, interval) in views(estimate).items():
         found[view] = (
             float(((counts - truth) ** 2).sum() / estimate.n),
             *top_errors(counts, truth, [k])[0],
-            float(np.mean((interval[0] <= truth) & (truth <= interval[1]))) if interval else float("nan"),
+            float(np.mean((interval[0] <= truth) & (truth <= interval[1])))
+            if interval
+            else float("nan"),
         )
     return found
 
 
-def compare(data: Any, mechanisms: Mapping[str, Mechanism], k: int = 20, repeats: int = 10, seed: int | None = None) -> list[Score]:
+def compare(
+    data: Any,
+    mechanisms: Mapping[str, Mechanism],
+    k: int = 20,
+    repeats: int = 10,
+    seed: int | None = None,
+) -> list[Score]:
     """Every mechanism on the same data, every view of its estimates."""
     scores = []
     for name, mechanism in mechanisms.items():
         result = simulate(data, mechanism, repeats=repeats, seed=seed)
-        rows = [measure(estimate, result.truth, min(k, mechanism.m)) for estimate in result.estimates]
+        rows = [
+            measure(estimate, result.truth, min(k, mechanism.m)) for estimate in result.estimates
+        ]
         for view in rows[0]:
             values = np.array([row[view] for row in rows])
-            mean, error = values.mean(axis=0), values.std(axis=0, ddof=min(1, repeats - 1)) / np.sqrt(repeats)
+            mean, error = (
+                values.mean(axis=0),
+                values.std(axis=0, ddof=min(1, repeats - 1)) / np.sqrt(repeats),
+            )
             scores.append(Score(name, view, mean[0], error[0], mean[1], mean[2], error[2], mean[3]))
     return scores

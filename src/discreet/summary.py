@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from discreet import theory
-from discreet.designs import BASELINES, alternatives
+from discreet.designs import BASELINES, allowed, alternatives, design
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
 
@@ -18,13 +18,19 @@ MAX_ROWS = 20  # levels shown one by one; with more, the extremes
 def describe(mechanism: Mechanism, prior: Any = "uniform") -> dict[str, Any]:
     """A mechanism: probabilities, guarantee and expected error per level, beside plain LDP."""
     policy = mechanism.policy
-    others = _baselines(policy, prior, mechanism.padding)
-    at = "uniform" if isinstance(prior, str) else prior  # per-level figures need shares; worst has none of its own
+    others = {
+        name: design(policy, name, prior, None, mechanism.padding)
+        for name in BASELINES
+        if name in allowed(policy)
+    }
+    at = (
+        "uniform" if isinstance(prior, str) else prior
+    )  # per-level figures need shares; worst has none of its own
     mine = theory.level_variance(mechanism, at)
     plain = {name: theory.level_variance(m, at) for name, m in others.items()}
     best = min(others, key=lambda name: others[name].expected_mse(prior))
     guarantee = mechanism.guarantee()
-    promise = guarantee.item_epsilons if policy.input == "set" else guarantee.level_epsilons
+    promise = guarantee.epsilons
     levels = []
     for k in _shown(mine / plain[best]):
         levels.append(
@@ -48,7 +54,8 @@ def describe(mechanism: Mechanism, prior: Any = "uniform") -> dict[str, Any]:
         "padding": mechanism.padding,
         "model": mechanism.model,
         "prior": mechanism.prior,
-        "encoding": mechanism.encoding,
+        "encoding": mechanism.encoding.name,
+        "encoding_told": mechanism.encoding.told,
         "report_bytes": mechanism.report_size,
         "probabilities": probabilities(mechanism),
         "levels": levels,
@@ -68,20 +75,36 @@ def describe(mechanism: Mechanism, prior: Any = "uniform") -> dict[str, Any]:
 
 
 def probabilities(mechanism: Mechanism) -> dict[str, Any]:
-    """a and b per part and level, or the matrix, rounded for reading; the file has the integers."""
-    if mechanism.matrix is not None:
-        return {"groups": list(mechanism.matrix.groups), "D": _round(mechanism.matrix.D), "O": _round(mechanism.matrix.O)}
-    return {"parts": [{"share": round(p.share, 6), "a": _round(p.a), "b": _round(p.b)} for p in mechanism.parts]}
+    """Chances per part and level, rounded for reading; the file has the integers."""
+    return {
+        "parts": [
+            {"chance": _round(p.chance), "own": _round(p.own), "other": _round(p.other)}
+            for p in mechanism.parts
+        ]
+    }
 
 
-def plan(policy: Policy, users: int, prior: Any, padding: int | None, target: float | None, chosen: Mechanism) -> dict[str, Any]:
+def plan(
+    policy: Policy,
+    users: int,
+    prior: Any,
+    padding: int | None,
+    target: float | None,
+    chosen: Mechanism,
+) -> dict[str, Any]:
     """Per model and level: standard error as a count and as a share, what can be told from zero, users for a target."""
     models = alternatives(policy, prior, padding)
-    best_plain = min((name for name in BASELINES if name in models), key=lambda name: models[name].expected_mse(prior))
+    best_plain = min(
+        (name for name in BASELINES if name in models),
+        key=lambda name: models[name].expected_mse(prior),
+    )
     at = "uniform" if isinstance(prior, str) else prior
     rows = []
     for name, mechanism in models.items():
-        variance, absent = theory.level_variance(mechanism, at), theory.absent_variance(mechanism, at)
+        variance, absent = (
+            theory.level_variance(mechanism, at),
+            theory.absent_variance(mechanism, at),
+        )
         for k in _shown(variance):
             row = {
                 "model": name,
@@ -104,23 +127,23 @@ def plan(policy: Policy, users: int, prior: Any, padding: int | None, target: fl
         "rows": rows,
         "total_mse": {name: m.expected_mse(prior) for name, m in models.items()},
         "best": chosen.model,
+        "certificate": _certificate(chosen),
         "best_plain": best_plain,
         "gain": 1 - mine / plain,
     }
-
-
-def _baselines(policy: Policy, prior: Any, padding: int | None) -> dict[str, Mechanism]:
-    from discreet.designs import design
-
-    names = [name for name in BASELINES if policy.input == "single" or name != "grr"]
-    return {name: design(policy, name, prior=prior, padding=padding) for name in names}
 
 
 def _certificate(mechanism: Mechanism) -> dict[str, Any] | None:
     c = mechanism.certificate
     if c is None:
         return None
-    return {"objective": c.objective, "value": c.value, "lower_bound": c.lower_bound, "gap": c.gap, "note": c.note}
+    return {
+        "value": c.value,
+        "lower_bound": c.lower_bound,
+        "gap": c.gap,
+        "note": c.note,
+        "sentence": c.sentence,
+    }
 
 
 def _shown(values: Any) -> list[int]:

@@ -57,7 +57,9 @@ class Tally:
         else:
             run_blocks(work, len(rows), step, threads)
         if wrong:
-            return total[0] + cls(mechanism, total[0].part_n * 0, total[0].counts * 0, {"length": wrong})
+            return total[0] + cls(
+                mechanism, total[0].part_n * 0, total[0].counts * 0, {"length": wrong}
+            )
         return total[0]
 
     @property
@@ -69,9 +71,13 @@ class Tally:
         if not isinstance(other, Tally):
             return NotImplemented
         if other.mechanism.fingerprint != self.mechanism.fingerprint:
-            raise DataError("tallies of different mechanisms cannot be added; their fingerprints differ")
+            raise DataError(
+                "tallies of different mechanisms cannot be added; their fingerprints differ"
+            )
         refused = dict(Counter(self.refused) + Counter(other.refused))
-        return Tally(self.mechanism, self.part_n + other.part_n, self.counts + other.counts, refused)
+        return Tally(
+            self.mechanism, self.part_n + other.part_n, self.counts + other.counts, refused
+        )
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -118,15 +124,28 @@ class Tally:
         if document.get("fingerprint") != mechanism.fingerprint:
             raise DataError(f"{path} is a tally of another mechanism; its fingerprint differs")
         try:
-            part_n, counts, refused = document["part_n"], document["counts"], dict(document["refused"])
-            numbers = [document["n"], *part_n, *refused.values(), *(x for row in counts for x in row)]
+            part_n, counts, refused = (
+                document["part_n"],
+                document["counts"],
+                dict(document["refused"]),
+            )
+            numbers = [
+                document["n"],
+                *part_n,
+                *refused.values(),
+                *(x for row in counts for x in row),
+            ]
         except (KeyError, TypeError, ValueError):
             raise DataError(f"{path} is damaged: a part of it is missing") from None
         if any(type(x) is not int or not 0 <= x < 2**62 for x in numbers):
             raise DataError(f"{path} is damaged: its counts are not whole numbers from 0")
         shape = cls.empty(mechanism).counts.shape
         ok = len(part_n) == len(counts) == shape[0] and all(len(row) == shape[1] for row in counts)
-        ok = ok and sum(part_n) == document["n"] and all(max(row) <= n for row, n in zip(counts, part_n, strict=True))
+        ok = (
+            ok
+            and sum(part_n) == document["n"]
+            and all(max(row) <= n for row, n in zip(counts, part_n, strict=True))
+        )
         if not ok:
             raise DataError(f"{path} is damaged: its counts do not belong together")
         return cls(mechanism, np.array(part_n, np.int64), np.array(counts, np.int64), refused)
@@ -136,10 +155,14 @@ def as_rows(mechanism: Mechanism, reports: Any) -> tuple[Bytes, int]:
     """Reports as rows of an n x report_size array, and how many had another length."""
     size = mechanism.report_size
     if isinstance(reports, bytes | bytearray | memoryview):
-        raise DataError("reports are a list of bytes or an array with one row per report; put a single one in a list")
+        raise DataError(
+            "reports are a list of bytes or an array with one row per report; put a single one in a list"
+        )
     if isinstance(reports, np.ndarray):
         if reports.dtype != np.uint8 or reports.ndim != 2:
-            raise DataError(f"an array of reports is n x {size} of uint8, got {reports.ndim} dimensions of {reports.dtype}")
+            raise DataError(
+                f"an array of reports is n x {size} of uint8, got {reports.ndim} dimensions of {reports.dtype}"
+            )
         if reports.shape[1] != size:
             return np.empty((0, size), np.uint8), len(reports)
         return reports, 0
@@ -147,11 +170,15 @@ def as_rows(mechanism: Mechanism, reports: Any) -> tuple[Bytes, int]:
         listed = [_bytes(report) for report in reports]
         good = [report for report in listed if len(report) == size]
         return np.frombuffer(b"".join(good), np.uint8).reshape(-1, size), len(listed) - len(good)
-    raise DataError(f"reports are a list of bytes or an array with one row per report, got {type(reports).__name__}")
+    raise DataError(
+        f"reports are a list of bytes or an array with one row per report, got {type(reports).__name__}"
+    )
 
 
 def _bytes(report: Any) -> bytes:
-    if isinstance(report, bytes | bytearray | memoryview) or (isinstance(report, np.ndarray) and report.dtype == np.uint8):
+    if isinstance(report, bytes | bytearray | memoryview) or (
+        isinstance(report, np.ndarray) and report.dtype == np.uint8
+    ):
         return bytes(report)
     raise DataError(f"a report is bytes, got {type(report).__name__}")
 

@@ -33,23 +33,31 @@ def item_shares(policy: Policy, prior: Any, padding: int | None = None) -> Float
     m, t = policy.m, len(policy.levels)
     if isinstance(prior, str):
         if prior != "uniform":
-            raise DesignError(f'prior = "{prior}" must be uniform, worst, or a share per item or per level')
+            raise DesignError(
+                f'prior = "{prior}" must be uniform, worst, or a share per item or per level'
+            )
         return np.full(m, min(1.0, (padding or 1) / m))
     if isinstance(prior, Mapping):
         prior = _in_order(policy, prior)
     try:
         values = np.asarray(prior, dtype=float)
     except (TypeError, ValueError):
-        raise DesignError("prior must be uniform, worst, or numbers: a share per item or per level") from None
+        raise DesignError(
+            "prior must be uniform, worst, or numbers: a share per item or per level"
+        ) from None
     if values.shape not in {(m,), (t,)}:
-        raise DesignError(f"prior has {values.size} shares; it needs one per item ({m}) or per level ({t})")
+        raise DesignError(
+            f"prior has {values.size} shares; it needs one per item ({m}) or per level ({t})"
+        )
     if not np.all(np.isfinite(values)) or values.min() < 0 or values.sum() <= 0:
         raise DesignError("prior must be finite shares that are not negative and not all zero")
     if values.shape != (m,):
         values = (values / np.array(policy.sizes))[np.array(policy.level_of)]
     if not policy.takes_sets:
         if abs(values.sum() - 1) > 1e-3:
-            raise DesignError(f"prior sums to {values.sum():.6g}; the shares of single answers sum to 1")
+            raise DesignError(
+                f"prior sums to {values.sum():.6g}; the shares of single answers sum to 1"
+            )
         return values / values.sum()
     if values.max() > 1:
         raise DesignError(f"prior has a share of {values.max():.6g}; the largest possible is 1")
@@ -112,7 +120,8 @@ def _decoder(mechanism: Mechanism) -> Decoder:
     parts, sizes = mechanism.parts, mechanism.group_sizes.astype(float)
     groups, fixed = len(sizes), mechanism.encoding.fixed_size
     own, kappa, gap = (
-        np.array([getattr(p, key) for p in parts]) for key in ("own_group", "other_group", "difference")
+        np.array([getattr(p, key) for p in parts])
+        for key in ("own_group", "other_group", "difference")
     )
     chance = np.array([p.chance_group for p in parts])
     if mechanism.policy.takes_sets:
@@ -120,7 +129,9 @@ def _decoder(mechanism: Mechanism) -> Decoder:
     probability = chance @ (np.array(mechanism.shares, dtype=float) / D)
     mine = chance[:, :groups]
     noise = kappa * (1 - kappa)
-    score = np.where(noise > 0, mine * gap / np.where(noise > 0, noise, 1), 0) / probability[:, None]
+    score = (
+        np.where(noise > 0, mine * gap / np.where(noise > 0, noise, 1), 0) / probability[:, None]
+    )
     reach = (score * mine * gap).sum(axis=0)
     known = reach > 0
     weight = np.where(known, score / np.where(known, reach, 1), 0)
@@ -158,7 +169,9 @@ def item_variance(mechanism: Mechanism, prior: Any = "uniform") -> Floats:
     d, ell, group_of = mechanism.decoder, mechanism.padding or 1, mechanism.group_of
     totals = _by_group(mechanism, shares)
     # a holder is sampled at the item with chance 1 / ell, whose square is subtracted
-    return ell**2 * (d.base(d.chance @ totals, totals)[group_of] + shares * (d.slope[group_of] - 1 / ell))
+    return ell**2 * (
+        d.base(d.chance @ totals, totals)[group_of] + shares * (d.slope[group_of] - 1 / ell)
+    )
 
 
 def _by_group(mechanism: Mechanism, shares: Floats) -> Floats:
@@ -204,12 +217,18 @@ def mse_range(mechanism: Mechanism) -> tuple[float, float]:
 def level_variance(mechanism: Mechanism, prior: Any = "uniform") -> Floats:
     """Mean over a level's items of Var / n, per level."""
     t = len(mechanism.sizes)
-    return np.bincount(mechanism.level_of, weights=item_variance(mechanism, prior), minlength=t) / mechanism.sizes
+    return (
+        np.bincount(mechanism.level_of, weights=item_variance(mechanism, prior), minlength=t)
+        / mechanism.sizes
+    )
 
 
 def absent_variance(mechanism: Mechanism, prior: Any = "uniform") -> Floats:
     """Var / n of the estimate of an item that nobody holds, per level: what decides which shares can be told from zero."""
-    d, totals = mechanism.decoder, _by_group(mechanism, sample_shares(mechanism.policy, prior, mechanism.padding))
+    d, totals = (
+        mechanism.decoder,
+        _by_group(mechanism, sample_shares(mechanism.policy, prior, mechanism.padding)),
+    )
     return (mechanism.padding or 1) ** 2 * d.base(d.chance @ totals, totals)[list(mechanism.groups)]
 
 

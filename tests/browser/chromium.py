@@ -49,7 +49,12 @@ def launched():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"]
+        arguments = [
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--disable-dev-shm-usage",
+        ]
         browser = playwright.chromium.launch(executable_path=executable(), args=arguments)
         yield browser
         browser.close()
@@ -68,7 +73,9 @@ class Visitor:
         self.context.on("console", lambda message: self.console.append(message.text))
         self.context.on("weberror", lambda error: self.errors.append(str(error.error)))
         listen = "document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>"
-        self.context.add_init_script(listen + " console.error(`VIOLATION ${violatedDirective} ${blockedURI}`));")
+        self.context.add_init_script(
+            listen + " console.error(`VIOLATION ${violatedDirective} ${blockedURI}`));"
+        )
         self.page = self.context.new_page()
         self._size = self.page.viewport_size
         self.arrive(*allowed)
@@ -96,7 +103,11 @@ class Visitor:
         return [request.post_data_buffer for request in self.requests if request.method == "POST"]
 
     def violations(self):
-        return [text for text in self.console if "VIOLATION" in text or "Content Security Policy" in text]
+        return [
+            text
+            for text in self.console
+            if "VIOLATION" in text or "Content Security Policy" in text
+        ]
 
     def leave(self):
         """Forget everything; only the collector was talked to, and no page broke its own rules or fell over."""
@@ -116,7 +127,9 @@ class Visitor:
             self.page.wait_for_load_state()
             self.page.evaluate("sessionStorage.clear()")
         session = self.context.new_cdp_session(self.page)
-        for origin in {urljoin(r.url, "/")[:-1] for r in self.requests if r.url.startswith("http")} | {"file://"}:
+        for origin in {
+            urljoin(r.url, "/")[:-1] for r in self.requests if r.url.startswith("http")
+        } | {"file://"}:
             session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
         session.detach()
         self.context.clear_cookies()
@@ -133,13 +146,27 @@ class Server:
         for k, mechanism in enumerate(mechanisms):
             mechanism.save(folder / f"{k}.json")
         files = [f"{k}.json" for k in range(len(mechanisms))]
-        command = [Path(sys.executable).with_name("discreet"), "serve", *files, *arguments, "--port", "0"]
+        command = [
+            Path(sys.executable).with_name("discreet"),
+            "serve",
+            *files,
+            *arguments,
+            "--port",
+            "0",
+        ]
         with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
             self.process = subprocess.Popen(
-                command, cwd=folder, env={**os.environ, "DISCREET_TOKEN": TOKEN}, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+                command,
+                cwd=folder,
+                env={**os.environ, "DISCREET_TOKEN": TOKEN},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
             )
         self._wait_until(lambda: "Collecting" in self.said("stdout"))
-        found = re.findall(r"^(.*)\n  invitation  (\S+)\n  results     (\S+)$", self.said("stdout"), re.MULTILINE)
+        found = re.findall(
+            r"^(.*)\n  invitation  (\S+)\n  results     (\S+)$", self.said("stdout"), re.MULTILINE
+        )
         self.links = {name: link for name, link, _ in found}
         self.results = {name: link for name, _, link in found}
         first = urlsplit(found[0][1])
@@ -168,7 +195,10 @@ class Server:
     def estimate(self, name, **wishes):
         """What the service says to the organiser."""
         found = httpx.get(
-            self.api(name, "/estimate"), params=wishes, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=DEADLINE
+            self.api(name, "/estimate"),
+            params=wishes,
+            headers={"Authorization": f"Bearer {TOKEN}"},
+            timeout=DEADLINE,
         )
         assert found.status_code == 200, found.text
         return found
@@ -179,8 +209,13 @@ class Server:
     def upload(self, mechanism, reports):
         """Reports of other people."""
         body = b"".join(secrets.token_bytes(16) + bytes(report) for report in reports)
-        headers = {"Content-Type": "application/octet-stream", "Discreet-Mechanism": mechanism.fingerprint}
-        found = self.http.post(self.api(mechanism.policy.name, "/reports"), content=body, headers=headers)
+        headers = {
+            "Content-Type": "application/octet-stream",
+            "Discreet-Mechanism": mechanism.fingerprint,
+        }
+        found = self.http.post(
+            self.api(mechanism.policy.name, "/reports"), content=body, headers=headers
+        )
         assert found.status_code == 200, found.text
 
     def close_collection(self, name):

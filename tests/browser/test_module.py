@@ -35,7 +35,9 @@ VECTORS = HERE.parent / "vectors" / "v2"
 NODE = shutil.which("node")
 KINDS = ("fixed", "bits", "ticket")
 pytestmark = [
-    pytest.mark.skipif(NODE is None, reason="node is not installed, so the JavaScript module cannot be run"),
+    pytest.mark.skipif(
+        NODE is None, reason="node is not installed, so the JavaScript module cannot be run"
+    ),
     pytest.mark.xdist_group("module"),  # what Node computes is shared by many tests
 ]
 
@@ -43,7 +45,11 @@ pytestmark = [
 def node(script, payload, *args):
     """What a script of node/ prints for this input."""
     done = subprocess.run(
-        [NODE, HERE / "node" / script, *args], input=json.dumps(payload), capture_output=True, encoding="utf-8", timeout=300
+        [NODE, HERE / "node" / script, *args],
+        input=json.dumps(payload),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -126,11 +132,20 @@ def unary(rows, **more):
     other = [round(D / (1 + exp(min(top, e - top)))) for e in eps]
     none = {"none": D} if policy["input"] == "set" else {}
     return signed(
-        body_of(policy, [{"chance": [D] * len(eps), "own": [D - b for b in other], "other": other, **none}], model="opt1")
+        body_of(
+            policy,
+            [{"chance": [D] * len(eps), "own": [D - b for b in other], "other": other, **none}],
+            model="opt1",
+        )
     )
 
 
-LETTERS = {"few": "ae", "more": "bfh", "one": "c", "four": "dgij"}  # the items of a level are not neighbours
+LETTERS = {
+    "few": "ae",
+    "more": "bfh",
+    "one": "c",
+    "four": "dgij",
+}  # the items of a level are not neighbours
 
 
 def small(kind, sets=False, several=True):
@@ -138,7 +153,11 @@ def small(kind, sets=False, several=True):
     sixteenth = D // 16
     other = {  # per part and group, of 2, 7 and 1 items
         "fixed": [[1, 4, 0], [0, 3, 0], [1, 0, 0]],
-        "bits": [[5 * sixteenth, 7 * sixteenth, 3 * sixteenth], [0, 4 * sixteenth, 6 * sixteenth], [9 * sixteenth, 0, 0]],
+        "bits": [
+            [5 * sixteenth, 7 * sixteenth, 3 * sixteenth],
+            [0, 4 * sixteenth, 6 * sixteenth],
+            [9 * sixteenth, 0, 0],
+        ],
         "ticket": [[2, 3, 1], [0, 2, 4], [1, 0, 0]],
     }[kind]
     chance = [[5, 7, 9], [4, 6, 1], [7, 3, 6]] if several else [[16] * 3]
@@ -153,9 +172,19 @@ def small(kind, sets=False, several=True):
         for o, row in enumerate(chance)
     ]
     encoding = {"kind": "ticket", "q": 5, "t": 2} if kind == "ticket" else kind
-    level_of = [next(k for k, items in enumerate(LETTERS.values()) if x in items) for x in "abcdefghij"]
-    policy = policy_of([(name, "40", items) for name, items in LETTERS.items()], items=list("abcdefghij"), level_of=level_of)
-    return signed(body_of({**policy, "input": "set" if sets else "single"}, parts, encoding, groups=[0, 1, 2, 1]))
+    level_of = [
+        next(k for k, items in enumerate(LETTERS.values()) if x in items) for x in "abcdefghij"
+    ]
+    policy = policy_of(
+        [(name, "40", items) for name, items in LETTERS.items()],
+        items=list("abcdefghij"),
+        level_of=level_of,
+    )
+    return signed(
+        body_of(
+            {**policy, "input": "set" if sets else "single"}, parts, encoding, groups=[0, 1, 2, 1]
+        )
+    )
 
 
 def groups_of(document_):
@@ -174,17 +203,44 @@ def test_canonical_json_and_fingerprints():
 
 def test_keys_are_sorted_as_python_sorts_them():
     """By code point: JavaScript alone would put U+1F642, two UTF-16 units from U+D83D, before U+FFFD."""
-    keys = ["\ufffd", "🙂", "\ue000", "𝒳", "z", "", "a", "ab", "a🙂", "a\ufffd", "~", "Ä", "\x7f", "10", "9", "__proto__"]
+    keys = [
+        "\ufffd",
+        "🙂",
+        "\ue000",
+        "𝒳",
+        "z",
+        "",
+        "a",
+        "ab",
+        "a🙂",
+        "a\ufffd",
+        "~",
+        "Ä",
+        "\x7f",
+        "10",
+        "9",
+        "__proto__",
+    ]
     documents = [dict.fromkeys(keys, 1), {k: {j: [] for j in keys} for k in reversed(keys)}]
     found = node("canonical.mjs", [json.dumps(x) for x in documents])
     assert [x["canonical"].encode() for x in found] == [canonical_json(x) for x in documents]
     assert [x["sha256"] for x in found] == [fingerprint(x) for x in documents]
-    assert sorted(keys) != sorted(keys, key=lambda k: k.encode("utf-16-be"))  # or this test shows nothing
+    assert sorted(keys) != sorted(
+        keys, key=lambda k: k.encode("utf-16-be")
+    )  # or this test shows nothing
 
 
 def test_every_character_is_escaped_as_python_escapes_it():
     rng = random.Random(2)
-    points = [*range(0x300), 0x2028, 0x2029, 0xFEFF, 0xFFFF, 0x10FFFF, *(rng.randrange(0xE000, 0x110000) for _ in range(500))]
+    points = [
+        *range(0x300),
+        0x2028,
+        0x2029,
+        0xFEFF,
+        0xFFFF,
+        0x10FFFF,
+        *(rng.randrange(0xE000, 0x110000) for _ in range(500)),
+    ]
     text = {"".join(map(chr, points)): "".join(chr(x) for x in points for _ in range(2))}
     (found,) = node("canonical.mjs", [json.dumps(text)])
     assert found["canonical"].encode() == canonical_json(text)
@@ -192,7 +248,16 @@ def test_every_character_is_escaped_as_python_escapes_it():
 
 @pytest.mark.parametrize(
     "text",
-    ["0.5", "[1e-3]", "9007199254740992", "-9007199254740992", "1e400", '"\\ud800"', '{"a\\udfff":1}', '[["\\ud83d x"]]'],
+    [
+        "0.5",
+        "[1e-3]",
+        "9007199254740992",
+        "-9007199254740992",
+        "1e400",
+        '"\\ud800"',
+        '{"a\\udfff":1}',
+        '[["\\ud83d x"]]',
+    ],
 )
 def test_what_no_mechanism_holds_has_no_canonical_form(text):
     (found,) = node("canonical.mjs", [text])
@@ -205,7 +270,13 @@ GOOD = {case["name"]: case["document"] for case in MECHANISMS if case["expect"] 
 
 @cache
 def judged():
-    return dict(zip([case["name"] for case in MECHANISMS], verify([case["document"] for case in MECHANISMS]), strict=True))
+    return dict(
+        zip(
+            [case["name"] for case in MECHANISMS],
+            verify([case["document"] for case in MECHANISMS]),
+            strict=True,
+        )
+    )
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in MECHANISMS])
@@ -223,25 +294,39 @@ def agrees(found, mechanism):
     policy, guarantee, body = mechanism.policy, mechanism.guarantee(), mechanism.to_canonical()
     assert found["fingerprint"] == mechanism.fingerprint
     assert (found["m"], found["reportSize"]) == (mechanism.m, mechanism.report_size)
-    assert (found["model"], found["kind"], found["padding"]) == (body["model"], body["encoding"]["kind"], body["padding"])
+    assert (found["model"], found["kind"], found["padding"]) == (
+        body["model"],
+        body["encoding"]["kind"],
+        body["padding"],
+    )
     assert (found["parts"], found["groups"]) == (body["parts"], body["groups"])
     for key in ("name", "question", "input", "notion", "items"):
         assert found["policy"][key] == body["policy"][key]
     levels = found["policy"]["levels"]
     assert found["policy"]["levelOf"] == list(policy.level_of)
     assert [level["count"] for level in levels] == list(policy.sizes)
-    assert [(level["name"], level["budget"]) for level in levels] == [(x.name, x.budget.text) for x in policy.levels]
-    assert [level["epsilon"] for level in levels] == pytest.approx([float(x.budget) for x in policy.levels])
+    assert [(level["name"], level["budget"]) for level in levels] == [
+        (x.name, x.budget.text) for x in policy.levels
+    ]
+    assert [level["epsilon"] for level in levels] == pytest.approx(
+        [float(x.budget) for x in policy.levels]
+    )
     epsilons = guarantee.level_epsilons
-    assert found["levelEpsilons"] == pytest.approx(epsilons.tolist(), rel=1e-11, abs=1e-11)  # floats of two libraries
+    assert found["levelEpsilons"] == pytest.approx(
+        epsilons.tolist(), rel=1e-11, abs=1e-11
+    )  # floats of two libraries
     agrees_in_words(found["promises"], policy, guarantee, epsilons)
 
 
 def agrees_in_words(promises, policy, guarantee, epsilons):
     assert [x["sentence"] for x in promises] == guarantee.sentences()
     levels = [x for x in promises if x["level"] is not None]
-    assert [(x["level"], x["items"]) for x in levels] == [(x.name, n) for x, n in zip(policy.levels, policy.sizes, strict=True)]
-    assert all(x["factor"] >= np.exp(e) * (1 - 1e-11) for x, e in zip(levels, epsilons, strict=True))  # rounded up
+    assert [(x["level"], x["items"]) for x in levels] == [
+        (x.name, n) for x, n in zip(policy.levels, policy.sizes, strict=True)
+    ]
+    assert all(
+        x["factor"] >= np.exp(e) * (1 - 1e-11) for x, e in zip(levels, epsilons, strict=True)
+    )  # rounded up
     examples = [[] for _ in levels]
     for item, level in zip(policy.items, policy.level_of, strict=True):
         examples[level].append(item)
@@ -255,7 +340,9 @@ def bytes_of(case):
 def test_files():
     cases = vectors("files")
     found = verify_files([bytes_of(case) for case in cases])
-    assert {case["name"]: x["code"] for case, x in zip(cases, found, strict=True)} == {x["name"]: x["expect"] for x in cases}
+    assert {case["name"]: x["code"] for case, x in zip(cases, found, strict=True)} == {
+        x["name"]: x["expect"] for x in cases
+    }
 
 
 def test_reports():
@@ -275,7 +362,9 @@ def test_part_of_a_report_is_what_python_reads():
     seen = set()
     for case, got in zip(cases, found, strict=True):
         mechanism = mechanism_of(case["mechanism"])
-        assert mechanism.tally([bytes.fromhex(case["report"])]).part_n.tolist().index(1) == got["part"]
+        assert (
+            mechanism.tally([bytes.fromhex(case["report"])]).part_n.tolist().index(1) == got["part"]
+        )
         seen.add(got["part"])
     assert len(seen) > 2  # or this shows nothing
 
@@ -289,11 +378,23 @@ def mechanism_of(name):
 
 
 def test_meanings_of_every_encoding():
-    documents = {f"{kind} {sets}": small(kind, sets) for kind, sets in product(KINDS, (False, True))}
+    documents = {
+        f"{kind} {sets}": small(kind, sets) for kind, sets in product(KINDS, (False, True))
+    }
     first = {"fixed": bytes([0, 0b01101011, 0]), "bits": bytes([0, 0, 0]), "ticket": bytes(4)}
-    only = {"fixed": bytes([2, 0b1, 0]), "bits": bytes([2, 0, 0]), "ticket": (2 * 125 + 124).to_bytes(4, "little")}
-    jobs = [(f"{kind} {sets}", x[kind]) for kind, sets, x in product(KINDS, (False, True), (first, only))]
-    found = node("reports.mjs", {"documents": documents, "reports": [{"mechanism": x, "report": y.hex()} for x, y in jobs]})
+    only = {
+        "fixed": bytes([2, 0b1, 0]),
+        "bits": bytes([2, 0, 0]),
+        "ticket": (2 * 125 + 124).to_bytes(4, "little"),
+    }
+    jobs = [
+        (f"{kind} {sets}", x[kind])
+        for kind, sets, x in product(KINDS, (False, True), (first, only))
+    ]
+    found = node(
+        "reports.mjs",
+        {"documents": documents, "reports": [{"mechanism": x, "report": y.hex()} for x, y in jobs]},
+    )
     for (name, report), got in zip(jobs, found, strict=True):
         tells(documents[name], report, got)
 
@@ -305,17 +406,37 @@ def tells(document_, report, got):
     base = {"fixed": [of.count(g) for g in range(3)], "bits": [D] * 3, "ticket": [5] * 3}[kind]
     speaking = [g for g in range(3) if part["other"][g]]
     among = sum(of.count(g) for g in speaking)
-    own, other = (
-        " to ".join(dict.fromkeys(percent(x) for x in (min(shares), max(shares))))
-        for shares in ([part["own"][g] / D for g in speaking], [part["other"][g] / base[g] for g in speaking])
+    own = span(part["own"][g] / D for g in speaking)
+    other = span(
+        x
+        for g in speaking
+        for x in (part["other"][g] / base[g], *same_group(kind, part, g, base[g]))
     )
-    who = "one of yours, if one is drawn at random," if sets else "your own answer"
-    where = " (if it is one of these)" if among < 10 else ""
+    if sets:
+        who = f"one of yours, if one is drawn at random{' and is one of these' if among < 10 else ''},"
+    else:
+        who = f"your own answer{', if it is one of these,' if among < 10 else ''}"
     sentence = got["sentence"]
-    assert f": {who}{where} is named with a chance of {own}, one that is not yours with about {other}." in sentence
-    assert re.search(rf"\b{len(got['named']) or 'none'}\b", sentence) and f" {among} answers" in sentence
+    assert (
+        f": {who} is named with a chance of {own}, one that is not yours with about {other}."
+        in sentence
+    )
+    assert (
+        re.search(rf"\b{len(got['named']) or 'none'}\b", sentence)
+        and f" {among} answers" in sentence
+    )
     assert (f"says nothing about {10 - among} of the answers" in sentence) == (among < 10)
     assert "is one of 3 kinds, drawn at random with chances that depend on your answer." in sentence
+
+
+def same_group(kind, part, g, n):
+    """A named own item takes a place of a subset of fixed size."""
+    return [(part["other"][g] - part["own"][g] / D) / (n - 1)] if kind == "fixed" else []
+
+
+def span(shares):
+    found = sorted(shares)
+    return " to ".join(dict.fromkeys(percent(x) for x in (found[0], found[-1])))
 
 
 def percent(share):
@@ -348,7 +469,9 @@ def designs_of(policy, models, **more):
     for model, encoding in product(models, ("bits", "ticket")):
         try:
             yield d.design(policy, model=model, encoding=encoding, **more)
-        except DesignError:  # some models have one encoding, some take no sets or pairs: not this test's matter
+        except (
+            DesignError
+        ):  # some models have one encoding, some take no sets or pairs: not this test's matter
             continue
 
 
@@ -356,11 +479,19 @@ def designs_of(policy, models, **more):
 def designed():
     found = []
     for notion, pairs in product(("min", "avg"), PAIRS.values()):
-        policy = d.Policy.from_levels(LEVELS, notion=notion, pairs=pairs, name="Prüfung", question="Was?\nUnd 🙂?")
+        policy = d.Policy.from_levels(
+            LEVELS, notion=notion, pairs=pairs, name="Prüfung", question="Was?\nUnd 🙂?"
+        )
         sets = d.Policy.from_levels(LEVELS, notion=notion, pairs=pairs, input="set")
         models = ("subset", "opt0", "rappor") if pairs else MODELS
         found += [*designs_of(policy, models), *designs_of(sets, models, padding=3)]
-    for budgets in ([1], [2, 2], [50, 60, 0.001], ["ln(1000)", "ln(1000)"], ["ln(4/3)", "0.00001", 7]):
+    for budgets in (
+        [1],
+        [2, 2],
+        [50, 60, 0.001],
+        ["ln(1000)", "ln(1000)"],
+        ["ln(4/3)", "0.00001", 7],
+    ):
         policy = d.Policy.from_budgets({f"i{k}": e for k, e in enumerate(budgets)})
         found += designs_of(policy, ("rappor", "grr", "opt0", "subset"))
     wide = d.Policy.from_levels([("all", 2, [f"i{k}" for k in range(1500)])])
@@ -383,8 +514,17 @@ def test_designs_have_every_model_and_encoding():
 
 def test_sentences_reach_every_form():
     """Or the comparison above would not have seen them."""
-    text = " ".join(sentence for mechanism in designed() for sentence in mechanism.guarantee().sentences())
-    for part in ("not at all", "only through others", "two answers of", "having or not having", "and 1 more", "factor of 4."):
+    text = " ".join(
+        sentence for mechanism in designed() for sentence in mechanism.guarantee().sentences()
+    )
+    for part in (
+        "not at all",
+        "only through others",
+        "two answers of",
+        "having or not having",
+        "and 1 more",
+        "factor of 4.",
+    ):
         assert part in text, part
     assert re.search(r"factor of \d,\d\d\d,\d\d\d", text)
 
@@ -399,25 +539,45 @@ BUDGETS = [
 
 def random_policy(rng):
     t = rng.randint(1, 4)
-    rows = [(f"L{k}", rng.choice(BUDGETS), [f"{k}.{i}" for i in range(rng.randint(1, 4))]) for k in range(t)]
+    rows = [
+        (f"L{k}", rng.choice(BUDGETS), [f"{k}.{i}" for i in range(rng.randint(1, 4))])
+        for k in range(t)
+    ]
     pairs = []
     if rng.random() < 0.4:
-        chosen = {tuple(sorted((rng.randrange(t), rng.randrange(t)))) for _ in range(rng.randint(1, 4))}
+        chosen = {
+            tuple(sorted((rng.randrange(t), rng.randrange(t)))) for _ in range(rng.randint(1, 4))
+        }
         pairs = [
-            {"levels": [f"L{i}", f"L{j}"], "epsilon": "" if rng.random() < 0.4 else rng.choice(BUDGETS)} for i, j in sorted(chosen)
+            {
+                "levels": [f"L{i}", f"L{j}"],
+                "epsilon": "" if rng.random() < 0.4 else rng.choice(BUDGETS),
+            }
+            for i, j in sorted(chosen)
         ]
-    return policy_of(rows, notion=rng.choice(("min", "avg")), pairs=pairs, input=rng.choice(("single", "single", "set")))
+    return policy_of(
+        rows,
+        notion=rng.choice(("min", "avg")),
+        pairs=pairs,
+        input=rng.choice(("single", "single", "set")),
+    )
 
 
 def bases_of(body):
     of, encoding = groups_of(body), body["encoding"]
-    return [{"fixed": of.count(g), "bits": D, "ticket": encoding.get("q")}[encoding["kind"]] for g in range(max(of) + 1)]
+    return [
+        {"fixed": of.count(g), "bits": D, "ticket": encoding.get("q")}[encoding["kind"]]
+        for g in range(max(of) + 1)
+    ]
 
 
 def holds(body):
     """Python's exact check alone."""
     parts = [exact.Chances(p["chance"], p["own"], p["other"], p.get("none")) for p in body["parts"]]
-    return exact.check(Policy.from_canonical(body["policy"]), body["groups"], bases_of(body), parts) is None
+    return (
+        exact.check(Policy.from_canonical(body["policy"]), body["groups"], bases_of(body), parts)
+        is None
+    )
 
 
 def level_ground(rng):
@@ -427,12 +587,24 @@ def level_ground(rng):
     for _ in policy["levels"]:
         count = max(groups, default=-1) + 1
         groups.append(rng.randrange(count) if count and rng.random() < 0.3 else count)
-    encoding = rng.choice(({"kind": "fixed"}, {"kind": "bits"}, {"kind": "ticket", "q": rng.choice((5, 7, 61)), "t": 2}))
+    encoding = rng.choice(
+        (
+            {"kind": "fixed"},
+            {"kind": "bits"},
+            {"kind": "ticket", "q": rng.choice((5, 7, 61)), "t": 2},
+        )
+    )
     body = body_of(policy, [], encoding, groups, padding=rng.randint(1, 9))
     chances = rng.choice(([D], [D], [D // 3, D - D // 3], [1000, 7 * 10**6, D - 7 * 10**6 - 1000]))
     for chance in chances:
-        other = [0 if base < 2 or rng.random() < 0.2 else rng.randrange(1, base) for base in bases_of(body)]
-        own = [min(D - 1, max(1, b * D // base)) if b else 0 for b, base in zip(other, bases_of(body), strict=True)]
+        other = [
+            0 if base < 2 or rng.random() < 0.2 else rng.randrange(1, base)
+            for base in bases_of(body)
+        ]
+        own = [
+            min(D - 1, max(1, b * D // base)) if b else 0
+            for b, base in zip(other, bases_of(body), strict=True)
+        ]
         none = {"none": chance} if policy["input"] == "set" else {}
         body["parts"].append({"chance": [chance] * len(other), "own": own, "other": other, **none})
     return body
@@ -445,11 +617,17 @@ def moves(rng, body):
     if len(body["parts"]) > 1 and rng.random() < 0.4:  # more of one part, less of another
         other = body["parts"][k - 1]
         if "none" in part and rng.random() < 0.5:
-            return lambda step: (part.update(none=part["none"] + step), other.update(none=other["none"] - step))
+            return lambda step: (
+                part.update(none=part["none"] + step),
+                other.update(none=other["none"] - step),
+            )
         return lambda step: (add(part, "chance", g, step), add(other, "chance", g, -step))
     if part["own"][g] == 0:
         return None
-    sign, key = rng.choice((-1, 1)), rng.choice(("own", "own", "other") if body["encoding"]["kind"] == "bits" else ("own",))
+    sign, key = (
+        rng.choice((-1, 1)),
+        rng.choice(("own", "own", "other") if body["encoding"]["kind"] == "bits" else ("own",)),
+    )
     return lambda step: add(part, key, g, sign * step)
 
 
@@ -524,7 +702,11 @@ def test_many_budgets_are_checked_at_their_bound(notion):
             move(step + beyond)
             documents.append(signed(copy.deepcopy(changed)))
             move(-step - beyond)
-    assert [x["code"] for x in verify(documents)] == [verdict(x) for x in documents] == ["ok", "guarantee"] * 8
+    assert (
+        [x["code"] for x in verify(documents)]
+        == [verdict(x) for x in documents]
+        == ["ok", "guarantee"] * 8
+    )
 
 
 # ---- the structure is read as strictly --------------------------------------------------------------------------
@@ -616,10 +798,26 @@ def test_budgets_have_one_spelling():
 def test_certificates_have_one_spelling():
     good = {"value": "1.5", "lower_bound": "1.25", "note": ""}
     assert compare(constant(certificate={**good, "value": x}) for x in DECIMALS) == 19
-    assert compare(constant(certificate={**good, "lower_bound": x}) for x in DECIMALS) == 20  # and "": none is known
+    assert (
+        compare(constant(certificate={**good, "lower_bound": x}) for x in DECIMALS) == 20
+    )  # and "": none is known
     assert compare(constant(certificate={**good, "note": x}) for x in NOTES) == 7
-    changes = [{**good, "more": ""}, {**good, "objective": ""}, {}, [], None, "x", {"value": "1", "note": ""}]
-    assert compare(constant(certificate=x) if x is not None else {**constant(), "certificate": None} for x in changes) == 0
+    changes = [
+        {**good, "more": ""},
+        {**good, "objective": ""},
+        {},
+        [],
+        None,
+        "x",
+        {"value": "1", "note": ""},
+    ]
+    assert (
+        compare(
+            constant(certificate=x) if x is not None else {**constant(), "certificate": None}
+            for x in changes
+        )
+        == 0
+    )
 
 
 def test_labels_and_names():
@@ -637,13 +835,23 @@ def test_every_printable_character_below_u3000_may_be_in_a_label():
 
 def test_every_code_point_gets_the_same_verdict():
     """But for the few that Unicode has assigned since: Node's tables and Python's are of different years."""
-    blocks = [*range(0, 0x3000, 7), *range(0x3000, 0x110000, 997), *range(0xE0000, 0xE0200, 5), *range(0x13400, 0x13480)]
+    blocks = [
+        *range(0, 0x3000, 7),
+        *range(0x3000, 0x110000, 997),
+        *range(0xE0000, 0xE0200, 5),
+        *range(0x13400, 0x13480),
+    ]
     points = [k for k in blocks if not 0xD800 <= k < 0xE000 and k > 32]
     assert 1000 < compare(constant(item=f"a{chr(k)}") for k in points) < len(points) - 20
 
 
 def test_half_a_surrogate_pair_is_refused():
-    bodies = [constant(item="\ud800"), constant(name="x\udfff"), constant(question="\ud83d"), {**constant(), "\ud83d": 1}]
+    bodies = [
+        constant(item="\ud800"),
+        constant(name="x\udfff"),
+        constant(question="\ud83d"),
+        {**constant(), "\ud83d": 1},
+    ]
     assert compare(bodies) == 0
 
 
@@ -653,7 +861,9 @@ STRANGE = [
 ]  # fmt: skip
 
 
-HIDDEN = [x for x in STRANGE if not (isinstance(x, float | int) and (x > 2**53 or x % 1))]  # see the test of what is hidden
+HIDDEN = [
+    x for x in STRANGE if not (isinstance(x, float | int) and (x > 2**53 or x % 1))
+]  # see the test of what is hidden
 
 
 def places_of(body):
@@ -687,19 +897,31 @@ def mutate(rng, body):
         other = rng.choice(list(home) if isinstance(home, dict) else range(len(home)))
         home[key], home[other] = home[other], home[key]
     elif isinstance(home, list):
-        home.insert(key, copy.deepcopy(home[key])) if action == "double" else home.append(rng.choice(STRANGE))
+        home.insert(key, copy.deepcopy(home[key])) if action == "double" else home.append(
+            rng.choice(STRANGE)
+        )
     else:
-        home[rng.choice(["extra", "__proto__", "constructor", "none", "weight", "q", ""])] = rng.choice(STRANGE)
+        home[rng.choice(["extra", "__proto__", "constructor", "none", "weight", "q", ""])] = (
+            rng.choice(STRANGE)
+        )
     return changed
 
 
 def seeds():
     """Small mechanisms of every encoding and input, with pairs and a certificate."""
     certificate = {"value": "12.5", "lower_bound": "", "note": "not certified"}
-    policy = policy_of([("a", "1", ["x", "z"]), ("b", "ln(3)", ["y"])], pairs=[{"levels": ["a", "b"], "epsilon": ""}])
+    policy = policy_of(
+        [("a", "1", ["x", "z"]), ("b", "ln(3)", ["y"])],
+        pairs=[{"levels": ["a", "b"], "epsilon": ""}],
+    )
     parts = [{"chance": [D, D], "own": [D // 2 + 9, D // 2], "other": [D // 2, D // 2 - 7]}]
     made = [unsigned(small(kind, sets)) for kind, sets in product(KINDS, (False, True))]
-    return [*made, constant(certificate=certificate), body_of(policy, parts), unsigned(small("bits", several=False))]
+    return [
+        *made,
+        constant(certificate=certificate),
+        body_of(policy, parts),
+        unsigned(small("bits", several=False)),
+    ]
 
 
 def test_mutated_documents_get_the_same_verdict():
@@ -714,7 +936,11 @@ def has_huge_group(body):
     return isinstance(groups, list) and any(type(g) is int and g > 1000 for g in groups)
 
 
-@pytest.mark.xfail(raises=MemoryError, strict=True, reason="Python makes a list as long as the largest number in groups")
+@pytest.mark.xfail(
+    raises=MemoryError,
+    strict=True,
+    reason="Python makes a list as long as the largest number in groups",
+)
 def test_a_huge_group_is_refused():
     assert compare([{**constant(), "groups": [10**15]}]) == 0
 
@@ -752,10 +978,21 @@ def raw_mutations(rng, body):
     keys = [m.span(1) for m in re.finditer(rb'("[a-z_]+"):', raw)]
     for _ in range(8):  # a key twice: the last counts
         start, end = rng.choice(keys)
-        yield raw[:start] + raw[start:end] + b":" + json.dumps(rng.choice(HIDDEN)).encode() + b"," + raw[start:]
+        yield (
+            raw[:start]
+            + raw[start:end]
+            + b":"
+            + json.dumps(rng.choice(HIDDEN)).encode()
+            + b","
+            + raw[start:]
+        )
     for _ in range(8):
         at = rng.randrange(len(raw))
-        yield raw[:at] + rng.choice((b"", raw[at : at + 1] * 2, bytes([rng.randrange(256)]))) + raw[at + 1 :]
+        yield (
+            raw[:at]
+            + rng.choice((b"", raw[at : at + 1] * 2, bytes([rng.randrange(256)])))
+            + raw[at + 1 :]
+        )
     yield from (
         raw.decode().encode("utf-16"),
         raw.decode().encode("utf-32"),
@@ -789,15 +1026,28 @@ def test_mutated_files_get_the_same_verdict():
     found = verify_files(files)
     for got, raw in zip(found, files, strict=True):
         assert got["code"] in ("ok", "mechanism", "guarantee", "fingerprint"), (got, raw[:3000])
-        assert (got["code"] == "ok") == (file_verdict(raw) == "ok"), (got, file_verdict(raw), raw[:3000])
+        assert (got["code"] == "ok") == (file_verdict(raw) == "ok"), (
+            got,
+            file_verdict(raw),
+            raw[:3000],
+        )
     codes = Counter(x["code"] for x in found)
-    assert len(files) > 3000 and min(codes[x] for x in ("ok", "mechanism", "fingerprint")) > 300, codes
+    assert len(files) > 3000 and min(codes[x] for x in ("ok", "mechanism", "fingerprint")) > 300, (
+        codes
+    )
 
 
-@pytest.mark.xfail(strict=True, reason="Python judges numbers while it parses, so also those that a repeated key hides")
+@pytest.mark.xfail(
+    strict=True,
+    reason="Python judges numbers while it parses, so also those that a repeated key hides",
+)
 @pytest.mark.parametrize("number", ["0.5", "9007199254740992", "1e400"])
 def test_what_a_repeated_key_hides_is_not_judged(number):
-    raw = json.dumps(signed(constant())).replace('"prior":', f'"prior": {number}, "prior":', 1).encode()
+    raw = (
+        json.dumps(signed(constant()))
+        .replace('"prior":', f'"prior": {number}, "prior":', 1)
+        .encode()
+    )
     assert verify_files([raw])[0]["code"] == "ok"
     assert file_verdict(raw) == "ok"
 
@@ -810,10 +1060,20 @@ def test_what_is_no_document_is_refused(raw):
 def test_pinned_fingerprints():
     toy = small("fixed")
     good, other = toy["fingerprint"], "0" * 64
-    cases = [(None, "ok"), (good, "ok"), (other, "pinned"), (good.upper(), "pinned"), (good[:32], "pinned"), ("", "pinned")]
+    cases = [
+        (None, "ok"),
+        (good, "ok"),
+        (other, "pinned"),
+        (good.upper(), "pinned"),
+        (good[:32], "pinned"),
+        ("", "pinned"),
+    ]
     found = node("verify.mjs", [{"document": toy, "pinned": pinned} for pinned, _ in cases])
     assert [x["code"] for x in found] == [code for _, code in cases]
-    changed = {**toy, "prior": "worst"}  # what is pinned is the content, not what the document says of itself
+    changed = {
+        **toy,
+        "prior": "worst",
+    }  # what is pinned is the content, not what the document says of itself
     (found,) = node("verify.mjs", [{"document": {**changed, "fingerprint": good}, "pinned": good}])
     assert found["code"] == "fingerprint"
     (found,) = node("verify.mjs", [{"document": signed(changed), "pinned": good}])
@@ -829,8 +1089,13 @@ FAULTS = {
     "own of 1": lambda part, g: part["own"].__setitem__(g, D),
     "own of 0": lambda part, g: part["own"].__setitem__(g, 0),
     "other of 0": lambda part, g: part["other"].__setitem__(g, 0),
-    "other of 1": lambda part, g: part["other"].__setitem__(g, {"fixed": 7, "bits": D, "ticket": 5}[part["kind"]]),
-    "own of a silent group": lambda part, g: (part["own"].__setitem__(g, 5), part["other"].__setitem__(g, 0)),
+    "other of 1": lambda part, g: part["other"].__setitem__(
+        g, {"fixed": 7, "bits": D, "ticket": 5}[part["kind"]]
+    ),
+    "own of a silent group": lambda part, g: (
+        part["own"].__setitem__(g, 5),
+        part["other"].__setitem__(g, 0),
+    ),
     "none of 0": lambda part, _: part.update(none=0),
     "none that does not sum": lambda part, _: part.update(none=part["none"] + 1),
 }
@@ -858,7 +1123,10 @@ def test_an_item_alone_is_silent_in_a_subset():
 
 def scripted(jobs):
     """[(document, [(answer, draws)])] -> the reports."""
-    payload = [{"document": x, "cases": [{"answer": answer, "draws": y} for answer, y in cases]} for x, cases in jobs]
+    payload = [
+        {"document": x, "cases": [{"answer": answer, "draws": y} for answer, y in cases]}
+        for x, cases in jobs
+    ]
     return [[bytes.fromhex(x["report"]) for x in row] for row in node("scripted.mjs", payload)]
 
 
@@ -874,7 +1142,9 @@ def edges(numerators):
 
 def parts_of(document_, group):
     """(part, its draw) for the first and the last draw of every part, for a group (None: nothing held); one part needs no draw."""
-    chances = [part["none"] if group is None else part["chance"][group] for part in document_["parts"]]
+    chances = [
+        part["none"] if group is None else part["chance"][group] for part in document_["parts"]
+    ]
     bounds = [sum(chances[:k]) for k in range(len(chances) + 1)]
     for k, (low, high) in enumerate(pairwise(bounds)):
         yield from ((k, [low]), (k, [high - 1])) if len(chances) > 1 else ((k, []),)
@@ -891,7 +1161,9 @@ def held_of(document_):
 def packed(document_, part, items):
     number = sum(1 << item for item in items)
     m = len(document_["policy"]["items"])
-    return (bytes([part]) if len(document_["parts"]) > 1 else b"") + number.to_bytes(-(-m // 8), "little")
+    return (bytes([part]) if len(document_["parts"]) > 1 else b"") + number.to_bytes(
+        -(-m // 8), "little"
+    )
 
 
 def bits_cases(rng, document_, off=0):
@@ -902,7 +1174,10 @@ def bits_cases(rng, document_, off=0):
         for k, front in parts_of(document_, group):
             part = document_["parts"][k]
             own = [] if held is None or not part["own"][group] else [held]
-            order = [*own, *(i for i, g in enumerate(of) if i != held and part["other"][g])]  # the own bit is drawn first
+            order = [
+                *own,
+                *(i for i, g in enumerate(of) if i != held and part["other"][g]),
+            ]  # the own bit is drawn first
             for pattern in (0, -1, *(rng.getrandbits(10) for _ in range(6))):
                 ones = [i for i in order if pattern >> i & 1]
                 numerators = [part["own" if i == held else "other"][of[i]] + off for i in order]
@@ -946,17 +1221,27 @@ def counted(document_, answer, sample, held):
                     bounds += range(n - kept + 1, n + 1)
                     sizes.append((g, n, kept))
             head = sample + front + ([part["own"][group] - own] if speaks else [])
-            (found,) = scripted([(document_, [(answer, head + list(x)) for x in product(*map(range, bounds))])])
+            (found,) = scripted(
+                [(document_, [(answer, head + list(x)) for x in product(*map(range, bounds))])]
+            )
             possible = prod(comb(n, kept) for _, n, kept in sizes)
             counts = Counter(found)
             assert len(counts) == possible and set(counts.values()) == {prod(bounds) // possible}
-            assert set(counts) == {packed(document_, k, x) for x in subsets_of(of, sizes, held if speaks else None, own)}
+            assert set(counts) == {
+                packed(document_, k, x)
+                for x in subsets_of(of, sizes, held if speaks else None, own)
+            }
 
 
 def subsets_of(of, sizes, held, own):
     """Every subset with so many items of every group, around the held item."""
-    each = [combinations([i for i, x in enumerate(of) if x == g and i != held], kept) for g, _, kept in sizes]
-    return [[*([held] if own else []), *(i for x in chosen for i in x)] for chosen in product(*each)]
+    each = [
+        combinations([i for i, x in enumerate(of) if x == g and i != held], kept)
+        for g, _, kept in sizes
+    ]
+    return [
+        [*([held] if own else []), *(i for x in chosen for i in x)] for chosen in product(*each)
+    ]
 
 
 def test_draws_of_an_incomplete_round_are_thrown_away():
@@ -992,7 +1277,10 @@ def ticket_cases(rng, document_, each=12):
             if held is None or not part["own"][group]:  # any ticket, whatever the item
                 number = rng.choice([0, tickets - 1, rng.randrange(tickets)])
                 thrown = rng.choice([[], [limit(tickets)], [D - 1]]) if limit(tickets) < D else []
-                draws = [*thrown, rng.choice([number, number + tickets, limit(tickets) - tickets + number])]
+                draws = [
+                    *thrown,
+                    rng.choice([number, number + tickets, limit(tickets) - tickets + number]),
+                ]
             else:
                 below = rng.random() < 0.5
                 low, end = (0, part["other"][group]) if below else (part["other"][group], q)
@@ -1000,7 +1288,11 @@ def ticket_cases(rng, document_, each=12):
                 span = end - low
                 thrown = [limit(span)] if limit(span) < D and rng.random() < 0.5 else []
                 draws = [part["own"][group] - below, *thrown, limit(span) - span + mark - low]
-                draws += [x for digit in y for x in (*rng.choice([[], [D - 1]]), rng.choice([digit, digit + q]))]
+                draws += [
+                    x
+                    for digit in y
+                    for x in (*rng.choice([[], [D - 1]]), rng.choice([digit, digit + q]))
+                ]
                 number = ticket_of(document_, held, mark, y)
             cases.append((answer, sample + front + draws))
             expect.append((k * tickets + number).to_bytes(4, "little"))
@@ -1009,10 +1301,15 @@ def ticket_cases(rng, document_, each=12):
 
 def test_tickets_are_pythons_integers():
     rng = random.Random(9)
-    documents = [small("ticket", sets, several) for sets, several in product((False, True), repeat=2)]
+    documents = [
+        small("ticket", sets, several) for sets, several in product((False, True), repeat=2)
+    ]
     part = {"chance": [D], "own": [D // 2 + 5], "other": [20]}
     many = policy_of([("all", "9", [f"i{k}" for k in range(3000)])])
-    documents += [signed(body_of(many, [part], {"kind": "ticket", "q": q, "t": t})) for q, t in ((61, 3), (37, 4), (1621, 2))]
+    documents += [
+        signed(body_of(many, [part], {"kind": "ticket", "q": q, "t": t}))
+        for q, t in ((61, 3), (37, 4), (1621, 2))
+    ]
     jobs = [(x, *ticket_cases(rng, x, each=2 if len(x["groups"]) == 1 else 12)) for x in documents]
     assert (D - 1) >= limit(61)  # the draw that is thrown away above
     assert scripted([(x, cases) for x, cases, _ in jobs]) == [expect for _, _, expect in jobs]
@@ -1033,7 +1330,11 @@ def test_sets_are_padded_and_sampled_by_rejection():
             for thrown in ([], [limit(places)] * 2 if limit(places) < D else []):
                 for draws, below in [*edges(numerators)][::37]:
                     cases.append((answer, [*thrown, draw, *draws]))
-                    expect.append(packed(document_, 0, [i for i, bit in zip(order, below, strict=True) if bit]))
+                    expect.append(
+                        packed(
+                            document_, 0, [i for i, bit in zip(order, below, strict=True) if bit]
+                        )
+                    )
     assert scripted([(document_, cases)]) == [expect]
 
 
@@ -1052,7 +1353,9 @@ def test_long_reports_draw_in_pieces():
 
 # ---- reports, in distribution ---------------------------------------------------------------------------------
 
-SETTINGS = [(kind, sets, several) for kind in KINDS for sets in (False, True) for several in (False, True)]
+SETTINGS = [
+    (kind, sets, several) for kind in KINDS for sets in (False, True) for several in (False, True)
+]
 EACH = 6000
 
 
@@ -1066,7 +1369,11 @@ def drawn():
     """24,000 reports or more of every setting, from one Node process."""
     jobs = {x: small(*x) for x in SETTINGS}
     payload = [
-        {"document": y, "answers": answers_of(x[1]) if x[1] else [k for (k,) in answers_of(False)], "each": EACH}
+        {
+            "document": y,
+            "answers": answers_of(x[1]) if x[1] else [k for (k,) in answers_of(False)],
+            "each": EACH,
+        }
         for x, y in jobs.items()
     ]
     found = node("perturb.mjs", payload)
@@ -1079,7 +1386,10 @@ def chances_of(document_, answer):
         return distribution(document_, answer[0])
     places = max(len(answer), document_["padding"])
     total = Counter()
-    for held, share in [*((i, Fraction(1, places)) for i in answer), (None, 1 - Fraction(len(answer), places))]:
+    for held, share in [
+        *((i, Fraction(1, places)) for i in answer),
+        (None, 1 - Fraction(len(answer), places)),
+    ]:
         if share:
             for report, chance in distribution(document_, held).items():
                 total[report] += share * chance
@@ -1106,7 +1416,13 @@ def features_of(document_, reports):
         assert coder.check(report) is None
         named[row, coder.named(report)] = 1
         number = int.from_bytes(report, "little")
-        part[row] = number // 125 if document_["encoding"]["kind"] == "ticket" else report[0] if parts > 1 else 0
+        part[row] = (
+            number // 125
+            if document_["encoding"]["kind"] == "ticket"
+            else report[0]
+            if parts > 1
+            else 0
+        )
     pairs = np.stack([named[:, i] * named[:, j] for i, j in combinations(range(10), 2)], axis=1)
     each = np.concatenate([np.ones((len(reports), 1)), named, pairs], axis=1)
     return np.concatenate([each * (part == k)[:, None] for k in range(parts)], axis=1)
@@ -1115,12 +1431,18 @@ def features_of(document_, reports):
 def check_moments(setting, found, expected, shift=0.0):
     """Every frequency is within its standard errors; what is too rare for them is never far off."""
     z = z_for(found.size)
-    common = (EACH * expected * (1 - expected) >= 50) | (expected <= 1e-12) | (expected >= 1 - 1e-12)
-    assert_bernoulli((found * EACH)[common], EACH, np.clip(expected + shift, 0, 1).round(12)[common], z)
+    common = (
+        (EACH * expected * (1 - expected) >= 50) | (expected <= 1e-12) | (expected >= 1 - 1e-12)
+    )
+    assert_bernoulli(
+        (found * EACH)[common], EACH, np.clip(expected + shift, 0, 1).round(12)[common], z
+    )
     assert (np.abs(found - expected)[~common] * EACH < 100).all()
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda x: f"{x[0]}-{'set' if x[1] else 'single'}-{3 if x[2] else 1}")
+@pytest.mark.parametrize(
+    "setting", SETTINGS, ids=lambda x: f"{x[0]}-{'set' if x[1] else 'single'}-{3 if x[2] else 1}"
+)
 def test_every_bit_and_every_pair_of_bits(setting):
     """Frequencies of parts, items and pairs of items against the exact enumeration; each with its twin."""
     document_, rows = small(*setting), drawn()[setting]
@@ -1149,12 +1471,19 @@ def test_every_bit_and_every_pair_of_bits(setting):
 
 def names(script):
     """The checks of a script, by name; a name in backticks stands for several."""
-    return re.findall(r'await checks\.check\("([^"]+)"', (HERE / "node" / script).read_text(encoding="utf-8"))
+    return re.findall(
+        r'await checks\.check\("([^"]+)"', (HERE / "node" / script).read_text(encoding="utf-8")
+    )
 
 
 def plain(m, kind, own, other, **more):
     """One level of m items and one part."""
-    part = {"chance": [D], "own": [own], "other": [other], **({"none": D} if more.get("input") == "set" else {})}
+    part = {
+        "chance": [D],
+        "own": [own],
+        "other": [other],
+        **({"none": D} if more.get("input") == "set" else {}),
+    }
     labels = ["HIV", "anemia", "headache"] if m == 3 else [f"i{k}" for k in range(m)]
     return signed(body_of(policy_of([("only", "60", labels)], **more), [part], kind, padding=1))
 
@@ -1173,9 +1502,14 @@ MEANINGS = {
     },
     "parts": {
         "report": "006b00", "part": 0, "named": [0, 1, 3, 5, 6],
-        "sentence": "The report names 5 of 9 answers, drawn at random: your own answer (if it is one of these) is "
-        "named with a chance of 56 % to 63 %, one that is not yours with about 50 % to 57 %. It says nothing about "
+        "sentence": "The report names 5 of 9 answers, drawn at random: your own answer, if it is one of these, is "
+        "named with a chance of 56 % to 63 %, one that is not yours with about 44 % to 57 %. It says nothing about "
         "1 of the answers, and is one of 3 kinds, drawn at random with chances that depend on your answer.",
+    },
+    "grr": {
+        "report": "080000000000", "part": 0, "named": [3],
+        "sentence": "The report names 1 of 41 answers, drawn at random: your own answer is named with a chance of "
+        "50 %, one that is not yours with about 1.3 %.",
     },
     "empty": {
         "report": "0100", "part": 1, "named": [],
@@ -1200,6 +1534,7 @@ def module_checks():
         "thousand": plain(1000, "fixed", D // 2, 200),
         "tickets": plain(41_270, {"kind": "ticket", "q": 61, "t": 3}, D // 2, 20),
         "parts": small("fixed"),
+        "grr": plain(41, "fixed", D // 2, 1),
         "empty": signed(body_of(policy_of([("only", "1", ["x", "y"])]), [silent, silent], "fixed")),
     }
     return node("module.mjs", {**documents, "meanings": MEANINGS})
@@ -1213,8 +1548,15 @@ def test_module(name):
 @cache
 def ledger_checks():
     documents = {
-        "toy": unary([("serious", "ln(4)", ["HIV"]), ("common", "ln(6)", ["anemia", "headache", "toothache"])]),
-        "spelled": unary([("all", "1", ["\uff28\uff29\uff36", "Head Ache"]), ("less", "2", ["  ANEMIA"])]),
+        "toy": unary(
+            [
+                ("serious", "ln(4)", ["HIV"]),
+                ("common", "ln(6)", ["anemia", "headache", "toothache"]),
+            ]
+        ),
+        "spelled": unary(
+            [("all", "1", ["\uff28\uff29\uff36", "Head Ache"]), ("less", "2", ["  ANEMIA"])]
+        ),
         "respelled": unary([("all", "1", ["head   ache", "other"])]),
         "apart": unary([("all", "1", ["HIV test", "anaemia"])]),
         "street": unary([("all", "1", ["straße", "ΟΔΟΣ", "FIT", "İl"])]),
@@ -1240,22 +1582,34 @@ class Collector(BaseHTTPRequestHandler):
             return self.reply(200, self.server.seen.get(name, []))
         self.note(name, b"")
         special = {
-            "missing": (404, {"detail": "there is no collection of that name; see /v1/collections"}),
+            "missing": (
+                404,
+                {"detail": "there is no collection of that name; see /v1/collections"},
+            ),
             "bare": (403, "no"),
             "html": (200, "<html>"),
             "latin-1": (200, b'{"mechanism": {}, "state": "open", "name": "\xe9"}'),
-            "marked": (200, b"\xef\xbb\xbf" + json.dumps({"mechanism": self.server.document, "state": "open"}).encode()),
+            "marked": (
+                200,
+                b"\xef\xbb\xbf"
+                + json.dumps({"mechanism": self.server.document, "state": "open"}).encode(),
+            ),
             "stateless": (200, {"mechanism": self.server.document}),
             "without": (200, {"state": "open"}),
             "tampered": (200, {"mechanism": self.server.tampered, "state": "open"}),
-            "changed": (200, {"mechanism": {**self.server.document, "prior": "worst"}, "state": "open"}),
+            "changed": (
+                200,
+                {"mechanism": {**self.server.document, "prior": "worst"}, "state": "open"},
+            ),
             "closed": (200, {"mechanism": self.server.document, "state": "closed"}),
         }
         if name == "moved":
             return self.reply(302, "", {"Location": "/v1/collections/elsewhere"})
         if name == "hanging":
             return self.server.stop.wait(30)
-        return self.reply(*special.get(name, (200, {"mechanism": self.server.document, "state": "open"})))
+        return self.reply(
+            *special.get(name, (200, {"mechanism": self.server.document, "state": "open"}))
+        )
 
     def do_POST(self):
         name = unquote(self.path.split("/")[3])
@@ -1270,7 +1624,12 @@ class Collector(BaseHTTPRequestHandler):
         if name == "refusing" and attempt == 1:
             return self.reply(409, {"detail": "the collection is closed; nothing was counted"})
         if name == "garbled":
-            return self.reply(200, [{}, {"accepted": 0, "duplicates": 0}, {"accepted": "1", "duplicates": ""}, []][attempt - 1])
+            return self.reply(
+                200,
+                [{}, {"accepted": 0, "duplicates": 0}, {"accepted": "1", "duplicates": ""}, []][
+                    attempt - 1
+                ],
+            )
         with self.server.lock:
             new = (name, body[:16]) not in self.server.ids
             self.server.ids.add((name, body[:16]))
@@ -1281,10 +1640,22 @@ class Collector(BaseHTTPRequestHandler):
     def note(self, name, body):
         """Remember the request; which of this name and method it is."""
         headers = {key.lower(): value for key, value in self.headers.items()}
-        raw = [self.requestline, *(f"{key}: {value}" for key, value in self.headers.items()), body.hex()]
+        raw = [
+            self.requestline,
+            *(f"{key}: {value}" for key, value in self.headers.items()),
+            body.hex(),
+        ]
         with self.server.lock:
             seen = self.server.seen.setdefault(name, [])
-            seen.append({"method": self.command, "path": self.path, "headers": headers, "body": body.hex(), "raw": raw})
+            seen.append(
+                {
+                    "method": self.command,
+                    "path": self.path,
+                    "headers": headers,
+                    "body": body.hex(),
+                    "raw": raw,
+                }
+            )
             return sum(x["method"] == self.command for x in seen)
 
     def reply(self, status, body, headers=None):
@@ -1303,7 +1674,12 @@ class Collector(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def client_checks():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
-    server.lock, server.stop, server.seen, server.ids = threading.Lock(), threading.Event(), {}, set()
+    server.lock, server.stop, server.seen, server.ids = (
+        threading.Lock(),
+        threading.Event(),
+        {},
+        set(),
+    )
     labels = ["HIV", "anemia", "headache", "stomachache", "toothache"]
     server.document = unary([("serious", "ln(4)", labels[:1]), ("common", "ln(6)", labels[1:])])
     server.tampered = copy.deepcopy(server.document)
@@ -1325,7 +1701,10 @@ def client_checks():
     "name",
     [
         *names("client.mjs"),
-        *(f"the same bytes are sent until the collector takes them: {name}" for name in ("busy", "failing", "dropped")),
+        *(
+            f"the same bytes are sent until the collector takes them: {name}"
+            for name in ("busy", "failing", "dropped")
+        ),
     ],
 )
 def test_client(name, client_checks):

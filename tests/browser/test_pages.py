@@ -50,7 +50,11 @@ def levels(*rows, name, question="Which of these?", **more):
 def of(policy, name):
     """The same question under another name."""
     rows = [
-        (level.name, level.budget.text, [i for i, k in zip(policy.items, policy.level_of, strict=True) if k == place])
+        (
+            level.name,
+            level.budget.text,
+            [i for i, k in zip(policy.items, policy.level_of, strict=True) if k == place],
+        )
         for place, level in enumerate(policy.levels)
     ]
     return levels(*rows, name=name, question=policy.question)
@@ -60,7 +64,11 @@ def of(policy, name):
 def mechanisms():
     """All that is asked for; the last one, the toy survey, `discreet serve` designs itself from its policy."""
     toy, health = example("toy"), example("health-survey")
-    wide = levels(("rare", 1, [f"rare {k}" for k in range(100)]), ("common", 2, [f"item {k}" for k in range(1900)]), name="wide")
+    wide = levels(
+        ("rare", 1, [f"rare {k}" for k in range(100)]),
+        ("common", 2, [f"item {k}" for k in range(1900)]),
+        name="wide",
+    )
     serious, common = ["HIV", "hepatitis"], ["cold", "flu", "headache", "back pain", "allergy"]
     odd = levels(
         ("<i>rare", 1, [HTML, "\"quotes\" & 'apostrophes'", "שלום עולם"]),
@@ -72,7 +80,11 @@ def mechanisms():
         d.design(of(health, "bits"), "opt0"),
         d.design(of(health, "parts"), "mixed"),
         d.design(wide, "mixed", encoding="compact"),
-        d.design(levels(("serious", 1, serious), ("common", 2, common), name="sets", input="set"), "opt0", padding=3),
+        d.design(
+            levels(("serious", 1, serious), ("common", 2, common), name="sets", input="set"),
+            "opt0",
+            padding=3,
+        ),
         d.design(of(toy, "renamed")),
         d.design(of(toy, "nudged"), "grr"),
         d.design(of(toy, "closed")),
@@ -93,7 +105,11 @@ def document(mechanism):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     toy = Path(d.__file__).parent / "data" / "toy.toml"
-    found = Server(tmp_path_factory.mktemp("server"), [m for m in mechanisms().values() if m.policy.name != "toy-survey"], str(toy))
+    found = Server(
+        tmp_path_factory.mktemp("server"),
+        [m for m in mechanisms().values() if m.policy.name != "toy-survey"],
+        str(toy),
+    )
     assert {name: link.partition("#")[2] for name, link in found.links.items()} == {
         name: mechanism.fingerprint for name, mechanism in mechanisms().items()
     }
@@ -171,7 +187,10 @@ def send(page):
         page.get_by_role("button", name="Send", exact=True).click()
     expect(page.get_by_role("heading", name="Counted. Thank you.")).to_be_focused()
     body = found.value.post_data_buffer
-    assert (page.locator("#id").inner_text(), page.locator("#sent").inner_text()) == (body[:16].hex(), body[16:].hex())
+    assert (page.locator("#id").inner_text(), page.locator("#sent").inner_text()) == (
+        body[:16].hex(),
+        body[16:].hex(),
+    )
     return body
 
 
@@ -194,12 +213,20 @@ def refused(visitor, page, words):
 
 
 def ledger(page):
-    return json.loads(page.evaluate("localStorage.getItem('discreet-ledger/1')") or '{"entries": []}')["entries"]
+    return json.loads(
+        page.evaluate("localStorage.getItem('discreet-ledger/1')") or '{"entries": []}'
+    )["entries"]
 
 
 @pytest.mark.parametrize(
     ("name", "label"),
-    [("toy-survey", "anemia"), ("bits", "HIV"), ("parts", "arthritis"), ("wide", "rare 7"), (ODD, HTML)],
+    [
+        ("toy-survey", "anemia"),
+        ("bits", "HIV"),
+        ("parts", "arthritis"),
+        ("wide", "rare 7"),
+        (ODD, HTML),
+    ],
     ids=["direct", "bits", "parts", "compact", "odd"],
 )
 def test_answer_a_single_question(visitor, server, name, label):
@@ -207,7 +234,9 @@ def test_answer_a_single_question(visitor, server, name, label):
     page = invited(visitor, server.links[name])
     expect(page).to_have_title(mechanism.policy.question)
     expect(page.get_by_role("heading", level=1)).to_have_text(mechanism.policy.question)
-    expect(page.locator("#pinned")).to_contain_text(f"was verified on your device (fingerprint {mechanism.fingerprint[:12]}…)")
+    expect(page.locator("#pinned")).to_contain_text(
+        f"was verified on your device (fingerprint {mechanism.fingerprint[:12]}…)"
+    )
     button = page.get_by_role("button", name="Show what will be sent")
     expect(button).to_be_disabled()
     body = answer(page, label)
@@ -216,13 +245,21 @@ def test_answer_a_single_question(visitor, server, name, label):
     expect(page.locator("#mechanism")).to_have_text(mechanism.fingerprint)
     named = [mechanism.policy.items[k] for k in mechanism.coder.named(body[16:])]
     more = f" and {len(named) - 5:,} more" if len(named) > 5 else ""
-    expect(page.locator("#named")).to_have_text(", ".join(f"“{x}”" for x in named[:5]) + more or "no answer")
+    expect(page.locator("#named")).to_have_text(
+        ", ".join(f"“{x}”" for x in named[:5]) + more or "no answer"
+    )
     expect(page.locator("#thanks")).to_have_text("Your report is counted, once and for good.")
     assert server.n(name) == before + 1
-    assert [(e["name"], e["id"] + e["report"], e["sent"]) for e in ledger(page)] == [(name, body.hex(), True)]
+    assert [(e["name"], e["id"] + e["report"], e["sent"]) for e in ledger(page)] == [
+        (name, body.hex(), True)
+    ]
 
 
-@pytest.mark.parametrize("chosen", [["HIV", "flu"], ["cold", "flu", "headache", "allergy"], []], ids=["two", "four", "none"])
+@pytest.mark.parametrize(
+    "chosen",
+    [["HIV", "flu"], ["cold", "flu", "headache", "allergy"], []],
+    ids=["two", "four", "none"],
+)
 def test_answer_a_set_question(visitor, server, chosen):
     before = server.n("sets")
     page = invited(visitor, server.links["sets"])
@@ -231,7 +268,9 @@ def test_answer_a_set_question(visitor, server, chosen):
     choose(page, *chosen)
     expect(none).to_have_count(0 if chosen else 1)
     for label in chosen:
-        expect(page.locator("#promise")).to_contain_text(f"Having or not having “{label}” changes the chance of any report")
+        expect(page.locator("#promise")).to_contain_text(
+            f"Having or not having “{label}” changes the chance of any report"
+        )
     body = answer(page)
     assert visitor.posts() == [body]
     assert server.n("sets") == before + 1
@@ -267,10 +306,14 @@ def test_answering_again_sends_the_same_report(visitor, server):
     page.reload()
     page.locator("#form").wait_for()
     assert page.get_by_role("radio", checked=True).count() == 0  # the answer is nowhere
-    expect(page.locator("#before")).to_contain_text("the same report is sent again, byte for byte, and counted once")
+    expect(page.locator("#before")).to_contain_text(
+        "the same report is sent again, byte for byte, and counted once"
+    )
     choose(page, "acne")
     assert prepare(page) == first[16:]
-    expect(page.locator("#meaning")).to_contain_text("This is the report that this browser made before.")
+    expect(page.locator("#meaning")).to_contain_text(
+        "This is the report that this browser made before."
+    )
     assert send(page) == first
     expect(page.locator("#thanks")).to_have_text(
         "The collector had this report already; it is counted once. It is the report that this browser had made before."
@@ -282,12 +325,16 @@ def test_answering_again_sends_the_same_report(visitor, server):
 def test_two_tabs_send_one_report(visitor, server):
     """Both have drawn a report before either sends: what is written down first counts."""
     before = server.n("toy-survey")
-    first, second = (invited(visitor, server.links["toy-survey"], another) for another in (False, True))
+    first, second = (
+        invited(visitor, server.links["toy-survey"], another) for another in (False, True)
+    )
     for page, label in ((first, "HIV"), (second, "anemia")):
         choose(page, label)
         prepare(page)
     assert send(first) == send(second)
-    expect(second.locator("#thanks")).to_contain_text("It is the report that this browser had made before.")
+    expect(second.locator("#thanks")).to_contain_text(
+        "It is the report that this browser had made before."
+    )
     assert server.n("toy-survey") == before + 1
     assert len(ledger(first)) == 1
 
@@ -298,7 +345,9 @@ def test_two_tabs_send_one_report(visitor, server):
 def summed(*names):
     """The factor of all answers about the toy survey's items together."""
     epsilons = sum(mechanisms()[name].guarantee().level_epsilons for name in names)
-    return f"by at most a factor of {math.ceil(math.exp(max(epsilons)) * 100 * (1 - 1e-12)) / 100:g}."
+    return (
+        f"by at most a factor of {math.ceil(math.exp(max(epsilons)) * 100 * (1 - 1e-12)) / 100:g}."
+    )
 
 
 @pytest.mark.parametrize("name", ["renamed", "nudged"])
@@ -306,8 +355,13 @@ def test_the_same_items_under_another_name_need_consent(visitor, server, name):
     before = server.n(name)
     answer(invited(visitor, server.links["toy-survey"]), "HIV")
     page = invited(visitor, server.links[name])
-    agree, button = page.get_by_role("checkbox", name="I agree to that."), page.get_by_role("button", name="Show what will be sent")
-    expect(page.locator("#summed")).to_contain_text("You already gave an earlier answer about the same items: together,")
+    agree, button = (
+        page.get_by_role("checkbox", name="I agree to that."),
+        page.get_by_role("button", name="Show what will be sent"),
+    )
+    expect(page.locator("#summed")).to_contain_text(
+        "You already gave an earlier answer about the same items: together,"
+    )
     expect(page.locator("#summed")).to_contain_text(summed("toy-survey", name))
     choose(page, "HIV")
     expect(button).to_be_disabled()
@@ -352,8 +406,14 @@ def test_other_items_need_no_consent(visitor, server):
     ("fragment", "words"),
     [
         ("0" * 64, "The invitation is for fingerprint 0000000000000000… but this is "),
-        ("abc", "What stands after # is not a fingerprint; open the invitation again as you got it."),
-        ("fingerprint=" + "f" * 64, "The invitation is for fingerprint ffffffffffffffff… but this is "),
+        (
+            "abc",
+            "What stands after # is not a fingerprint; open the invitation again as you got it.",
+        ),
+        (
+            "fingerprint=" + "f" * 64,
+            "The invitation is for fingerprint ffffffffffffffff… but this is ",
+        ),
     ],
     ids=["another", "none", "named"],
 )
@@ -367,7 +427,9 @@ def test_another_fingerprint_is_refused(visitor, server, fragment, words):
 
 def test_without_a_fingerprint_the_page_says_so(visitor, server):
     page = invited(visitor, f"{server.base}/c/toy-survey")
-    expect(page.locator("#pinned")).to_contain_text("The invitation names no fingerprint to compare")
+    expect(page.locator("#pinned")).to_contain_text(
+        "The invitation names no fingerprint to compare"
+    )
 
 
 def tampered(sign):
@@ -377,12 +439,18 @@ def tampered(sign):
     group, other = matrix["groups"]
     matrix["diagonal"][group] += 4 * 10**6
     matrix["off"][group][other] -= 10**6
-    return {**body, "fingerprint": fingerprint(body) if sign else mechanisms()["toy-survey"].fingerprint}
+    return {
+        **body,
+        "fingerprint": fingerprint(body) if sign else mechanisms()["toy-survey"].fingerprint,
+    }
 
 
 @pytest.mark.parametrize(
     ("sign", "words"),
-    [(True, "the promise does not hold; do not answer"), (False, "it was changed after it was made")],
+    [
+        (True, "the promise does not hold; do not answer"),
+        (False, "it was changed after it was made"),
+    ],
     ids=["signed", "unsigned"],
 )
 def test_a_tampered_mechanism_is_refused(visitor, server, sign, words):
@@ -408,7 +476,9 @@ def test_an_unknown_collection_is_named(visitor, server):
 def test_a_closed_collection_says_so(visitor, server):
     page = visitor.open(server.links["closed"])
     refused(visitor, page, "This question is closed; it takes no more answers.")
-    expect(page.get_by_role("heading", level=1)).to_have_text(mechanisms()["closed"].policy.question)
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        mechanisms()["closed"].policy.question
+    )
 
 
 def test_a_collection_that_closes_while_one_answers(visitor, server):
@@ -417,7 +487,9 @@ def test_a_collection_that_closes_while_one_answers(visitor, server):
     prepare(page)
     server.close_collection("closing")
     page.get_by_role("button", name="Send", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text('"closing" is closed and takes no more reports; nothing was counted')
+    expect(page.get_by_role("alert")).to_contain_text(
+        '"closing" is closed and takes no more reports; nothing was counted'
+    )
     expect(page.locator("#receipt")).to_be_hidden()
     assert server.n("closing") == 0
 
@@ -447,7 +519,9 @@ def test_a_server_that_is_away_for_a_moment(visitor, server):
     page = invited(visitor, server.links["toy-survey"])
     body = answer(page, "HIV")
     assert visitor.posts() == [body] * 3
-    expect(page.locator("#thanks")).to_have_text("The collector had this report already; it is counted once.")
+    expect(page.locator("#thanks")).to_have_text(
+        "The collector had this report already; it is counted once."
+    )
     assert server.n("toy-survey") == before + 1
 
 
@@ -470,7 +544,9 @@ def test_a_server_that_stays_away(patient, server):
     expect(page.get_by_role("status")).to_have_text("Sending …")
     alert = page.get_by_role("alert")
     patiently(page, alert.is_visible)
-    expect(alert).to_contain_text("does not take the request (it answers 503); try again later: the same report will be sent")
+    expect(alert).to_contain_text(
+        "does not take the request (it answers 503); try again later: the same report will be sent"
+    )
     patient.context.unroute(away)
     assert send(page)[16:] == shown
     assert len(set(patient.posts())) == 1
@@ -479,7 +555,11 @@ def test_a_server_that_stays_away(patient, server):
 def test_nothing_is_sent_when_storage_is_blocked(stranger, server):
     blocked = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError'); } });"
     stranger.context.add_init_script(blocked)
-    refused(stranger, stranger.open(server.links["toy-survey"]), "The ledger cannot be read (no), so nothing is sent")
+    refused(
+        stranger,
+        stranger.open(server.links["toy-survey"]),
+        "The ledger cannot be read (no), so nothing is sent",
+    )
 
 
 def test_nothing_is_sent_when_the_ledger_is_damaged(visitor, server):
@@ -626,7 +706,11 @@ def check_names(page):
     session = page.context.new_cdp_session(page)
     nodes = session.send("Accessibility.getFullAXTree")["nodes"]
     session.detach()
-    found = [(n["role"]["value"], n.get("name", {}).get("value", "").strip()) for n in nodes if not n["ignored"] and "role" in n]
+    found = [
+        (n["role"]["value"], n.get("name", {}).get("value", "").strip())
+        for n in nodes
+        if not n["ignored"] and "role" in n
+    ]
     assert not [x for x in found if x[0] in CONTROLS and not x[1]], found
     assert sum(role == "heading" for role, _ in found) >= 1
     assert sum(role == "main" for role, _ in found) == 1
@@ -638,7 +722,9 @@ def check_narrow(page, width=320):
     size = page.viewport_size
     page.set_viewport_size({"width": width, "height": 640})
     beyond = "(e) => e.getBoundingClientRect().right > innerWidth + 0.5 && !e.closest('.hidden')"
-    wide = page.evaluate(f"[...document.querySelectorAll('body *')].filter({beyond}).map((e) => e.outerHTML.slice(0, 80))")
+    wide = page.evaluate(
+        f"[...document.querySelectorAll('body *')].filter({beyond}).map((e) => e.outerHTML.slice(0, 80))"
+    )
     scrolled = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     page.set_viewport_size(size)
     assert scrolled[0] <= scrolled[1] == width, (scrolled, wide)
@@ -733,7 +819,9 @@ def test_the_checks_for_everybody_see_what_they_must_see(visitor, server):
     must_fail(check_names, page)
     page.evaluate("document.documentElement.style.setProperty('--quiet', '#8a9b97')")
     must_fail(check_contrast, page)
-    page.evaluate("document.querySelector('main').append('x'.repeat(80)); document.body.style.overflowWrap = 'normal'")
+    page.evaluate(
+        "document.querySelector('main').append('x'.repeat(80)); document.body.style.overflowWrap = 'normal'"
+    )
     must_fail(check_narrow, page)
 
 
@@ -751,8 +839,12 @@ def organiser(visitor, server, name, another=False):
 
 def rows(page):
     """The texts of the table: item, picture, people, interval, errors."""
-    found = page.evaluate("[...document.querySelectorAll('#rows tr')].map(({ cells }) => [...cells].map((cell) => cell.innerText))")
-    return [tuple("0" if cell == "-0" else cell for cell in row) for row in found]  # -0 has a test of its own
+    found = page.evaluate(
+        "[...document.querySelectorAll('#rows tr')].map(({ cells }) => [...cells].map((cell) => cell.innerText))"
+    )
+    return [
+        tuple("0" if cell == "-0" else cell for cell in row) for row in found
+    ]  # -0 has a test of its own
 
 
 def whole(x):
@@ -761,10 +853,22 @@ def whole(x):
 
 def expected_rows(found, shrunk=False):
     """What the page must show of the service's JSON."""
-    names = ("shrunk", "shrunk_lower", "shrunk_upper", "shrunk_sd") if shrunk else ("count", "lower", "upper", "stderr")
-    table = [(row["item"], *(row[name] for name in names), row["plain_stderr"]) for row in found["items"]]
+    names = (
+        ("shrunk", "shrunk_lower", "shrunk_upper", "shrunk_sd")
+        if shrunk
+        else ("count", "lower", "upper", "stderr")
+    )
+    table = [
+        (row["item"], *(row[name] for name in names), row["plain_stderr"]) for row in found["items"]
+    ]
     return [
-        (item, "", whole(count), f"{whole(max(0, low))} to {whole(max(0, high))}", f"{whole(error)} / {whole(plain)}")
+        (
+            item,
+            "",
+            whole(count),
+            f"{whole(max(0, low))} to {whole(max(0, high))}",
+            f"{whole(error)} / {whole(plain)}",
+        )
         for item, count, low, high, error, plain in sorted(table, key=lambda row: -row[1])
     ]
 
@@ -792,10 +896,16 @@ def test_the_organisers_token(visitor, server, live):
     expect(page.get_by_role("alert")).to_have_count(0)
     page.reload()
     expect(page.locator("#n")).to_have_text("20,000")
-    assert page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]") == [0, 1, ""]
+    assert page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]") == [
+        0,
+        1,
+        "",
+    ]
     assert page.evaluate("sessionStorage.getItem('discreet-token')") == TOKEN
     assert not [r.url for r in visitor.requests if "token" in r.url.lower().replace("%20", " ")]
-    assert {r.headers["authorization"] for r in visitor.requests if "authorization" in r.headers} == {
+    assert {
+        r.headers["authorization"] for r in visitor.requests if "authorization" in r.headers
+    } == {
         f"Bearer {TOKEN}",
         "Bearer somebody else's token",
     }
@@ -839,14 +949,19 @@ def test_results_are_what_the_service_says(visitor, server, live):
         against = f"{abs(change)} % {'below' if change < 0 else 'above'} plain LDP’s ± {whole(level['plain_stderr'])}"
         expect(card).to_contain_text(against if change else "as with plain LDP")
     page.get_by_role("radio", name="Shrunk").check(force=True)
-    expect(page.locator("#rows tr").first.locator("td").nth(1)).to_have_text(expected_rows(found, shrunk=True)[0][2])
+    expect(page.locator("#rows tr").first.locator("td").nth(1)).to_have_text(
+        expected_rows(found, shrunk=True)[0][2]
+    )
     assert rows(page) == expected_rows(found, shrunk=True)
     for view, shrunk in (("Shrunk", "true"), ("Raw", "false")):
         page.get_by_role("radio", name=view).check(force=True)
         with page.expect_download() as download:
             page.get_by_role("button", name="Download CSV").click()
         assert download.value.suggested_filename == "estimate.csv"
-        assert Path(download.value.path()).read_bytes() == server.estimate("live", shrunk=shrunk, format="csv").content
+        assert (
+            Path(download.value.path()).read_bytes()
+            == server.estimate("live", shrunk=shrunk, format="csv").content
+        )
     search = page.get_by_role("searchbox", name="Search items")
     search.fill("DIABETES")
     assert sorted(row[0] for row in rows(page)) == ["type 1 diabetes", "type 2 diabetes"]
@@ -870,7 +985,9 @@ def test_results_update_as_reports_arrive(patient, server):
     assert rows(page) == []
     page.evaluate("window.same = true")
     server.upload(mechanism, [some_report(mechanism, rng)])
-    expect(verdict).to_contain_text("Nothing can be said yet: with 1 report the error of a count is ± ")  # by itself
+    expect(verdict).to_contain_text(
+        "Nothing can be said yet: with 1 report the error of a count is ± "
+    )  # by itself
     assert len(rows(page)) == 41
     server.upload(mechanism, [some_report(mechanism, rng) for _ in range(4)])
     soon("Nothing can be said yet: with 5 reports the error of a count is ± ")
@@ -882,7 +999,9 @@ def test_results_update_as_reports_arrive(patient, server):
     server.close_collection("few")
     soon(" The collection is closed.")
     assert page.evaluate("window.same") is True
-    assert [r.url for r in patient.requests if r.resource_type == "document"] == [server.results["few"]]
+    assert [r.url for r in patient.requests if r.resource_type == "document"] == [
+        server.results["few"]
+    ]
 
 
 def test_a_collector_that_is_away_while_one_watches(patient, server, live):
@@ -963,7 +1082,9 @@ def test_texts_of_the_organiser_are_shown_as_texts(visitor, server):
     index.locator("#form").wait_for()
     assert index.locator("#choices .what").all_inner_texts() == list(mechanism.policy.items)
     index.locator("summary").first.click()
-    expect(index.locator("#promises")).to_contain_text(f"<i>rare: {HTML}, \"quotes\" & 'apostrophes', שלום עולם")
+    expect(index.locator("#promises")).to_contain_text(
+        f"<i>rare: {HTML}, \"quotes\" & 'apostrophes', שלום עולם"
+    )
     choose(index, HTML)
     expect(index.locator("#promise")).to_contain_text(f"“{HTML}”")
     results = organiser(visitor, server, ODD, another=True)
@@ -1009,7 +1130,10 @@ def copy(tmp_path_factory):
     """The page as one static file, as its command writes it."""
     folder = tmp_path_factory.mktemp("copy")
     printed = command(folder, "page", "-o", "answer.html")
-    assert printed == f"{hashlib.sha256((folder / 'answer.html').read_bytes()).hexdigest()}  answer.html\n"
+    assert (
+        printed
+        == f"{hashlib.sha256((folder / 'answer.html').read_bytes()).hexdigest()}  answer.html\n"
+    )
     return folder / "answer.html"
 
 
@@ -1021,7 +1145,10 @@ def host(copy):
 
 
 def elsewhere(found, name, **changes):
-    return "#" + urlencode({"server": found.base, "collection": name, "fingerprint": mechanisms()[name].fingerprint} | changes)
+    return "#" + urlencode(
+        {"server": found.base, "collection": name, "fingerprint": mechanisms()[name].fingerprint}
+        | changes
+    )
 
 
 def test_the_page_is_the_published_file(server, copy):
@@ -1036,7 +1163,9 @@ def test_answering_on_a_copy_of_the_page(visitor, server, copy, host, how):
     visitor.arrive(server.base, start)
     visitor.context.add_cookies([{"name": "who", "value": "me", "url": server.base}])
     page = invited(visitor, start + elsewhere(server, "toy-survey"))
-    expect(page.locator("#where")).to_contain_text(f"your report goes to {server.base.removeprefix('http://')}")
+    expect(page.locator("#where")).to_contain_text(
+        f"your report goes to {server.base.removeprefix('http://')}"
+    )
     body = answer(page, "HIV")
     assert visitor.posts() == [body]
     asked = [r for r in visitor.requests if r.url.startswith(server.base)]
@@ -1052,7 +1181,11 @@ def test_answering_on_a_copy_of_the_page(visitor, server, copy, host, how):
 
 def test_a_copy_without_a_whole_invitation_says_what_is_missing(visitor, server, host):
     visitor.arrive(server.base, host)
-    refused(visitor, visitor.open(host), "This page needs an invitation: its address must end with #server=")
+    refused(
+        visitor,
+        visitor.open(host),
+        "This page needs an invitation: its address must end with #server=",
+    )
     page = visitor.open(host + elsewhere(server, "toy-survey", fingerprint="0" * 64))
     refused(visitor, page, "The invitation is for fingerprint 0000000000000000…")
 
@@ -1071,9 +1204,15 @@ def test_a_copy_whose_server_is_away(patient, server, host):
         away = f"http://127.0.0.1:{free.getsockname()[1]}"
         patient.arrive(away, host)
         page = patient.open(host + elsewhere(server, "toy-survey", server=away))
-        expect(page.get_by_role("status")).to_have_text("Fetching the question and checking its promise …")
+        expect(page.get_by_role("status")).to_have_text(
+            "Fetching the question and checking its promise …"
+        )
         patiently(page, page.get_by_role("alert").is_visible)
-        refused(patient, page, f"The collector at {away} does not take the request (it cannot be reached); try again later")
+        refused(
+            patient,
+            page,
+            f"The collector at {away} does not take the request (it cannot be reached); try again later",
+        )
 
 
 # ---- nothing but the perturbed report leaves the page --------------------------------------------------------------------
@@ -1092,7 +1231,10 @@ def some_report(mechanism, rng):
     head = bytes([rng.randrange(len(mechanism.parts))]) if len(mechanism.parts) > 1 else b""
     if mechanism.encoding == "compact":
         return head + b"".join(rng.randrange(P).to_bytes(4, "little") for _ in range(3))
-    return head + np.packbits([rng.random() < 0.4 for _ in range(mechanism.m)], bitorder="little").tobytes()
+    return (
+        head
+        + np.packbits([rng.random() < 0.4 for _ in range(mechanism.m)], bitorder="little").tobytes()
+    )
 
 
 def draws_for(mechanism, labels, report):
@@ -1101,7 +1243,9 @@ def draws_for(mechanism, labels, report):
     held = policy.index[labels[0]] if labels else None
     if mechanism.direct:
         return [_direct_draw(mechanism, held, int.from_bytes(report, "little"))]
-    words = [0] if mechanism.padding else []  # of a set, the first item is sampled; of none, a dummy
+    words = (
+        [0] if mechanism.padding else []
+    )  # of a set, the first item is sampled; of none, a dummy
     part = mechanism.parts[0]
     if len(mechanism.parts) > 1:
         part = mechanism.parts[report[0]]
@@ -1120,10 +1264,20 @@ def _direct_draw(mechanism, held, sent):
     """The first draw of the item's place in the row: itself, then group by group in the order of items."""
     matrix = mechanism.matrix
     group = [matrix.groups[k] for k in mechanism.policy.level_of]
-    row, others = group[held], [k for c in range(len(matrix.diagonal)) for k in range(mechanism.m) if group[k] == c and k != held]
+    row, others = (
+        group[held],
+        [
+            k
+            for c in range(len(matrix.diagonal))
+            for k in range(mechanism.m)
+            if group[k] == c and k != held
+        ],
+    )
     if sent == held:
         return 0
-    return matrix.diagonal[row] + sum(matrix.off[row][group[k]] for k in others[: others.index(sent)])
+    return matrix.diagonal[row] + sum(
+        matrix.off[row][group[k]] for k in others[: others.index(sent)]
+    )
 
 
 SCRIPTED = """(text) => {
@@ -1143,15 +1297,22 @@ class Told:
 
     def __init__(self, visitor, wire, name, labels, report, doctored=None):
         mechanism, id_ = mechanisms()[name], bytes(range(16))
-        draws = b"".join(word.to_bytes(4, "little") for word in draws_for(mechanism, labels, report)) + bytes(4096)
+        draws = b"".join(
+            word.to_bytes(4, "little") for word in draws_for(mechanism, labels, report)
+        ) + bytes(4096)
         visitor.arrive(wire.base)
         wire.take()
         if doctored:
-            visitor.context.route("**/c/*", lambda route: route.fulfill(body=doctored, content_type="text/html"))
+            visitor.context.route(
+                "**/c/*", lambda route: route.fulfill(body=doctored, content_type="text/html")
+            )
         page = invited(visitor, f"{wire.base}/c/{name}#{mechanism.fingerprint}")
         page.evaluate(SCRIPTED, base64.b64encode(id_ + draws).decode())
         assert answer(page, *labels) == id_ + report
-        self.kept = visitor.context.storage_state(indexed_db=True), page.evaluate("JSON.stringify(sessionStorage)")
+        self.kept = (
+            visitor.context.storage_state(indexed_db=True),
+            page.evaluate("JSON.stringify(sessionStorage)"),
+        )
         self.sent = wire.take()
         visitor.leave()
 
@@ -1179,14 +1340,29 @@ def test_all_that_leaves_is_a_function_of_the_report(someone, wire, tmp_path):
         (folder := tmp_path / str(run)).mkdir()
         server = Server(folder, [mechanisms()[name] for name in SECRETS])
         wire.target, rng = server.port, random.Random(11)
-        told.append([Told(someone, wire, name, TWO_ANSWERS[name][run], some_report(mechanisms()[name], rng)) for name in SECRETS])
+        told.append(
+            [
+                Told(
+                    someone,
+                    wire,
+                    name,
+                    TWO_ANSWERS[name][run],
+                    some_report(mechanisms()[name], rng),
+                )
+                for name in SECRETS
+            ]
+        )
         server.stop()
         servers.append(server)
     for name, first, second in zip(SECRETS, *told, strict=True):
         check_same(first, second)
         heads = [request.split(b"\r\n")[0].decode() for request in first.sent]
         path = f"/v1/collections/{name}"
-        assert heads == [f"GET /c/{name} HTTP/1.1", f"GET {path} HTTP/1.1", f"POST {path}/reports HTTP/1.1"]
+        assert heads == [
+            f"GET /c/{name} HTTP/1.1",
+            f"GET {path} HTTP/1.1",
+            f"POST {path}/reports HTTP/1.1",
+        ]
         (origin,) = first.kept[0]["origins"]
         assert [entry["name"] for entry in origin["localStorage"]] == ["discreet-ledger/1"]
         assert first.kept[0]["cookies"] == [] and first.kept[1] == "{}"
@@ -1216,7 +1392,9 @@ def test_a_page_that_tells_more_is_seen(someone, wire, server, leak):
         text = text.replace(old, new)
     text = re.sub("<meta http-equiv=.*>", "", text)
     wire.target, report = server.port, some_report(mechanisms()["bits"], random.Random(12))
-    first, second = (Told(someone, wire, "bits", labels, report, doctored=text) for labels in TWO_ANSWERS["bits"])
+    first, second = (
+        Told(someone, wire, "bits", labels, report, doctored=text) for labels in TWO_ANSWERS["bits"]
+    )
     must_fail(check_same, first, second)
     assert leak == "storage" or first.sent != second.sent
 
@@ -1224,7 +1402,12 @@ def test_a_page_that_tells_more_is_seen(someone, wire, server, leak):
 # ---- reports in distribution: the module in Chromium draws as Python does ---------------------------------------------------
 
 EACH = 5000
-SETTINGS = [("mixed", "bits", "single"), ("mixed", "compact", "single"), ("mixed", "bits", "set"), ("opt0", "compact", "set")]
+SETTINGS = [
+    ("mixed", "bits", "single"),
+    ("mixed", "compact", "single"),
+    ("mixed", "bits", "set"),
+    ("opt0", "compact", "set"),
+]
 PERTURB = """async ({ document, answers, each }) => {
   const { Mechanism } = await import("/discreet.js");
   const mechanism = await Mechanism.from(document);
@@ -1248,8 +1431,12 @@ def draw(browser):
 
         def drawn(mechanism, answers_):
             given = answers_ if mechanism.padding else [x for (x,) in answers_]
-            found = page.evaluate(PERTURB, {"document": document(mechanism), "answers": given, "each": EACH})
-            return np.frombuffer(base64.b64decode(found), np.uint8).reshape(-1, mechanism.report_size)
+            found = page.evaluate(
+                PERTURB, {"document": document(mechanism), "answers": given, "each": EACH}
+            )
+            return np.frombuffer(base64.b64decode(found), np.uint8).reshape(
+                -1, mechanism.report_size
+            )
 
         yield drawn
         visitor.leave()

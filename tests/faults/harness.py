@@ -29,7 +29,9 @@ import discreet as d
 DEADLINE = 120.0  # seconds until something that must happen has not happened
 TOKEN = "the organiser's token of these tests"
 POLICY = d.Policy.from_levels(
-    [("high", 1.0, [f"h{i}" for i in range(4)]), ("low", 2.0, [f"l{i}" for i in range(33)])], name="faults", question="Which?"
+    [("high", 1.0, [f"h{i}" for i in range(4)]), ("low", 2.0, [f"l{i}" for i in range(33)])],
+    name="faults",
+    question="Which?",
 )
 MECHANISM = d.design(POLICY, "mixed")  # two parts, bits: 1 + 5 bytes
 POOL = [row.tobytes() for row in MECHANISM.perturb_many(np.arange(4000) % POLICY.m)]
@@ -65,7 +67,13 @@ def group(leader: int) -> list[Process]:
         try:
             state, parent, pgrp = (folder / "stat").read_text().rpartition(") ")[2].split()[:3]
             if int(pgrp) == leader and state not in "ZX":
-                found.append(Process(int(folder.name), int(parent), (folder / "cmdline").read_text().replace("\0", " ")))
+                found.append(
+                    Process(
+                        int(folder.name),
+                        int(parent),
+                        (folder / "cmdline").read_text().replace("\0", " "),
+                    )
+                )
         except (OSError, ValueError):
             continue
     return found
@@ -86,12 +94,26 @@ class Service:
     def launch(self) -> None:
         """Start it; whether it comes up is not waited for."""
         assert self.process is None
-        command = [Path(sys.executable).parent / "discreet", "serve", "mechanism.json", "--store", self.store, "--port", "0"]
+        command = [
+            Path(sys.executable).parent / "discreet",
+            "serve",
+            "mechanism.json",
+            "--store",
+            self.store,
+            "--port",
+            "0",
+        ]
         command += ["--workers", str(self.workers), "--keep", "reports"]
         environment = {**os.environ, "DISCREET_TOKEN": TOKEN, "TMPDIR": str(self.temporary)}
         with (self.folder / "stdout").open("wb") as out, self._said.open("ab") as err:
             self.process = subprocess.Popen(
-                command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+                command,
+                cwd=self.folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
             )
 
     def start(self) -> None:
@@ -99,7 +121,8 @@ class Service:
         self.launch()
         text = self.folder / "stdout"
         wait_for(
-            "discreet serve says that it collects", lambda: "Collecting" in text.read_text() or self.process.poll() is not None
+            "discreet serve says that it collects",
+            lambda: "Collecting" in text.read_text() or self.process.poll() is not None,
         )
         assert self.alive(), self.words()
         self.port = int(re.search(r"http://127\.0\.0\.1:(\d+)/", text.read_text())[1])
@@ -114,7 +137,11 @@ class Service:
         """The workers of a supervisor; a service of one worker is its own."""
         if self.workers == 1:
             return {self.process.pid}
-        return {p.pid for p in self.members() if p.parent == self.process.pid and "spawn_main" in p.command}
+        return {
+            p.pid
+            for p in self.members()
+            if p.parent == self.process.pid and "spawn_main" in p.command
+        }
 
     def kill(self) -> None:
         """SIGKILL to the whole group; returns when nothing of it lives."""
@@ -135,8 +162,12 @@ class Service:
         wait_for("the workers are gone", lambda: not group(leader))
         return code
 
-    def request(self, method: str, path: str, body: bytes = b"", timeout: float = DEADLINE) -> tuple[int, dict[str, str], bytes]:
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)) as connection:
+    def request(
+        self, method: str, path: str, body: bytes = b"", timeout: float = DEADLINE
+    ) -> tuple[int, dict[str, str], bytes]:
+        with closing(
+            http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        ) as connection:
             connection.request(method, path, body, HEADERS)
             answer = connection.getresponse()
             return answer.status, dict(answer.getheaders()), answer.read()
@@ -198,7 +229,9 @@ class Book:
             for id_, report in frames:
                 self.sent.setdefault(id_, set()).add(report)
 
-    def answer(self, frames: list[tuple[bytes, bytes]], status: int, headers: dict[str, str], body: bytes) -> bool:
+    def answer(
+        self, frames: list[tuple[bytes, bytes]], status: int, headers: dict[str, str], body: bytes
+    ) -> bool:
         """Write an answer down; returns whether it acknowledged the frames."""
         with self.lock:
             if status != 200:
@@ -209,7 +242,11 @@ class Book:
                     self.wrong.append(f"a 503 without Retry-After: {headers}")
                 return False
             said = json.loads(body)
-            if said["accepted"] + said["duplicates"] != len(frames) or said["accepted"] < 0 or said["duplicates"] < 0:
+            if (
+                said["accepted"] + said["duplicates"] != len(frames)
+                or said["accepted"] < 0
+                or said["duplicates"] < 0
+            ):
                 self.wrong.append(f"{len(frames)} frames were answered with {said}")
             self.answers += 1
             self.accepted += said["accepted"]
@@ -227,7 +264,10 @@ class Load:
         self.service, self.book = service, Book()
         self._stopping, self._hurry = threading.Event(), time.monotonic() + 10 * 3600
         self._shared: deque[list[tuple[bytes, bytes]]] = deque(maxlen=8)
-        self._threads = [threading.Thread(target=self._client, args=(random.Random(number + k),)) for k in range(clients)]
+        self._threads = [
+            threading.Thread(target=self._client, args=(random.Random(number + k),))
+            for k in range(clients)
+        ]
 
     def __enter__(self) -> "Load":
         for thread in self._threads:
@@ -318,11 +358,17 @@ class Load:
         return connection
 
     @staticmethod
-    def _exchange(connection: http.client.HTTPConnection, body: bytes) -> tuple[int, dict[str, str], bytes] | None:
+    def _exchange(
+        connection: http.client.HTTPConnection, body: bytes
+    ) -> tuple[int, dict[str, str], bytes] | None:
         try:
             connection.request("POST", PATH, body, HEADERS)
             answer = connection.getresponse()
-            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+            return (
+                answer.status,
+                {name.lower(): value for name, value in answer.getheaders()},
+                answer.read(),
+            )
         except (OSError, http.client.HTTPException):
             return None
 
@@ -359,7 +405,12 @@ def recount(reports: list[bytes]) -> np.ndarray:
     rows = np.frombuffer(b"".join(reports), np.uint8).reshape(-1, MECHANISM.report_size)
     bits = np.unpackbits(rows[:, 1:], axis=1, bitorder="little")[:, : POLICY.m].astype(np.int64)
     parts = range(len(MECHANISM.parts))
-    return np.concatenate([[np.sum(rows[:, 0] == k) for k in parts], *(bits[rows[:, 0] == k].sum(axis=0) for k in parts)])
+    return np.concatenate(
+        [
+            [np.sum(rows[:, 0] == k) for k in parts],
+            *(bits[rows[:, 0] == k].sum(axis=0) for k in parts),
+        ]
+    )
 
 
 def problems(contents: Contents, book: Book) -> list[str]:
@@ -375,7 +426,9 @@ def problems(contents: Contents, book: Book) -> list[str]:
         found.append(f"n: the tally has {n} reports, the store {len(stored)} ids")
     if not np.array_equal(numbers, recount(contents.reports)):
         found.append("tally: it differs from a recount of the stored reports")
-    if strange := sum(report not in book.sent.get(id_, ()) for id_, report in zip(contents.ids, contents.reports)):
+    if strange := sum(
+        report not in book.sent.get(id_, ()) for id_, report in zip(contents.ids, contents.reports)
+    ):
         found.append(f"strange: {strange} stored reports were never sent")
     if book.accepted > n:
         found.append(f"accepted: the answers say {book.accepted} were new, the tally has {n}")

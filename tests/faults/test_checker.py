@@ -18,7 +18,9 @@ def kept(tmp_path):
     path, book = str(tmp_path / "store.sqlite"), Book()
     store = open_store(path)
     store.create(MECHANISM, "reports")
-    rows = np.frombuffer(b"".join(report for _, report in FRAMES), np.uint8).reshape(len(FRAMES), -1)
+    rows = np.frombuffer(b"".join(report for _, report in FRAMES), np.uint8).reshape(
+        len(FRAMES), -1
+    )
     (outcome,) = store.add([Upload("faults", [id_ for id_, _ in FRAMES], rows)])
     store.close()
     book.send(FRAMES)
@@ -62,7 +64,12 @@ def test_a_double_count_is_seen(kept):
 
 def test_an_id_stored_twice_is_seen(kept):
     path, book = kept
-    run(path, ("CREATE TABLE loose AS SELECT * FROM report",), ("DROP TABLE report",), ("ALTER TABLE loose RENAME TO report",))
+    run(
+        path,
+        ("CREATE TABLE loose AS SELECT * FROM report",),
+        ("DROP TABLE report",),
+        ("ALTER TABLE loose RENAME TO report",),
+    )
     assert kinds(path, book) == set()
     run(path, ("INSERT INTO report SELECT * FROM report WHERE id = ?", FRAMES[5][0]))
     put_numbers(path, recount([report for _, report in FRAMES] + [FRAMES[5][1]]))
@@ -80,8 +87,19 @@ def test_a_tally_that_differs_is_seen(kept):
 
 def test_a_report_exchanged_for_another_is_seen(kept):
     path, book = kept
-    run(path, ("UPDATE report SET report = ? WHERE id = ?", b"\0" * MECHANISM.report_size, FRAMES[5][0]))
-    put_numbers(path, recount([b"\0" * MECHANISM.report_size if k == 5 else report for k, (_, report) in enumerate(FRAMES)]))
+    run(
+        path,
+        ("UPDATE report SET report = ? WHERE id = ?", b"\0" * MECHANISM.report_size, FRAMES[5][0]),
+    )
+    put_numbers(
+        path,
+        recount(
+            [
+                b"\0" * MECHANISM.report_size if k == 5 else report
+                for k, (_, report) in enumerate(FRAMES)
+            ]
+        ),
+    )
     assert kinds(path, book) == {"strange"}
 
 

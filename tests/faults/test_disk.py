@@ -13,7 +13,11 @@ pytestmark = pytest.mark.xdist_group("faults")
 class Disk:
     def __init__(self, folder, size):
         self.folder = folder
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "discreet", folder], capture_output=True, text=True)
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size}", "discreet", folder],
+            capture_output=True,
+            text=True,
+        )
         if done.returncode:
             pytest.skip(f"no tmpfs can be mounted here: {done.stderr.strip()[:100]}")
 
@@ -34,7 +38,10 @@ def disk(tmp_path):
 
 
 def fill_and_grow(folder, disk, workers, sizes, killed):
-    with running(folder, str(disk.folder / "store.sqlite"), workers) as service, Load(service, seed()) as load:
+    with (
+        running(folder, str(disk.folder / "store.sqlite"), workers) as service,
+        Load(service, seed()) as load,
+    ):
         for size in sizes:
             load.wait_for_answers()
             load.wait_for_refusals(20)

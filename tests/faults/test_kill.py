@@ -40,7 +40,10 @@ def kill_worker(service, load, rng):
     gone = rng.choice(sorted(before))
     os.kill(gone, signal.SIGKILL)
     load.wait_for_answers()
-    wait_for("another worker is started", lambda: gone not in service.worker_pids() and len(service.worker_pids()) == 2)
+    wait_for(
+        "another worker is started",
+        lambda: gone not in service.worker_pids() and len(service.worker_pids()) == 2,
+    )
     assert service.alive()
 
 

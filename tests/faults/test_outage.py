@@ -41,7 +41,9 @@ def survive(folder, database, workers, postgres, modes):
         for mode in modes:
             outage(service, load, postgres, mode)
         with ThreadPoolExecutor(20) as readers, psycopg.connect(database) as db:
-            assert set(readers.map(lambda _: service.request("GET", "/healthz")[0], range(60))) == {200}
+            assert set(readers.map(lambda _: service.request("GET", "/healthz")[0], range(60))) == {
+                200
+            }
             query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'discreet'"
             assert db.execute(query).fetchone()[0] <= 3 * workers, "connections pile up"
         assert_exactly_once(service, load.finish())
@@ -84,9 +86,14 @@ def orphan(service, postgres):
     postgres.stop("immediate")
     gone = min(service.worker_pids())
     os.kill(gone, signal.SIGKILL)
-    wait_for("another worker is started", lambda: gone not in service.worker_pids() and len(service.worker_pids()) == 2)
+    wait_for(
+        "another worker is started",
+        lambda: gone not in service.worker_pids() and len(service.worker_pids()) == 2,
+    )
     later = time.monotonic() + 10  # it has tried by then
-    wait_for("10 s, or the end of the service", lambda: time.monotonic() > later or not service.alive())
+    wait_for(
+        "10 s, or the end of the service", lambda: time.monotonic() > later or not service.alive()
+    )
     assert service.alive(), "the service has given up"
 
 

@@ -12,7 +12,18 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from faults.harness import HEADERS, PATH, POOL, Load, assert_exactly_once, look_into, problems, running, seed, wait_for
+from faults.harness import (
+    HEADERS,
+    PATH,
+    POOL,
+    Load,
+    assert_exactly_once,
+    look_into,
+    problems,
+    running,
+    seed,
+    wait_for,
+)
 
 pytestmark = pytest.mark.xdist_group("faults")
 STORES = pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
@@ -28,8 +39,17 @@ class HalfSent:
         book.send(self.frames)
         body = b"".join(id_ + report for id_, report in self.frames)
         self.rest = body[len(body) // 2 :]
-        headers = {"Host": "here", "Expect": "100-continue", "Content-Length": str(len(body)), **HEADERS}
-        head = f"POST {PATH} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
+        headers = {
+            "Host": "here",
+            "Expect": "100-continue",
+            "Content-Length": str(len(body)),
+            **HEADERS,
+        }
+        head = (
+            f"POST {PATH} HTTP/1.1\r\n"
+            + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+            + "\r\n"
+        )
         self.socket = socket.create_connection(("127.0.0.1", service.port), timeout=60)
         self.socket.sendall(head.encode())
         self.said = b""
@@ -60,7 +80,10 @@ def clean(store):
     if store.startswith("postgresql://"):
         with psycopg.connect(store) as db:
             query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'discreet'"
-            wait_for("PostgreSQL has seen the connections go", lambda: db.execute(query).fetchone() == (0,))
+            wait_for(
+                "PostgreSQL has seen the connections go",
+                lambda: db.execute(query).fetchone() == (0,),
+            )
     else:
         assert not Path(f"{store}-wal").exists(), "the write-ahead log was not emptied"
         assert oct(Path(store).stat().st_mode & 0o777) == "0o600"
@@ -68,7 +91,11 @@ def clean(store):
 
 @pytest.mark.parametrize(
     ("store", "workers"),
-    [("sqlite", 1), ("postgres", 2), *(pytest.param(*case, marks=pytest.mark.slow) for case in (("sqlite", 2), ("postgres", 1)))],
+    [
+        ("sqlite", 1),
+        ("postgres", 2),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in (("sqlite", 2), ("postgres", 1))),
+    ],
     indirect=["store"],
 )
 def test_stop_under_load(tmp_path, store, workers):
@@ -133,7 +160,10 @@ def test_workers_that_start_slowly(tmp_path, monkeypatch):
     late = "import sys, time\nif any('spawn_main' in word for word in sys.orig_argv):\n    time.sleep(8)\n"
     (tmp_path / "slow" / "sitecustomize.py").write_text(late)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "slow"))
-    with running(tmp_path, str(tmp_path / "store.sqlite"), 2) as service, Load(service, seed()) as load:
+    with (
+        running(tmp_path, str(tmp_path / "store.sqlite"), 2) as service,
+        Load(service, seed()) as load,
+    ):
         load.wait_for_answers()
         seen = {}  # when each worker was first there
         wait_for("both workers are left alone for 12 s", lambda: _settled(service, seen, 12), 60)

@@ -43,10 +43,15 @@ def bits_of(mechanism, rows):
     """The part and the bits of every report, decoded apart from the tally."""
     part, body = report.split(mechanism, rows)
     if mechanism.encoding == "bits":
-        return part, np.unpackbits(body, axis=1, bitorder="little")[:, : mechanism.m].astype(np.uint8)
+        return part, np.unpackbits(body, axis=1, bitorder="little")[:, : mechanism.m].astype(
+            np.uint8
+        )
     s, t, r = np.ascontiguousarray(body).view("<u4").astype(np.int64).T
     thresholds = np.array([p.B for p in mechanism.parts])[:, mechanism.level_of]
-    columns = [(s + t * c % P + r * (c * c % P) % P) % P < thresholds[part, c - 1] for c in range(1, mechanism.m + 1)]
+    columns = [
+        (s + t * c % P + r * (c * c % P) % P) % P < thresholds[part, c - 1]
+        for c in range(1, mechanism.m + 1)
+    ]
     return part, np.stack(columns, axis=1).astype(np.uint8)
 
 
@@ -66,7 +71,9 @@ class Expected:
         covariance = -np.outer(up, up)
         lack, hold = (p * (1 - self.mean) ** 2 + (1 - p) * self.mean**2 for p in (self.b, self.a))
         gain = self.pi * (hold - lack)
-        second = np.outer(lack, lack) + np.outer(gain, lack) + np.outer(lack, gain)  # two bits are never both the sampled one
+        second = (
+            np.outer(lack, lack) + np.outer(gain, lack) + np.outer(lack, gain)
+        )  # two bits are never both the sampled one
         return covariance, second - covariance**2
 
 
@@ -77,7 +84,9 @@ def check_bits(mechanism, answers, part, bits, shift=0.0):
         for k in range(len(mechanism.parts)):
             mine = bits[row * each : (row + 1) * each][part[row * each : (row + 1) * each] == k]
             if len(mine) > 1000:  # a part of a small share: seen with m = 11
-                assert_bernoulli(mine.sum(axis=0), len(mine), Expected(mechanism, answer, k, shift).mean, z)
+                assert_bernoulli(
+                    mine.sum(axis=0), len(mine), Expected(mechanism, answer, k, shift).mean, z
+                )
 
 
 def check_pairs(mechanism, answers, part, bits):
@@ -93,10 +102,17 @@ def check_pairs(mechanism, answers, part, bits):
             off += residual.T @ residual - len(mine) * covariance
             variance += len(mine) * spread
     score = np.abs(off / np.sqrt(variance))[np.triu_indices(m, 1)]
-    assert score.max() <= z_for(len(score)), f"a pair of bits is off by {score.max():.2f} standard errors"
+    assert score.max() <= z_for(len(score)), (
+        f"a pair of bits is off by {score.max():.2f} standard errors"
+    )
 
 
-SETTINGS = [(model, encoding, kind) for model in UNARY for encoding in ("bits", "compact") for kind in ("single", "set")]
+SETTINGS = [
+    (model, encoding, kind)
+    for model in UNARY
+    for encoding in ("bits", "compact")
+    for kind in ("single", "set")
+]
 
 
 @pytest.mark.parametrize("m", [11, 70])
@@ -120,7 +136,9 @@ def test_every_bit_and_every_pair_of_bits(model, encoding, kind, m):
     linked = bits.copy()
     linked[::4, -1] = linked[::4, 0]
     must_fail(check_pairs, mechanism, answers, part, linked)
-    if kind == "single":  # the last bit sent as it is: for years this was the bug of a well-known library
+    if (
+        kind == "single"
+    ):  # the last bit sent as it is: for years this was the bug of a well-known library
         plain = bits.copy()
         plain[:, -1] = np.repeat([m - 1 in x for x in answers], each)
         must_fail(check_bits, mechanism, answers, part, plain)
@@ -149,7 +167,9 @@ def test_every_item_sent(model, m):
         expected[x] = matrix.D[groups[x]]
         z = z_for(m * len(answers))
         assert_bernoulli(sent, n, expected, z)
-        moved = expected.copy()  # the twin: a little more for the item itself, a little less for the last other
+        moved = (
+            expected.copy()
+        )  # the twin: a little more for the item itself, a little less for the last other
         shift = float(detectable(n, expected[x], z))
         moved[x] += shift
         must_fail(assert_bernoulli, sent, n, moved, z)
@@ -183,24 +203,36 @@ def check_halves(mechanism, rows):
     if mechanism.direct:
         first, second = (rows[s].view("<u4")[:, 0] for s in (slice(0, half), slice(half, None)))
         c = mechanism.matrix.groups[mechanism.level_of[0]]
-        p = np.append(mechanism.matrix.O[c, np.array(mechanism.matrix.groups)[mechanism.level_of]][1:], mechanism.matrix.D[c])
+        p = np.append(
+            mechanism.matrix.O[c, np.array(mechanism.matrix.groups)[mechanism.level_of]][1:],
+            mechanism.matrix.D[c],
+        )
         assert_bernoulli((first == second).sum(), half, (p**2).sum(), z_for(1))
         return
     part, bits = bits_of(mechanism, rows)
     same = part[:half] == part[half:]
-    p = np.stack([Expected(mechanism, {0}, k).mean for k in range(len(mechanism.parts))])[part[:half][same]]
+    p = np.stack([Expected(mechanism, {0}, k).mean for k in range(len(mechanism.parts))])[
+        part[:half][same]
+    ]
     agree = (bits[:half] == bits[half:])[same]
     q = p**2 + (1 - p) ** 2
     score = (agree - q).sum(axis=0) / np.sqrt((q * (1 - q)).sum(axis=0))
-    assert np.abs(score).max() <= z_for(mechanism.m), f"people agree by {np.abs(score).max():.1f} standard errors too often"
+    assert np.abs(score).max() <= z_for(mechanism.m), (
+        f"people agree by {np.abs(score).max():.1f} standard errors too often"
+    )
 
 
-@pytest.mark.parametrize(("model", "encoding"), [("direct", None), ("opt0", "bits"), ("opt0", "compact"), ("mixed", "bits")])
+@pytest.mark.parametrize(
+    ("model", "encoding"),
+    [("direct", None), ("opt0", "bits"), ("opt0", "compact"), ("mixed", "bits")],
+)
 def test_people_in_different_blocks_are_independent(model, encoding, monkeypatch):
     mechanism, n = mechanism_of(model, encoding), 4 * 65536
     answers = np.zeros(n, np.int64)
     check_halves(mechanism, mechanism.perturb_many(answers, threads=2))
-    monkeypatch.setattr(randomness.os, "urandom", lambda size: bytes(size))  # the twin: every block draws from the same key
+    monkeypatch.setattr(
+        randomness.os, "urandom", lambda size: bytes(size)
+    )  # the twin: every block draws from the same key
     must_fail(check_halves, mechanism, mechanism.perturb_many(answers, threads=2))
 
 
@@ -216,11 +248,21 @@ def estimates(mechanism, people, repeats):
         lengths = np.tile([len(x) for x in people], repeats)
         items = np.tile([i for x in people for i in sorted(x)], repeats)
         rows = mechanism.perturb_many((items, np.concatenate(([0], np.cumsum(lengths)))))
-    return np.stack([mechanism.tally(rows[k * n : (k + 1) * n], threads=1).estimate().counts for k in range(repeats)])
+    return np.stack(
+        [
+            mechanism.tally(rows[k * n : (k + 1) * n], threads=1).estimate().counts
+            for k in range(repeats)
+        ]
+    )
 
 
 @pytest.mark.parametrize(
-    ("model", "kind"), [*((model, kind) for model in UNARY for kind in ("single", "set")), ("direct", "single"), ("grr", "single")]
+    ("model", "kind"),
+    [
+        *((model, kind) for model in UNARY for kind in ("single", "set")),
+        ("direct", "single"),
+        ("grr", "single"),
+    ],
 )
 def test_reports_and_simulation_have_the_mean_and_variance_of_theory(model, kind):
     m, n, repeats = 11, 600, 300
@@ -243,9 +285,19 @@ def test_reports_and_simulation_have_the_mean_and_variance_of_theory(model, kind
             assert_mean(values, mean, variance, z_for(m))
             assert_variance(values, variance, z_for(m))
             total = ((values - mean) ** 2).sum(axis=1)
-            assert_mean(total, variance.sum(), total.var(ddof=1), 7)  # skewed, and its spread is measured: 7, not 5
-        must_fail(assert_mean, seen[encoding] + (z_for(m) + 5) * np.sqrt(variance / repeats), mean, variance, z_for(m))
-        must_fail(assert_variance, seen[encoding], variance / (1 + 16 * np.sqrt(2 / repeats)), z_for(m))
+            assert_mean(
+                total, variance.sum(), total.var(ddof=1), 7
+            )  # skewed, and its spread is measured: 7, not 5
+        must_fail(
+            assert_mean,
+            seen[encoding] + (z_for(m) + 5) * np.sqrt(variance / repeats),
+            mean,
+            variance,
+            z_for(m),
+        )
+        must_fail(
+            assert_variance, seen[encoding], variance / (1 + 16 * np.sqrt(2 / repeats)), z_for(m)
+        )
     if len(seen) == 2:
         first, second = seen["bits"], seen["compact"]
         assert_mean(first - second, 0, first.var(axis=0) + second.var(axis=0), z_for(m) + 0.2)

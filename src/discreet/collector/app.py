@@ -27,13 +27,22 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from discreet import report, summary, theory
+from discreet import summary, theory
 from discreet.collector import openapi, pages
 from discreet.collector.commit import Committer, answered
 from discreet.collector.metrics import Metrics
-from discreet.collector.store import ID_SIZE, Collection, NoCollection, Store, StoreDown, Upload, open_store
-from discreet.designs import BASELINES, design
-from discreet.errors import DataError, ReportError
+from discreet.collector.store import (
+    ID_SIZE,
+    Collection,
+    NoCollection,
+    Store,
+    StoreDown,
+    Upload,
+    open_store,
+)
+from discreet.designs import best_plain
+from discreet.encodings import REASONS, Bytes
+from discreet.errors import DataError
 from discreet.mechanism import Mechanism
 from discreet.tally import Tally
 
@@ -41,7 +50,9 @@ log = logging.getLogger("discreet")
 _said = -math.inf  # when the log last said that the store is down
 
 MAX_BODY = 8 << 20  # bytes of one request
-MAX_WAITING = 256 << 20  # bytes of all requests that are not answered yet; beyond, people are asked to come back
+MAX_WAITING = (
+    256 << 20
+)  # bytes of all requests that are not answered yet; beyond, people are asked to come back
 MOST_DRAINED = 64 << 20  # bytes of a refused request that are still read, and dropped
 PATIENCE = 10.0  # seconds without a byte of the body
 MOST_PATIENCE = 60.0  # seconds for the whole body
@@ -60,26 +71,51 @@ class Settings:
 class Problem(Exception):
     """An answer that is not what was asked for, as application/problem+json (RFC 9457)."""
 
-    def __init__(self, status: int, reason: str, detail: str, headers: dict[str, str] | None = None, **more: Any) -> None:
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        detail: str,
+        headers: dict[str, str] | None = None,
+        **more: Any,
+    ) -> None:
         super().__init__(detail)
-        self.status, self.reason, self.detail, self.headers, self.more = status, reason, detail, headers or {}, more
+        self.status, self.reason, self.detail, self.headers, self.more = (
+            status,
+            reason,
+            detail,
+            headers or {},
+            more,
+        )
 
     def response(self) -> Response:
         """The answer."""
-        body = {"type": "about:blank", "title": self.reason, "status": self.status, "detail": self.detail, **self.more}
+        body = {
+            "type": "about:blank",
+            "title": self.reason,
+            "status": self.status,
+            "detail": self.detail,
+            **self.more,
+        }
         return _json(body, self.status, self.headers, "application/problem+json")
 
 
 class Collector:
     """The endpoints, over a store."""
 
-    def __init__(self, store: Store, metrics: Metrics, token: str, open_results: bool = False) -> None:
+    def __init__(
+        self, store: Store, metrics: Metrics, token: str, open_results: bool = False
+    ) -> None:
         self.store, self.metrics, self.open_results = store, metrics, open_results
         self._token = hashlib.sha256(token.encode()).digest()
         self._known: dict[str, tuple[Collection, float]] = {}
         self._waiting = 0  # bytes of requests not answered yet
-        self._estimates: dict[tuple[Any, ...], bytes] = {}  # the last few, by what was asked and how many reports there were
-        self._readers = ThreadPoolExecutor(2, "read")  # and so two connections to the store, whatever is asked of us
+        self._estimates: dict[
+            tuple[Any, ...], bytes
+        ] = {}  # the last few, by what was asked and how many reports there were
+        self._readers = ThreadPoolExecutor(
+            2, "read"
+        )  # and so two connections to the store, whatever is asked of us
         self._rendering = asyncio.Lock()
         self._plain: dict[str, Any] = {}
         self._descriptions: dict[tuple[str, bool], bytes] = {}
@@ -95,14 +131,18 @@ class Collector:
         try:
             found = await self._read(self.store.collection, name)
         except NoCollection as error:
-            raise Problem(404, "unknown", f"{error}; see /v1/collections for those there are") from None
+            raise Problem(
+                404, "unknown", f"{error}; see /v1/collections for those there are"
+            ) from None
         self._known[name] = found, time.monotonic()
         return found
 
     async def _read(self, work: Callable[..., Any], *args: Any) -> Any:
         """Ask the store, aside from the event loop."""
         try:
-            return await answered(asyncio.get_running_loop().run_in_executor(self._readers, work, *args), self.store)
+            return await answered(
+                asyncio.get_running_loop().run_in_executor(self._readers, work, *args), self.store
+            )
         except StoreDown as error:
             raise _down(error) from None
 
@@ -132,14 +172,26 @@ class Collector:
             if isinstance(error, Problem):
                 self.metrics.refused(error.reason)
                 error.headers.update(_ANYONE)
-            answer = error.response() if isinstance(error, Problem) else await _unexpected(Request(scope), error)
+            answer = (
+                error.response()
+                if isinstance(error, Problem)
+                else await _unexpected(Request(scope), error)
+            )
             await with_headers(answer)(scope, receive, send)
             return
         said = b'{"accepted":%d,"duplicates":%d}' % (accepted, duplicates)
-        await send({"type": "http.response.start", "status": 200, "headers": [*_COUNTED, (b"content-length", b"%d" % len(said))]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [*_COUNTED, (b"content-length", b"%d" % len(said))],
+            }
+        )
         await send({"type": "http.response.body", "body": said})
 
-    async def _upload(self, name: str, headers: dict[bytes, bytes], receive: Any) -> tuple[int, int]:
+    async def _upload(
+        self, name: str, headers: dict[bytes, bytes], receive: Any
+    ) -> tuple[int, int]:
         began, body, read = time.perf_counter(), b"", False
         try:
             collection = await self.find(name)
@@ -183,7 +235,9 @@ class Collector:
                     limit.reschedule(min(deadline, clock() + PATIENCE))
         except (TimeoutError, ClientDisconnect):
             self._waiting -= len(held)
-            raise Problem(408, "slow", "the body did not come, or too slowly; send it again") from None
+            raise Problem(
+                408, "slow", "the body did not come, or too slowly; send it again"
+            ) from None
         except BaseException:
             self._waiting -= len(held)
             raise
@@ -218,19 +272,25 @@ class Collector:
         headers = {"ETag": mark}
         if kind == "csv":
             headers["Content-Disposition"] = 'attachment; filename="estimate.csv"'
-        return Response(body, headers=headers, media_type="text/csv" if kind == "csv" else "application/json")
+        return Response(
+            body, headers=headers, media_type="text/csv" if kind == "csv" else "application/json"
+        )
 
-    def _render(self, collection: Collection, tally: Tally, shrunk: bool, level: float, kind: str) -> bytes:
+    def _render(
+        self, collection: Collection, tally: Tally, shrunk: bool, level: float, kind: str
+    ) -> bytes:
         table = result(collection, tally, shrunk, level, self._expected(collection.mechanism))
         return as_csv(table["items"]) if kind == "csv" else _dump(table)
 
     def _expected(self, mechanism: Mechanism) -> Any:
         """Expected variance per person of every level, and the best plain LDP's, from the design; computed once."""
         if mechanism.fingerprint not in self._plain:
-            names = [name for name in BASELINES if mechanism.padding is None or name != "grr"]
-            plain = [design(mechanism.policy, name, padding=mechanism.padding) for name in names]
-            best = min(plain, key=lambda m: m.expected_mse())
-            self._plain[mechanism.fingerprint] = (theory.level_variance(mechanism), theory.level_variance(best), best.model)
+            best = best_plain(mechanism.policy, padding=mechanism.padding)
+            self._plain[mechanism.fingerprint] = (
+                theory.level_variance(mechanism),
+                theory.level_variance(best),
+                best.model,
+            )
         return self._plain[mechanism.fingerprint]
 
     # ---- operations and pages -----------------------------------------------------------------------
@@ -252,16 +312,24 @@ class Collector:
     async def index(self, request: Request) -> Response:
         """GET /"""
         found = await self._read(self.store.collections)
-        return pages.html(pages.index([(c.name, c.mechanism.policy.question, c.open) for c in found]))
+        return pages.html(
+            pages.index([(c.name, c.mechanism.policy.question, c.open) for c in found])
+        )
 
     async def answer_page(self, request: Request) -> Response:
         """GET /c/{name}: the same file for every collection; it asks the service for the rest."""
-        return Response(pages.answer_file(), media_type="text/html", headers={"Content-Security-Policy": pages.answer_policy()})
+        return Response(
+            pages.answer_file(),
+            media_type="text/html",
+            headers={"Content-Security-Policy": pages.answer_policy()},
+        )
 
     async def results_page(self, request: Request) -> Response:
         """GET /c/{name}/results"""
         collection = await self.find(request.path_params["name"])
-        return pages.html(pages.results(collection.name, collection.mechanism.policy.question, self.open_results))
+        return pages.html(
+            pages.results(collection.name, collection.mechanism.policy.question, self.open_results)
+        )
 
     async def static(self, request: Request) -> Response:
         """GET /static/{file}"""
@@ -312,7 +380,11 @@ class Collector:
         strict = with_headers(app)
 
         async def service(scope: Any, receive: Any, send: Any) -> None:
-            if scope["type"] == "http" and scope["method"] == "POST" and (found := _UPLOAD.fullmatch(scope["path"])):
+            if (
+                scope["type"] == "http"
+                and scope["method"] == "POST"
+                and (found := _UPLOAD.fullmatch(scope["path"]))
+            ):
                 await self.upload(found[1], scope, receive, send)
             else:
                 await strict(scope, receive, send)
@@ -333,7 +405,9 @@ def from_environment() -> Any:
 
 def build(settings: Settings, secret: str) -> Any:
     """The application of these settings."""
-    return Collector(open_store(settings.store), Metrics(settings.counters), secret, settings.open_results).application()
+    return Collector(
+        open_store(settings.store), Metrics(settings.counters), secret, settings.open_results
+    ).application()
 
 
 def token() -> str:
@@ -346,9 +420,13 @@ def token() -> str:
         try:
             secret, where = path.read_text(encoding="utf-8"), str(path)
         except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"the token file {path} cannot be read: {getattr(error, 'strerror', 'it is not text')}") from None
+            raise DataError(
+                f"the token file {path} cannot be read: {getattr(error, 'strerror', 'it is not text')}"
+            ) from None
     if len(secret.strip()) < 16:
-        raise DataError(f"the token in {where} has {len(secret.strip())} characters; it must have at least 16")
+        raise DataError(
+            f"the token in {where} has {len(secret.strip())} characters; it must have at least 16"
+        )
     return secret.strip()
 
 
@@ -371,14 +449,19 @@ def describe(collection: Collection) -> dict[str, Any]:
     """Everything a participant or an auditor needs; `mechanism` is the file that `discreet check` verifies."""
     mechanism = collection.mechanism
     policy, guarantee = mechanism.policy, mechanism.guarantee()
-    promise = guarantee.item_epsilons if policy.input == "set" else guarantee.level_epsilons
+    promise = guarantee.epsilons
     few = len(policy.levels) <= summary.MAX_ROWS
     return {
         **_brief(collection),
         "keeps": collection.keep,
         "report_bytes": mechanism.report_size,
         "levels": [
-            {"name": level.name, "epsilon": level.budget.text, "items": size, "factor": math.exp(promise[k])}
+            {
+                "name": level.name,
+                "epsilon": level.budget.text,
+                "items": size,
+                "factor": math.exp(promise[k]),
+            }
             for k, (level, size) in enumerate(zip(policy.levels, policy.sizes, strict=True))
         ],
         "guarantee": {
@@ -386,11 +469,14 @@ def describe(collection: Collection) -> dict[str, Any]:
             "ldp_epsilon": guarantee.ldp_epsilon,
             "sentences": guarantee.sentences() if few else [],
         },
-        "mechanism": {**mechanism.to_canonical(), "fingerprint": mechanism.fingerprint},
+        "certificate": mechanism.certificate.sentence if mechanism.certificate else "",
+        "mechanism": mechanism.to_document(),
     }
 
 
-def result(collection: Collection, tally: Tally, shrunk: bool, level: float, expected: tuple[Any, Any, str]) -> dict[str, Any]:
+def result(
+    collection: Collection, tally: Tally, shrunk: bool, level: float, expected: tuple[Any, Any, str]
+) -> dict[str, Any]:
     """The estimate as rows per item, with what plain LDP would have given; no reports, no rows."""
     policy = collection.mechanism.policy
     mine, plain, plain_model = expected
@@ -408,6 +494,9 @@ def result(collection: Collection, tally: Tally, shrunk: bool, level: float, exp
             for k, entry in enumerate(policy.levels)
         ],
         "plain_model": plain_model,
+        "certificate": collection.mechanism.certificate.sentence
+        if collection.mechanism.certificate
+        else "",
         "note": "",
         "telling": 0,
         "can_shrink": False,
@@ -420,8 +509,13 @@ def result(collection: Collection, tally: Tally, shrunk: bool, level: float, exp
         if shrunk and estimate.can_shrink:
             columns |= estimate.extra_columns(shrunk=True, consistent=False, level=level)
         names = list(columns)
-        rounded = [column if name in ("item", "level") else _rounded(column) for name, column in columns.items()]
-        document["items"] = [dict(zip(names, row, strict=True)) for row in zip(*rounded, strict=True)]
+        rounded = [
+            column if name in ("item", "level") else _rounded(column)
+            for name, column in columns.items()
+        ]
+        document["items"] = [
+            dict(zip(names, row, strict=True)) for row in zip(*rounded, strict=True)
+        ]
         document["note"] = estimate.truncation_note
         document["telling"] = int((estimate.interval(0.95, simultaneous=True)[0] > 0).sum())
         document["can_shrink"] = estimate.can_shrink
@@ -441,7 +535,11 @@ def as_csv(rows: list[dict[str, Any]]) -> bytes:
     import csv
 
     text = io.StringIO()
-    names = list(rows[0]) if rows else ["item", "level", "count", "stderr", "lower", "upper", "share", "plain_stderr"]
+    names = (
+        list(rows[0])
+        if rows
+        else ["item", "level", "count", "stderr", "lower", "upper", "share", "plain_stderr"]
+    )
     writer = csv.DictWriter(text, names)
     writer.writeheader()
     writer.writerows(rows)
@@ -454,7 +552,9 @@ def as_csv(rows: list[dict[str, Any]]) -> bytes:
 def _check_headers(headers: dict[bytes, bytes], collection: Collection) -> None:
     kind = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
     if kind != "application/octet-stream":
-        raise Problem(415, "type", f'reports are sent as application/octet-stream, got "{kind[:80]}"')
+        raise Problem(
+            415, "type", f'reports are sent as application/octet-stream, got "{kind[:80]}"'
+        )
     mark = headers.get(b"discreet-mechanism")
     if mark != collection.mechanism.fingerprint.encode():
         got = "is missing" if mark is None else "names another mechanism"
@@ -488,26 +588,34 @@ def frames(mechanism: Mechanism, body: bytes) -> Upload:
     if whole == 1:
         return Upload(mechanism.policy.name, [body[:ID_SIZE]], _alone(mechanism, body))
     rows = np.frombuffer(body, np.uint8).reshape(-1, size)[:, ID_SIZE:]
-    part, content = report.split(mechanism, rows)
-    bad = [(int(which.argmax()), reason) for reason, which in report.refusals(mechanism, part, content).items() if which.any()]
+    bad = [
+        (int(which.argmax()), reason)
+        for reason, which in mechanism.coder.refusals(rows)[1].items()
+        if which.any()
+    ]
     if bad:
         index = min(bad)[0]
         _alone(mechanism, body[index * size : (index + 1) * size], index)
-    return Upload(mechanism.policy.name, [body[k : k + ID_SIZE] for k in range(0, len(body), size)], rows)
+    return Upload(
+        mechanism.policy.name, [body[k : k + ID_SIZE] for k in range(0, len(body), size)], rows
+    )
 
 
-def _alone(mechanism: Mechanism, frame: bytes, index: int = 0) -> report.Bytes:
+def _alone(mechanism: Mechanism, frame: bytes, index: int = 0) -> Bytes:
     """The report of one frame, as a row; most people send one."""
-    try:
-        report.check(mechanism, frame[ID_SIZE:])
-    except ReportError as error:
-        detail = f"frame {index} is not a report: {error}; nothing was counted"
-        raise Problem(422, error.reason, detail, index=index) from None
+    reason = mechanism.coder.check(frame[ID_SIZE:])
+    if reason:
+        why = REASONS[reason].format(size=mechanism.report_size)
+        raise Problem(
+            422, reason, f"frame {index} is not a report: {why}; nothing was counted", index=index
+        )
     return np.frombuffer(frame, np.uint8, offset=ID_SIZE).reshape(1, -1)
 
 
 def _too_large() -> Problem:
-    return Problem(413, "large", f"a body has at most {MAX_BODY:,} bytes; send the reports in several requests")
+    return Problem(
+        413, "large", f"a body has at most {MAX_BODY:,} bytes; send the reports in several requests"
+    )
 
 
 def _down(error: StoreDown) -> Problem:
@@ -516,7 +624,10 @@ def _down(error: StoreDown) -> Problem:
         _said = time.monotonic()
         log.error("store", extra={"facts": {"problem": str(error)}})
     return Problem(
-        503, "store", "the store cannot be reached just now; send the same reports again in some seconds", {"Retry-After": "2"}
+        503,
+        "store",
+        "the store cannot be reached just now; send the same reports again in some seconds",
+        {"Retry-After": "2"},
     )
 
 
@@ -525,7 +636,11 @@ def _wishes(request: Request) -> tuple[bool, float, str]:
     query = request.query_params
     unknown = set(query) - {"shrunk", "level", "format"}
     if unknown:
-        raise Problem(400, "query", f'the parameter "{min(unknown)[:80]}" is not known; there are shrunk, level and format')
+        raise Problem(
+            400,
+            "query",
+            f'the parameter "{min(unknown)[:80]}" is not known; there are shrunk, level and format',
+        )
     shrunk = query.get("shrunk", "false")
     if shrunk not in ("true", "false"):
         raise Problem(400, "query", "shrunk must be true or false")
@@ -535,7 +650,9 @@ def _wishes(request: Request) -> tuple[bool, float, str]:
         level = math.nan
     if not 0.5 <= level <= 0.9999:
         raise Problem(400, "query", "level must be between 0.5 and 0.9999")
-    kind = query.get("format") or ("csv" if "text/csv" in request.headers.get("accept", "") else "json")
+    kind = query.get("format") or (
+        "csv" if "text/csv" in request.headers.get("accept", "") else "json"
+    )
     if kind not in ("json", "csv"):
         raise Problem(400, "query", "format must be json or csv")
     return shrunk == "true", level, kind
@@ -557,7 +674,10 @@ STRICT = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=()"),
 ]
-_UNLESS_SAID = [(b"cache-control", b"no-store"), (b"content-security-policy", pages.POLICY.encode())]
+_UNLESS_SAID = [
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", pages.POLICY.encode()),
+]
 
 
 _COUNTED = [
@@ -569,7 +689,12 @@ def _dump(document: Any) -> bytes:
     return orjson.dumps(document)
 
 
-def _json(document: Any, status: int = 200, headers: dict[str, str] | None = None, kind: str = "application/json") -> Response:
+def _json(
+    document: Any,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    kind: str = "application/json",
+) -> Response:
     return Response(_dump(document), status, headers, kind)
 
 
@@ -580,14 +705,19 @@ async def _problem(_: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    detail = {404: "there is nothing here; see /openapi.json", 405: "this method does not apply here; see /openapi.json"}
+    detail = {
+        404: "there is nothing here; see /openapi.json",
+        405: "this method does not apply here; see /openapi.json",
+    }
     text = detail.get(error.status_code, str(error.detail))
     return Problem(error.status_code, "http", text, dict(error.headers or {})).response()
 
 
 async def _unexpected(_: Request, error: Exception) -> Response:
     log.error("unexpected", extra={"facts": {"problem": type(error).__name__}})
-    return Problem(500, "unexpected", "something went wrong here; nothing was acknowledged, so send it again").response()
+    return Problem(
+        500, "unexpected", "something went wrong here; nothing was acknowledged, so send it again"
+    ).response()
 
 
 def with_headers(app: Any) -> Any:
@@ -597,7 +727,11 @@ def with_headers(app: Any) -> Any:
         async def strict(message: Any) -> None:
             if message["type"] == "http.response.start":
                 given = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *STRICT, *(pair for pair in _UNLESS_SAID if pair[0] not in given)]
+                message["headers"] = [
+                    *message["headers"],
+                    *STRICT,
+                    *(pair for pair in _UNLESS_SAID if pair[0] not in given),
+                ]
             await send(message)
 
         await app(scope, receive, strict if scope["type"] == "http" else send)

@@ -24,7 +24,11 @@ class Committer:
         self._waiting: list[tuple[Upload, asyncio.Future[Outcome]]] = []
         self._task: asyncio.Task[None] | None = None
         self._enough = asyncio.Event()
-        self._crowd, self._took, self._ended = 1, 0.0, 0.0  # of the last transaction: who waited then, how long, until when
+        self._crowd, self._took, self._ended = (
+            1,
+            0.0,
+            0.0,
+        )  # of the last transaction: who waited then, how long, until when
 
     async def submit(self, upload: Upload) -> Outcome:
         """Count an upload; returns when it is durable. After StoreDown nobody knows: the same ids must be sent again."""
@@ -42,10 +46,18 @@ class Committer:
             await self._gather()
             group, began = self._take(), loop.time()
             try:
-                work = loop.run_in_executor(self._thread, self._store.add, [upload for upload, _ in group])
-                outcomes = await answered(work, self._store, sum(len(upload.ids) for upload, _ in group))
+                work = loop.run_in_executor(
+                    self._thread, self._store.add, [upload for upload, _ in group]
+                )
+                outcomes = await answered(
+                    work, self._store, sum(len(upload.ids) for upload, _ in group)
+                )
             except Exception as error:
-                down = error if isinstance(error, StoreDown) else StoreDown(f"the store cannot be used: {type(error).__name__}")
+                down = (
+                    error
+                    if isinstance(error, StoreDown)
+                    else StoreDown(f"the store cannot be used: {type(error).__name__}")
+                )
                 for _, future in group:
                     if not future.done():
                         future.set_exception(down)

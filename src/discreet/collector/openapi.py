@@ -26,7 +26,10 @@ def _list(items: dict[str, Any]) -> dict[str, Any]:
 
 
 def _body(schema: str, description: str, kind: str = "application/json") -> dict[str, Any]:
-    return {"description": description, "content": {kind: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
+    return {
+        "description": description,
+        "content": {kind: {"schema": {"$ref": f"#/components/schemas/{schema}"}}},
+    }
 
 
 def _problems(*statuses: int) -> dict[str, Any]:
@@ -68,7 +71,13 @@ DOCUMENT: dict[str, Any] = {
                 "operationId": "metrics",
                 "summary": "Counters in the format of Prometheus.",
                 "security": [{"organiser": []}],
-                "responses": {"200": {"description": "Counters.", "content": {"text/plain": {"schema": _TEXT}}}, **_problems(401)},
+                "responses": {
+                    "200": {
+                        "description": "Counters.",
+                        "content": {"text/plain": {"schema": _TEXT}},
+                    },
+                    **_problems(401),
+                },
             }
         },
         "/v1/collections": {
@@ -103,9 +112,16 @@ DOCUMENT: dict[str, Any] = {
                 "requestBody": {
                     "required": True,
                     "description": "Frames: a 16-byte random id and a report, each.",
-                    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+                    "content": {
+                        "application/octet-stream": {
+                            "schema": {"type": "string", "format": "binary"}
+                        }
+                    },
                 },
-                "responses": {"200": _body("Receipt", "Counted."), **_problems(400, 404, 408, 409, 410, 413, 415, 422, 503)},
+                "responses": {
+                    "200": _body("Receipt", "Counted."),
+                    **_problems(400, 404, 408, 409, 410, 413, 415, 422, 503),
+                },
             },
         },
         "/v1/collections/{name}/estimate": {
@@ -115,7 +131,12 @@ DOCUMENT: dict[str, Any] = {
                 "summary": "Counts of people with their errors. For the organiser, unless the results are open.",
                 "security": [{"organiser": []}, {}],
                 "parameters": [
-                    {"name": "shrunk", "in": "query", "schema": {"type": "boolean"}, "description": "Also the shrunk estimates."},
+                    {
+                        "name": "shrunk",
+                        "in": "query",
+                        "schema": {"type": "boolean"},
+                        "description": "Also the shrunk estimates.",
+                    },
                     {
                         "name": "level",
                         "in": "query",
@@ -128,7 +149,9 @@ DOCUMENT: dict[str, Any] = {
                     "200": {
                         "description": "The estimate.",
                         "content": {
-                            "application/json": {"schema": {"$ref": "#/components/schemas/Estimate"}},
+                            "application/json": {
+                                "schema": {"$ref": "#/components/schemas/Estimate"}
+                            },
                             "text/csv": {"schema": _TEXT},
                         },
                     },
@@ -138,7 +161,13 @@ DOCUMENT: dict[str, Any] = {
         },
     },
     "components": {
-        "securitySchemes": {"organiser": {"type": "http", "scheme": "bearer", "description": "The organiser's token."}},
+        "securitySchemes": {
+            "organiser": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "The organiser's token.",
+            }
+        },
         "schemas": {
             "Health": _object({"status": {"const": "ok"}}),
             "Problem": _object(
@@ -152,9 +181,22 @@ DOCUMENT: dict[str, Any] = {
                     **_BRIEF,
                     "keeps": {"enum": ["counts", "reports"]},
                     "report_bytes": {"type": "integer", "minimum": 1},
-                    "levels": _list(_object({"name": _TEXT, "epsilon": _TEXT, "items": _COUNT, "factor": _NUMBER})),
-                    "guarantee": _object({"holds": {"const": True}, "ldp_epsilon": _NUMBER, "sentences": _list(_TEXT)}),
-                    "mechanism": {"type": "object", "description": "The mechanism's file; verify it with `discreet check`."},
+                    "levels": _list(
+                        _object(
+                            {"name": _TEXT, "epsilon": _TEXT, "items": _COUNT, "factor": _NUMBER}
+                        )
+                    ),
+                    "guarantee": _object(
+                        {
+                            "holds": {"const": True},
+                            "ldp_epsilon": _NUMBER,
+                            "sentences": _list(_TEXT),
+                        }
+                    ),
+                    "mechanism": {
+                        "type": "object",
+                        "description": "The mechanism's file; verify it with `discreet check`.",
+                    },
                 }
             ),
             "Estimate": _object(
@@ -164,11 +206,22 @@ DOCUMENT: dict[str, Any] = {
                     "n": _COUNT,
                     "interval": _NUMBER,
                     "levels": _list(
-                        _object({"name": _TEXT, "epsilon": _TEXT, "expected_stderr": _NUMBER, "plain_stderr": _NUMBER})
+                        _object(
+                            {
+                                "name": _TEXT,
+                                "epsilon": _TEXT,
+                                "expected_stderr": _NUMBER,
+                                "plain_stderr": _NUMBER,
+                            }
+                        )
                     ),
                     "plain_model": _TEXT,
                     "note": _TEXT,
-                    "telling": {"type": "integer", "minimum": 0, "description": "Items that are surely held by someone."},
+                    "telling": {
+                        "type": "integer",
+                        "minimum": 0,
+                        "description": "Items that are surely held by someone.",
+                    },
                     "can_shrink": {"type": "boolean"},
                 }
             ),

@@ -49,7 +49,12 @@ def html(text: str, status: int = 200) -> Response:
 def answer_file() -> bytes:
     """The whole page. It carries its own policy: just its script and its style may run, wherever it is hosted."""
     style, script = _inside()
-    pieces = {"policy": _only_these("connect-src https: http:"), "icon": _icon(), "style": style, "script": script}
+    pieces = {
+        "policy": _only_these("connect-src https: http:"),
+        "icon": _icon(),
+        "style": style,
+        "script": script,
+    }
     return re.sub(r"/\*(\w+)\*/", lambda mark: pieces[mark[1]], read("answer.html")).encode()
 
 
@@ -67,10 +72,11 @@ def _inside() -> tuple[str, str]:
 
 
 def _only_these(connect: str) -> str:
-    style, script = (f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in _inside())
-    return (
-        f"default-src 'none'; script-src {script}; style-src {style}; {connect}; img-src data:; base-uri 'none'; form-action 'none'"
+    style, script = (
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+        for text in _inside()
     )
+    return f"default-src 'none'; script-src {script}; style-src {style}; {connect}; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def answer_hash() -> str:
@@ -109,12 +115,20 @@ def index(collections: Iterable[tuple[str, str, bool]]) -> str:
     cards = []
     for name, question, is_open in collections:
         link = f"/c/{quote(name, safe='')}"
-        answer = f'<a class="button" href="{link}">Answer</a>' if is_open else '<span class="chip">closed</span>'
+        answer = (
+            f'<a class="button" href="{link}">Answer</a>'
+            if is_open
+            else '<span class="chip">closed</span>'
+        )
         cards.append(
             f'<li class="card"><h2>{escape(question or name)}</h2><p class="quiet">{escape(name)}</p>'
             f'<p class="row">{answer}<a class="button plain" href="{link}/results">Results</a></p></li>'
         )
-    listing = f'<ul class="cards">{"".join(cards)}</ul>' if cards else '<p class="card">There is no collection yet.</p>'
+    listing = (
+        f'<ul class="cards">{"".join(cards)}</ul>'
+        if cards
+        else '<p class="card">There is no collection yet.</p>'
+    )
     return _page(
         "discreet",
         f'<main class="narrow"><header><h1>discreet</h1><p class="lead">Counts without knowing who. Your device changes your '
@@ -127,6 +141,9 @@ def results(name: str, question: str, open_results: bool) -> str:
     link = f"/v1/collections/{quote(name, safe='')}/estimate"
     title = question or name
     body = Template(read("results.html")).substitute(
-        link=escape(link), name=escape(name), question=escape(title), token="" if open_results else " data-token"
+        link=escape(link),
+        name=escape(name),
+        question=escape(title),
+        token="" if open_results else " data-token",
     )
     return _page(f"Results: {title}", body, "results.js")

@@ -54,7 +54,9 @@ class PostgresStore(Store):
     def _migrate(self) -> None:
         with self.writing():
             self._db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            self._db.execute("CREATE TABLE IF NOT EXISTS discreet_schema (version INTEGER NOT NULL)")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS discreet_schema (version INTEGER NOT NULL)"
+            )
             row = self._db.execute("SELECT max(version) FROM discreet_schema").fetchone()
             version = (row and row[0]) or 0
             if version > len(MIGRATIONS):
@@ -70,9 +72,13 @@ class PostgresStore(Store):
 
         db: psycopg.Connection[Any] | None = getattr(self._local, "db", None)
         if db is None:
-            db = psycopg.connect(self._url, autocommit=True, connect_timeout=5, application_name="discreet")
+            db = psycopg.connect(
+                self._url, autocommit=True, connect_timeout=5, application_name="discreet"
+            )
             db.execute("SET synchronous_commit = on")
-            db.execute(f"SET idle_in_transaction_session_timeout = '{_WAIT}s'")  # a collector that froze does not stop the others
+            db.execute(
+                f"SET idle_in_transaction_session_timeout = '{_WAIT}s'"
+            )  # a collector that froze does not stop the others
             self._local.db = db
             self._open.append(db)
         return db
@@ -113,10 +119,14 @@ class PostgresStore(Store):
         query = "SELECT key, name, keep, open FROM discreet_collection"
         if name is None:
             return self._db.execute(f"{query} ORDER BY name").fetchall()
-        return self._db.execute(f"{query} WHERE name = %s{' FOR NO KEY UPDATE' if lock else ''}", (name,)).fetchall()
+        return self._db.execute(
+            f"{query} WHERE name = %s{' FOR NO KEY UPDATE' if lock else ''}", (name,)
+        ).fetchall()
 
     def _document(self, key: int) -> str:
-        row = self._db.execute("SELECT document FROM discreet_collection WHERE key = %s", (key,)).fetchone()
+        row = self._db.execute(
+            "SELECT document FROM discreet_collection WHERE key = %s", (key,)
+        ).fetchone()
         assert row is not None
         return row[0]
 
@@ -132,7 +142,9 @@ class PostgresStore(Store):
     def _set_closed(self, key: int) -> None:
         self._db.execute("UPDATE discreet_collection SET open = false WHERE key = %s", (key,))
 
-    def _insert_reports(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> set[bytes]:
+    def _insert_reports(
+        self, key: int, ids: list[bytes], reports: list[bytes] | None
+    ) -> set[bytes]:
         if reports is None:
             new = self._db.execute(
                 "INSERT INTO discreet_report (collection, id) SELECT %s, unnest(%b::bytea[]) ON CONFLICT DO NOTHING RETURNING id",
@@ -147,16 +159,22 @@ class PostgresStore(Store):
         return set() if new.rowcount == len(ids) else set(ids) - {row[0] for row in new}
 
     def _read_numbers(self, key: int) -> bytes:
-        row = self._db.execute("SELECT numbers FROM discreet_tally WHERE collection = %s", (key,), binary=True).fetchone()
+        row = self._db.execute(
+            "SELECT numbers FROM discreet_tally WHERE collection = %s", (key,), binary=True
+        ).fetchone()
         assert row is not None
         return row[0]
 
     def _write_numbers(self, key: int, numbers: bytes) -> None:
-        self._db.execute("UPDATE discreet_tally SET numbers = %b WHERE collection = %s", (numbers, key))
+        self._db.execute(
+            "UPDATE discreet_tally SET numbers = %b WHERE collection = %s", (numbers, key)
+        )
 
     def _stored(self, key: int) -> Iterator[bytes]:
         with self._db.cursor(name="reports", binary=True) as rows:
-            for (report,) in rows.execute("SELECT report FROM discreet_report WHERE collection = %s ORDER BY id", (key,)):
+            for (report,) in rows.execute(
+                "SELECT report FROM discreet_report WHERE collection = %s ORDER BY id", (key,)
+            ):
                 yield report
 
     def ping(self) -> None:
@@ -168,9 +186,13 @@ class PostgresStore(Store):
         """Rows lie in order of arrival, with their transaction's number: write them anew, in the order of the ids, at once."""
         with self.writing():
             self._db.execute("LOCK TABLE discreet_report IN ACCESS EXCLUSIVE MODE")
-            self._db.execute("CREATE TEMPORARY TABLE discreet_tidy ON COMMIT DROP AS SELECT * FROM discreet_report")
+            self._db.execute(
+                "CREATE TEMPORARY TABLE discreet_tidy ON COMMIT DROP AS SELECT * FROM discreet_report"
+            )
             self._db.execute("TRUNCATE discreet_report")
-            self._db.execute("INSERT INTO discreet_report SELECT * FROM discreet_tidy ORDER BY collection, id")
+            self._db.execute(
+                "INSERT INTO discreet_report SELECT * FROM discreet_tidy ORDER BY collection, id"
+            )
 
     def abort(self) -> None:
         """Cut the connections: a server that hangs would not hear anything else."""

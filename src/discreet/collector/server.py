@@ -89,7 +89,9 @@ class Patient(HttpToolsProtocol):
 
 async def _crowd(scope: Any, receive: Any, send: Any) -> None:
     detail = "too many are connected; come back in some seconds"
-    await Problem(503, "busy", detail, {"Retry-After": "2", "Connection": "close"}).response()(scope, receive, send)
+    await Problem(503, "busy", detail, {"Retry-After": "2", "Connection": "close"}).response()(
+        scope, receive, send
+    )
 
 
 _CROWDED = with_headers(_crowd)
@@ -100,7 +102,10 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """A line."""
-        facts = {"time": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(record.created)), "level": record.levelname.lower()}
+        facts = {
+            "time": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(record.created)),
+            "level": record.levelname.lower(),
+        }
         facts |= {"event": record.getMessage() if record.name.startswith("discreet") else "server"}
         facts |= getattr(record, "facts", {})
         if record.name.startswith("uvicorn"):
@@ -137,7 +142,9 @@ def listen(host: str, port: int) -> socket.socket:
         return found
     except (OSError, UnicodeError, OverflowError) as error:
         words = getattr(error, "strerror", None) or str(error)
-        raise DataError(f"cannot listen on {host} port {port}: {words}; choose another with --host and --port") from None
+        raise DataError(
+            f"cannot listen on {host} port {port}: {words}; choose another with --host and --port"
+        ) from None
 
 
 def token_file(path: Path) -> bool:
@@ -147,7 +154,9 @@ def token_file(path: Path) -> bool:
     except FileExistsError:
         return False
     except OSError as error:
-        raise DataError(f"the token file {path} cannot be made: {error.strerror}; set DISCREET_TOKEN instead") from None
+        raise DataError(
+            f"the token file {path} cannot be made: {error.strerror}; set DISCREET_TOKEN instead"
+        ) from None
     with os.fdopen(handle, "w") as file:
         file.write(secrets.token_urlsafe(24) + "\n")
     return True
@@ -155,7 +164,9 @@ def token_file(path: Path) -> bool:
 
 def run(store: str, sock: socket.socket, workers: int = 1, open_results: bool = False) -> None:
     """Serve until SIGTERM or Ctrl-C; what was acknowledged is durable, what is in flight is finished first."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # what is left of the signal once everything is finished
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(0)
+    )  # what is left of the signal once everything is finished
     with tempfile.TemporaryDirectory(prefix="discreet-") as counters:
         settings = Settings(store, counters, open_results)
         os.environ["DISCREET_COLLECTOR"] = json.dumps(asdict(settings))
@@ -172,7 +183,10 @@ def run(store: str, sock: socket.socket, workers: int = 1, open_results: bool = 
 
 def _pause() -> None:
     """A second in which we can be stopped: uvicorn's own handlers would only note it."""
-    old = {number: signal.signal(number, lambda *_: os._exit(0)) for number in (signal.SIGTERM, signal.SIGINT)}
+    old = {
+        number: signal.signal(number, lambda *_: os._exit(0))
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
     time.sleep(1)
     for number, handler in old.items():
         signal.signal(number, handler)
@@ -196,8 +210,12 @@ def application() -> Any:
             try:
                 return from_environment()
             except StoreDown as error:  # we are wanted as soon as it is back
-                logging.getLogger("discreet").error("store", extra={"facts": {"problem": str(error)}})
+                logging.getLogger("discreet").error(
+                    "store", extra={"facts": {"problem": str(error)}}
+                )
                 _pause()
     except DataError as error:
-        logging.getLogger("discreet").error("cannot start", extra={"facts": {"problem": str(error)}})
+        logging.getLogger("discreet").error(
+            "cannot start", extra={"facts": {"problem": str(error)}}
+        )
         sys.exit(3)

@@ -39,7 +39,9 @@ class SqliteStore(Store):
         super().__init__()
         self.path = Path(path)
         if not self.path.parent.is_dir():
-            raise DataError(f"the store {self.path} cannot be made: the folder {self.path.parent} does not exist")
+            raise DataError(
+                f"the store {self.path} cannot be made: the folder {self.path.parent} does not exist"
+            )
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
         try:
@@ -68,7 +70,9 @@ class SqliteStore(Store):
         """This thread's connection."""
         db: sqlite3.Connection | None = getattr(self._local, "db", None)
         if db is None:
-            db = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+            db = sqlite3.connect(
+                self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False
+            )
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
             db.execute("PRAGMA cache_size = -16384")
@@ -133,16 +137,23 @@ class SqliteStore(Store):
         return self._db.execute(f"{query} WHERE name = ?", (name,)).fetchall()
 
     def _document(self, key: int) -> str:
-        return self._db.execute("SELECT document FROM collection WHERE key = ?", (key,)).fetchone()[0]
+        return self._db.execute("SELECT document FROM collection WHERE key = ?", (key,)).fetchone()[
+            0
+        ]
 
     def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> None:
-        row = self._db.execute("INSERT INTO collection (name, document, keep, open) VALUES (?, ?, ?, 1)", (name, document, keep))
+        row = self._db.execute(
+            "INSERT INTO collection (name, document, keep, open) VALUES (?, ?, ?, 1)",
+            (name, document, keep),
+        )
         self._db.execute("INSERT INTO tally VALUES (?, ?)", (row.lastrowid, numbers))
 
     def _set_closed(self, key: int) -> None:
         self._db.execute("UPDATE collection SET open = 0 WHERE key = ?", (key,))
 
-    def _insert_reports(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> set[bytes]:
+    def _insert_reports(
+        self, key: int, ids: list[bytes], reports: list[bytes] | None
+    ) -> set[bytes]:
         """Almost always all are new: try that first, and look for the others only when it was not so."""
         self._db.execute("SAVEPOINT try")
         if self._try_insert(key, ids, reports) == len(ids):
@@ -154,7 +165,10 @@ class SqliteStore(Store):
             some = ids[start : start + 500]
             marks = ",".join("?" * len(some))
             known.update(
-                id_ for (id_,) in self._db.execute(f"SELECT id FROM report WHERE collection = ? AND id IN ({marks})", [key, *some])
+                id_
+                for (id_,) in self._db.execute(
+                    f"SELECT id FROM report WHERE collection = ? AND id IN ({marks})", [key, *some]
+                )
             )
         fresh = [k for k, id_ in enumerate(ids) if id_ not in known]
         self._try_insert(key, [ids[k] for k in fresh], reports and [reports[k] for k in fresh])
@@ -172,16 +186,22 @@ class SqliteStore(Store):
             columns = columns.replace("NULL", f"substr(?4, {size} * i + 1, {size})")
             values.append(b"".join(reports))
         places = "WITH RECURSIVE k (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i + 1 < ?1)"
-        return self._db.execute(f"INSERT OR IGNORE INTO report {places} SELECT {columns} FROM k", values).rowcount
+        return self._db.execute(
+            f"INSERT OR IGNORE INTO report {places} SELECT {columns} FROM k", values
+        ).rowcount
 
     def _read_numbers(self, key: int) -> bytes:
-        return self._db.execute("SELECT numbers FROM tally WHERE collection = ?", (key,)).fetchone()[0]
+        return self._db.execute(
+            "SELECT numbers FROM tally WHERE collection = ?", (key,)
+        ).fetchone()[0]
 
     def _write_numbers(self, key: int, numbers: bytes) -> None:
         self._db.execute("UPDATE tally SET numbers = ? WHERE collection = ?", (numbers, key))
 
     def _stored(self, key: int) -> Iterator[bytes]:
-        for (report,) in self._db.execute("SELECT report FROM report WHERE collection = ? ORDER BY id", (key,)):
+        for (report,) in self._db.execute(
+            "SELECT report FROM report WHERE collection = ? ORDER BY id", (key,)
+        ):
             yield report
 
     def ping(self) -> None:

@@ -66,14 +66,16 @@ class Store(ABC):
     """Collections with their tallies. Reading and writing may happen in two threads at once, but only one of them writes."""
 
     def __init__(self) -> None:
-        self._mechanisms: dict[int, Mechanism] = {}  # by key; a collection never changes its mechanism
+        self._mechanisms: dict[
+            int, Mechanism
+        ] = {}  # by key; a collection never changes its mechanism
 
     # ---- collections --------------------------------------------------------------------------------
 
     def create(self, mechanism: Mechanism, keep: str = "counts") -> Collection:
         """The collection of this mechanism, made if it is new; another mechanism under the same name is refused."""
         name = mechanism.policy.name
-        document = json.dumps({**mechanism.to_canonical(), "fingerprint": mechanism.fingerprint}, ensure_ascii=False)
+        document = json.dumps(mechanism.to_document(), ensure_ascii=False)
         with self.writing():
             found = self._find(name)
             if found is None:
@@ -81,13 +83,17 @@ class Store(ABC):
                 found = self._find(name)
         assert found is not None
         if found.mechanism.fingerprint != mechanism.fingerprint:
-            differences = found.mechanism.policy.differences(mechanism.policy) or ["its probabilities differ"]
+            differences = found.mechanism.policy.differences(mechanism.policy) or [
+                "its probabilities differ"
+            ]
             raise DataError(
                 f'the store has a collection "{name}" with another mechanism ({differences[0]}); people have answered under that '
                 "promise: give the new one another name"
             )
         if found.keep != keep:
-            raise DataError(f'the collection "{name}" was made with --keep {found.keep}; it cannot be changed to {keep}')
+            raise DataError(
+                f'the collection "{name}" was made with --keep {found.keep}; it cannot be changed to {keep}'
+            )
         return found
 
     def collections(self) -> list[Collection]:
@@ -124,12 +130,18 @@ class Store(ABC):
                 if locked is None or not locked.open:
                     continue
                 places = [k for k, upload in enumerate(uploads) if upload.collection == name]
-                for k, outcome in zip(places, self._count(locked, [uploads[k] for k in places]), strict=True):
+                for k, outcome in zip(
+                    places, self._count(locked, [uploads[k] for k in places]), strict=True
+                ):
                     outcomes[k] = outcome
         return outcomes
 
     def _count(self, collection: Collection, uploads: list[Upload]) -> list[Outcome]:
-        rows = uploads[0].rows if len(uploads) == 1 else np.concatenate([upload.rows for upload in uploads])
+        rows = (
+            uploads[0].rows
+            if len(uploads) == 1
+            else np.concatenate([upload.rows for upload in uploads])
+        )
         place: dict[bytes, int] = {}  # the row of every id's first report
         for k, id_ in enumerate(id_ for upload in uploads for id_ in upload.ids):
             place.setdefault(id_, k)
@@ -172,7 +184,9 @@ class Store(ABC):
         """The stored reports in the order of their ids, where they were kept."""
         found = self.collection(name)
         if found.keep != "reports":
-            raise DataError(f'the collection "{name}" keeps counts only; its reports were never stored')
+            raise DataError(
+                f'the collection "{name}" keeps counts only; its reports were never stored'
+            )
         with self.reading():
             yield from self._stored(found.key)
 
@@ -200,7 +214,9 @@ class Store(ABC):
     def _set_closed(self, key: int) -> None: ...
 
     @abstractmethod
-    def _insert_reports(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> set[bytes]:
+    def _insert_reports(
+        self, key: int, ids: list[bytes], reports: list[bytes] | None
+    ) -> set[bytes]:
         """Store distinct ids in order, with their reports; returns those that were there already."""
 
     @abstractmethod
@@ -231,13 +247,17 @@ class Store(ABC):
     # ---- shared -------------------------------------------------------------------------------------
 
     def _find(self, name: str, lock: bool = False) -> Collection | None:
-        rows = [] if "\0" in name else self._rows(name, lock)  # no collection has such a name, and PostgreSQL has no such text
+        rows = (
+            [] if "\0" in name else self._rows(name, lock)
+        )  # no collection has such a name, and PostgreSQL has no such text
         return self._collection(*rows[0]) if rows else None
 
     def _collection(self, key: int, name: str, keep: str, is_open: Any) -> Collection:
         mechanism = self._mechanisms.get(key)
         if mechanism is None:  # checked when it is first read, like any other mechanism
-            mechanism = self._mechanisms[key] = Mechanism.from_document(json.loads(self._document(key)))
+            mechanism = self._mechanisms[key] = Mechanism.from_document(
+                json.loads(self._document(key))
+            )
         return Collection(key, name, mechanism, keep, bool(is_open))
 
     def _numbers(self, key: int) -> NDArray[np.int64]:
@@ -257,16 +277,22 @@ def open_store(url: str, create: bool = True) -> Store:
 
     scheme, _, rest = url.partition("://")
     if rest and scheme != "sqlite":
-        raise DataError(f'the store "{scheme}://…" is not known; give a path for SQLite or postgresql://…')
+        raise DataError(
+            f'the store "{scheme}://…" is not known; give a path for SQLite or postgresql://…'
+        )
     path = rest.removeprefix("/") if rest else url
     if not create and not Path(path).exists():
-        raise DataError(f"the store {path} does not exist; name the one that discreet serve used with --store")
+        raise DataError(
+            f"the store {path} does not exist; name the one that discreet serve used with --store"
+        )
     return SqliteStore(path)
 
 
 def unknown_version(found: int, known: int) -> DataError:
     """For a store that a newer discreet has migrated."""
-    return DataError(f"the store has schema version {found}, this discreet knows up to {known}; use the newer discreet")
+    return DataError(
+        f"the store has schema version {found}, this discreet knows up to {known}; use the newer discreet"
+    )
 
 
 @contextmanager
@@ -276,7 +302,9 @@ def failing_as(errors: tuple[type[Exception], ...]) -> Iterator[None]:
         yield
     except errors as error:
         words = str(error).strip().splitlines()
-        raise StoreDown(f"the store cannot be used: {words[0] if words else type(error).__name__}") from error
+        raise StoreDown(
+            f"the store cannot be used: {words[0] if words else type(error).__name__}"
+        ) from error
 
 
 def _numbers(tally: Tally) -> NDArray[np.int64]:

@@ -31,7 +31,9 @@ def _one_part(model: str, solve: Callable[[Task], Unary]) -> Callable[[Task], Me
 
         def of(encoding: Bits | Ticket) -> Mechanism:
             parts = unary(task.policy, encoding, groups, u, w)
-            return Mechanism(task.policy, model, encoding, groups, parts, whole, task.padding, task.prior_name)
+            return Mechanism(
+                task.policy, model, encoding, groups, parts, whole, task.padding, task.prior_name
+            )
 
         if task.encoding != "ticket":
             return of(Bits())
@@ -109,13 +111,20 @@ def design(
     return _MODELS[model](Task(policy, prior, encoding, padding))
 
 
-def alternatives(policy: Policy, prior: Any = "uniform", padding: int | None = None) -> dict[str, Mechanism]:
+def alternatives(
+    policy: Policy, prior: Any = "uniform", padding: int | None = None
+) -> dict[str, Mechanism]:
     """Every model that the policy's input allows, by name, for comparison."""
-    return {name: design(policy, name, prior, None, padding) for name in (SETS if policy.takes_sets else MODELS)}
+    return {name: design(policy, name, prior, None, padding) for name in allowed(policy)}
+
+
+def allowed(policy: Policy) -> tuple[str, ...]:
+    """The models that the policy's input allows."""
+    return SETS if policy.takes_sets else MODELS
 
 
 def best_plain(policy: Policy, prior: Any = "uniform", padding: int | None = None) -> Mechanism:
     """The plain-LDP mechanism with the smallest expected error: what one would use without levels."""
-    names = [name for name in BASELINES if name in SETS or not policy.takes_sets]
+    names = [name for name in BASELINES if name in allowed(policy)]
     found = [design(policy, name, prior, None, padding) for name in names]
     return min(found, key=lambda mechanism: mechanism.expected_mse(prior))

@@ -52,9 +52,14 @@ def of_pairs(r: Floats) -> Boxes:
         row[l], row[t + l] = -1, 1
         rows.append(row)
         limits.append(0.0)
-    A, b = np.array(rows)[:, :-1], np.array(limits)  # the last lo is 0: columns are free up to a common shift
+    A, b = (
+        np.array(rows)[:, :-1],
+        np.array(limits),
+    )  # the last lo is 0: columns are free up to a common shift
     chosen = np.array(list(combinations(range(len(b)), 2 * t - 1)))
-    solvable = chosen[np.abs(np.linalg.det(A[chosen])) > 0.5]  # a difference system: determinants are 0 or ±1
+    solvable = chosen[
+        np.abs(np.linalg.det(A[chosen])) > 0.5
+    ]  # a difference system: determinants are 0 or ±1
     points = np.linalg.solve(A[solvable], b[solvable][..., None])[..., 0]
     feasible = (points @ A.T <= b + 1e-9).all(axis=1)
     vertices = np.unique(np.round(points[feasible], 10), axis=0)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class Columns:
     box: Floats
     b: Floats
 
-    def __getitem__(self, rows: object) -> Columns:
+    def __getitem__(self, rows: Any) -> Columns:
         return Columns(self.box[rows], self.b[rows])
 
     def __add__(self, other: Columns) -> Columns:
@@ -69,7 +70,13 @@ class Problem:
     """Boxes, sizes, shares of people and weights per group; b of a group is a multiple of 1 / steps."""
 
     def __init__(
-        self, boxes: Boxes, sizes: Floats, shares: Floats, weights: Floats, steps: Floats, fixed: bool
+        self,
+        boxes: Boxes,
+        sizes: Floats,
+        shares: Floats,
+        weights: Floats,
+        steps: Floats,
+        fixed: bool,
     ) -> None:
         self.H, self.L = np.exp(boxes.hi), np.exp(boxes.lo)
         self.m, self.x, self.W = sizes, shares, weights
@@ -88,11 +95,17 @@ class Problem:
         d = self.H[columns.box] - self.L[columns.box]
         S = self.L[columns.box] + columns.b * d
         z = (S @ self.x)[:, None]
-        return self.scale * columns.b * (1 - columns.b) * (d / z) ** 2, S / z * np.sqrt(self.m), S / z
+        return (
+            self.scale * columns.b * (1 - columns.b) * (d / z) ** 2,
+            S / z * np.sqrt(self.m),
+            S / z,
+        )
 
     # ---- the master: shares of given columns ------------------------------------------------
 
-    def derivatives(self, A: Floats, v: Floats, mu: Floats) -> tuple[float, Floats, Floats, Floats, Floats]:
+    def derivatives(
+        self, A: Floats, v: Floats, mu: Floats
+    ) -> tuple[float, Floats, Floats, Floats, Floats]:
         """f, w, M = G^-1 W G^-1, and f's gradient and Hessian in mu."""
         on = self.cost > 0
         a = np.where(on, mu @ A, 1.0)
@@ -161,10 +174,17 @@ class Problem:
         rest = self.total(columns, p) - square * b**2 - linear * b
         bottom = 2 * square * z - linear * x * d
         with np.errstate(divide="ignore", invalid="ignore"):
-            turn = np.nan_to_num((2 * rest * x * d - linear * z) / bottom, nan=0.0, posinf=1.0, neginf=0.0)
+            turn = np.nan_to_num(
+                (2 * rest * x * d - linear * z) / bottom, nan=0.0, posinf=1.0, neginf=0.0
+            )
         steps = self.steps[l]
         near = np.clip(turn, 0, 1) * steps
-        tried = np.stack((np.floor(near), np.ceil(near), np.zeros_like(near), np.full_like(near, steps))) / steps
+        tried = (
+            np.stack(
+                (np.floor(near), np.ceil(near), np.zeros_like(near), np.full_like(near, steps))
+            )
+            / steps
+        )
         value = (square * tried**2 + linear * tried + rest) / (z + x * d * tried) ** 2
         best = value.argmax(axis=0)
         rows = np.arange(len(b))
@@ -193,7 +213,10 @@ class Problem:
     @property
     def provable(self) -> bool:
         """Whether all columns can be looked at."""
-        return self.fixed and np.prod(self.steps + 1) / (self.steps.max() + 1) * len(self.H) <= MOST_PRICED
+        return (
+            self.fixed
+            and np.prod(self.steps + 1) / (self.steps.max() + 1) * len(self.H) <= MOST_PRICED
+        )
 
     def every(self) -> Iterator[Columns]:
         """All columns, but for the largest group, in chunks."""
@@ -225,7 +248,9 @@ class Problem:
         if t <= 5:
             speaking = np.array(list(product((0, 1), repeat=t)))
         else:
-            speaking = np.vstack((np.eye(t), np.tri(t), np.tri(t)[::-1], np.zeros((1, t)))).astype(int)
+            speaking = np.vstack((np.eye(t), np.tri(t), np.tri(t)[::-1], np.zeros((1, t)))).astype(
+                int
+            )
         usual = 1 / (1 + np.sqrt(self.H / self.L))
         b = np.clip(np.round(usual * self.steps), 1, self.steps) / self.steps
         rows = (speaking[None] * b[:, None]).reshape(-1, t)

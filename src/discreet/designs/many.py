@@ -22,7 +22,12 @@ _GROUPS = 16
 _STARTS = ((1.1, 1.27, 1.5), (1.2, 1.35, 2.0))  # boxes: s over the smallest budget
 _MOVES = (0.06, 0.03)  # of the useful boxes, relative
 _USEFUL = 0.01  # the least probability of a part
-_SPLIT = (0.5, 0.25, 0.125, 0.125)  # of a part in four, so that steps of 1 / q add up to one more closely
+_SPLIT = (
+    0.5,
+    0.25,
+    0.125,
+    0.125,
+)  # of a part in four, so that steps of 1 / q add up to one more closely
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +88,9 @@ def search(eps: Floats, sizes: Floats, shares: Floats, weights: Floats, notion: 
     low, high = e.min(), min(2 * e.min(), e.max())
     best = _single(e, grouped, notion)
     for start in _STARTS:
-        best = min(best, _local(e, grouped, x, np.clip(np.array(start) * low, low, high)), key=_total)
+        best = min(
+            best, _local(e, grouped, x, np.clip(np.array(start) * low, low, high)), key=_total
+        )
     for move in _MOVES:
         for k in range(len(best.s)):
             for up in (1 + move, 1 - move):
@@ -122,12 +129,20 @@ def _single(e: Floats, cost: Floats, notion: str) -> Scales:
         info = (1 - kappa * L) * (kappa * H - 1)  # kappa^2 d^2 b (1 - b)
         return float(np.log((cost / info).sum())) if info.min() > 0 else 99.0
 
-    grid = [np.array([s, share]) for s in np.linspace(low, high, 21) for share in np.linspace(0.1, 0.9, 17)]
-    found = minimize(total, min(grid, key=total), method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-10})
+    grid = [
+        np.array([s, share])
+        for s in np.linspace(low, high, 21)
+        for share in np.linspace(0.1, 0.9, 17)
+    ]
+    found = minimize(
+        total, min(grid, key=total), method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-10}
+    )
     s, share = float(np.clip(found.x[0], low, high)), float(np.clip(found.x[1], 0.001, 0.999))
     kappa, H, L = scale(s, share)
     b = np.clip((1 / kappa - L) / np.maximum(H - L, 1e-12), 0, 1)
-    return Scales(np.array([s]), np.array([kappa]), np.ones(1), e, b[None], float(np.exp(found.fun)))
+    return Scales(
+        np.array([s]), np.array([kappa]), np.ones(1), e, b[None], float(np.exp(found.fun))
+    )
 
 
 def _local(e: Floats, cost: Floats, x: Floats, s: Floats) -> Scales:
@@ -213,7 +228,10 @@ def _exact_sums(count: Floats, steps: int, kappa: Floats, H: Floats, L: Floats) 
     where it shows least. A part in which a level says nothing may have any chance between its two states.
     """
     b = count / steps
-    high, low = np.broadcast_to(kappa * H, b.shape).copy(), np.broadcast_to(kappa * L, b.shape).copy()
+    high, low = (
+        np.broadcast_to(kappa * H, b.shape).copy(),
+        np.broadcast_to(kappa * L, b.shape).copy(),
+    )
     chance = b * high + (1 - b) * low
     missing = 1 - chance.sum(axis=0)
     place = (b * (1 - b) * (high - low)).argmax(axis=0)

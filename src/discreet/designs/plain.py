@@ -52,9 +52,13 @@ def _error(m: int, k: int, e: float) -> float:
 def _subset(task: Task, model: str, k: int) -> Mechanism:
     policy = task.policy
     if policy.takes_sets:
-        raise DesignError(f"{model} names items of one answer and cannot take set input; use oue or opt0 with a padding")
+        raise DesignError(
+            f"{model} names items of one answer and cannot take set input; use oue or opt0 with a padding"
+        )
     if task.encoding == "ticket":
-        raise DesignError(f'encoding = "ticket" does not apply to {model}, whose subsets have a fixed size; leave it out')
+        raise DesignError(
+            f'encoding = "ticket" does not apply to {model}, whose subsets have a fixed size; leave it out'
+        )
     m, groups = policy.m, (0,) * len(task.sizes)
     one, shares = np.ones((1, 1)), task.whole_shares(np.ones(1))
     for shrink in (0.0, *SHRINKS):
@@ -63,4 +67,6 @@ def _subset(task: Task, model: str, k: int) -> Mechanism:
         parts = parts_of(policy, Fixed(), groups, one, own, np.array([[k if m > 1 else 0]]))
         if holds(policy, groups, parts):
             return Mechanism(policy, model, Fixed(), groups, parts, shares, None, task.prior_name)
-    raise DesignError("the smallest budget is too small to be told apart from 0 with probabilities over 2^32")
+    raise DesignError(
+        "the smallest budget is too small to be told apart from 0 with probabilities over 2^32"
+    )

@@ -22,7 +22,11 @@ CAP = 18.0  # of u and w: a level free of all pairs must not make the solver run
 def solve(r: Floats, sizes: Floats, model: str) -> tuple[Floats, Floats]:
     """u and w of opt0, opt1 or opt2 for pair budgets r (infinite: not protected)."""
     cp = _cvxpy()
-    return _opt2(cp, r, sizes) if model == "opt2" else _geometric(cp, r, sizes, symmetric=model == "opt1")
+    return (
+        _opt2(cp, r, sizes)
+        if model == "opt2"
+        else _geometric(cp, r, sizes, symmetric=model == "opt1")
+    )
 
 
 def _geometric(cp: Any, r: Floats, sizes: Floats, symmetric: bool) -> tuple[Floats, Floats]:
@@ -54,7 +58,8 @@ def _opt2(cp: Any, r: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     y = cp.Variable(len(sizes))  # 1/2 - b, in units of what OUE has at the smallest budget
     unit = np.tanh(r.min() / 2) / 2
     constraints = [
-        float(np.exp(-r[i, j])) * (0.5 + unit * y[j]) + unit * y[i] <= 0.5 for i, j in np.argwhere(np.isfinite(r))
+        float(np.exp(-r[i, j])) * (0.5 + unit * y[j]) + unit * y[i] <= 0.5
+        for i, j in np.argwhere(np.isfinite(r))
     ]  # e^r b_i + b_j >= 1, divided by e^r
     constraints += [y >= 1e-6, y <= (0.5 - np.exp(-CAP)) / unit]
     objective = cp.sum(cp.multiply(sizes / sizes.sum(), cp.power(y, -2)))
@@ -65,11 +70,15 @@ def _opt2(cp: Any, r: Floats, sizes: Floats) -> tuple[Floats, Floats]:
 
 def _run(cp: Any, problem: Any, gp: bool) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the answer is certified below, whatever the solver thinks of it
+        warnings.simplefilter(
+            "ignore"
+        )  # the answer is certified below, whatever the solver thinks of it
         try:
             problem.solve(solver=cp.CLARABEL, gp=gp)
         except cp.error.SolverError as error:
-            raise DesignError(f"the solver found no design for these pair budgets: {error}") from None
+            raise DesignError(
+                f"the solver found no design for these pair budgets: {error}"
+            ) from None
     if problem.status not in ("optimal", "optimal_inaccurate"):
         raise DesignError(f"the solver found no design for these pair budgets: {problem.status}")
 

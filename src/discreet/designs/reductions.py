@@ -101,7 +101,9 @@ def opt0(levels: Levels) -> tuple[Floats, Floats, float, float]:
     return u, w, max(first.value, second.value), bound
 
 
-def _centres_of_gravity(levels: Levels, active: Callable[[float, float], int]) -> tuple[float, float]:
+def _centres_of_gravity(
+    levels: Levels, active: Callable[[float, float], int]
+) -> tuple[float, float]:
     """Minimise a convex function of (U, W): cut the feasible polygon through its centre of gravity, 0.63 x each time."""
     e = levels.smallest
     polygon = [(0.0, e), (e, 0.0), (e, e)]  # U + W >= e: below it every level could still gain
@@ -136,7 +138,9 @@ def _centroid(polygon: list[tuple[float, float]]) -> tuple[float, float] | None:
     return x0 + cx / (3 * area), y0 + cy / (3 * area)
 
 
-def _cut(polygon: list[tuple[float, float]], dU: float, dW: float, level: float) -> list[tuple[float, float]]:
+def _cut(
+    polygon: list[tuple[float, float]], dU: float, dW: float, level: float
+) -> list[tuple[float, float]]:
     """Keep the side of the polygon where dU U + dW W <= level."""
     kept = []
     for k, point in enumerate(polygon):
@@ -144,7 +148,9 @@ def _cut(polygon: list[tuple[float, float]], dU: float, dW: float, level: float)
         s0, s1 = dU * before[0] + dW * before[1] - level, dU * point[0] + dW * point[1] - level
         if (s0 <= 0) != (s1 <= 0):
             r = s0 / (s0 - s1)
-            kept.append((before[0] + r * (point[0] - before[0]), before[1] + r * (point[1] - before[1])))
+            kept.append(
+                (before[0] + r * (point[0] - before[0]), before[1] + r * (point[1] - before[1]))
+            )
         if s1 <= 0:
             kept.append(point)
     return kept
@@ -170,7 +176,9 @@ def _largest(levels: Levels, g: Floats, h: Floats) -> float:
     """max of g.u + h.w over the feasible (u, w), g, h >= 0: attained at a corner of the reduction's strips."""
     e = levels.smallest
     if levels.notion == "avg":
-        return float(max((g + h) @ levels.eps / 2 + d * (g.sum() - h.sum()) for d in (-e / 2, e / 2)))
+        return float(
+            max((g + h) @ levels.eps / 2 + d * (g.sum() - h.sum()) for d in (-e / 2, e / 2))
+        )
     order = np.argsort(levels.eps)
     eps, g, h = levels.eps[order], g[order], h[order]
     s = np.append(np.clip(eps, e, 2 * e), 2 * e)
@@ -181,7 +189,10 @@ def _largest(levels: Levels, g: Floats, h: Floats) -> float:
 
     g_low, h_low, ge, he = prefix(g), prefix(h), prefix(g * eps), prefix(h * eps)
     g_high, h_high = g.sum() - g_low, h.sum() - h_low
-    corners = [g_high * U - g_low * (s - U) + ge + h_high * (s - U) - h_low * U + he for U in (s - e, np.full_like(s, e))]
+    corners = [
+        g_high * U - g_low * (s - U) + ge + h_high * (s - U) - h_low * U + he
+        for U in (s - e, np.full_like(s, e))
+    ]
     return float(np.max(corners))
 
 
@@ -197,7 +208,9 @@ def opt1(levels: Levels) -> tuple[Floats, Floats]:
     def tau(T: float) -> Floats:
         return np.minimum(T, eps - T)
 
-    T = minimise(lambda T: float(levels.sizes @ (1 / (4 * np.sinh(tau(T) / 2) ** 2))), e / 2, e * (1 - 1e-12))
+    T = minimise(
+        lambda T: float(levels.sizes @ (1 / (4 * np.sinh(tau(T) / 2) ** 2))), e / 2, e * (1 - 1e-12)
+    )
     return tau(T), tau(T)
 
 
@@ -207,8 +220,16 @@ def opt2(levels: Levels) -> tuple[Floats, Floats]:
     # b is kept as z = 1/2 - b with its own formulas, because b approaches 1/2 for small budgets.
     if levels.notion == "avg":
 
-        def z(x: float) -> Floats:  # x = 1 - e^{-d}: b = max(e^{-eps/2} e^{-d} / 2, 1 - e^{eps/2} e^{-d} / 2)
-            return np.minimum(-np.expm1(-eps / 2) + x * np.exp(-eps / 2), np.expm1(eps / 2) - x * np.exp(eps / 2)) / 2
+        def z(
+            x: float,
+        ) -> Floats:  # x = 1 - e^{-d}: b = max(e^{-eps/2} e^{-d} / 2, 1 - e^{eps/2} e^{-d} / 2)
+            return (
+                np.minimum(
+                    -np.expm1(-eps / 2) + x * np.exp(-eps / 2),
+                    np.expm1(eps / 2) - x * np.exp(eps / 2),
+                )
+                / 2
+            )
 
         low, high = -np.expm1(e / 2), -np.expm1(-e / 2)
     else:

@@ -19,7 +19,12 @@ _STEPS = [0.0] + [2.0**-k for k in range(44, 3, -2)]  # of u and w of a model wi
 
 
 def parts_of(
-    policy: Policy, encoding: Encoding, groups: tuple[int, ...], chance: Floats, own: Floats, other: Floats
+    policy: Policy,
+    encoding: Encoding,
+    groups: tuple[int, ...],
+    chance: Floats,
+    own: Floats,
+    other: Floats,
 ) -> tuple[Part, ...]:
     """Parts from chances (parts x groups, a last column for an empty sample), of the own item, and `other` as it stands."""
     over = bases(encoding, groups, policy)
@@ -55,7 +60,9 @@ def unary(
         if holds(policy, groups, found):
             break
     else:
-        raise DesignError("the budgets are too small to be told apart from 0 with probabilities over 2^32")
+        raise DesignError(
+            "the budgets are too small to be told apart from 0 with probabilities over 2^32"
+        )
     refuse_silence(policy, found)
     return found
 
@@ -100,4 +107,6 @@ def shrinking(make: Callable[[float], Any]) -> Any:
             return make(shrink)
         except GuaranteeError:
             continue
-    raise DesignError("the budgets are too small to be told apart from 0 with probabilities over 2^32")
+    raise DesignError(
+        "the budgets are too small to be told apart from 0 with probabilities over 2^32"
+    )

@@ -27,7 +27,9 @@ FEW = 8  # groups whose columns are searched
 SMALL = 1000  # items up to which reports are subsets of fixed size, and bits the default
 _TABLE = 2**24  # tickets of a part, if that many are enough
 _CLOSE = 1.002  # a smaller table is taken for so much more error
-_FINE = 2**16  # steps of b of independent bits: their chances are free, so steps cost next to nothing
+_FINE = (
+    2**16
+)  # steps of b of independent bits: their chances are free, so steps cost next to nothing
 
 
 def subset(task: Task) -> Mechanism:
@@ -68,7 +70,12 @@ class Groups:
         if task.policy.pairs:
             return cls(task, tuple(range(t)))
         eps = task.eps if task.policy.notion == "avg" else np.minimum(task.eps, 2 * task.eps.min())
-        alike = zip(eps.tolist(), task.weights.tolist(), np.round(task.shares / task.sizes, 12).tolist(), strict=True)
+        alike = zip(
+            eps.tolist(),
+            task.weights.tolist(),
+            np.round(task.shares / task.sizes, 12).tolist(),
+            strict=True,
+        )
         places: dict[Any, int] = {}
         return cls(task, tuple(places.setdefault(key, len(places)) for key in alike))
 
@@ -113,7 +120,9 @@ class Groups:
         """Where the columns lie, at budgets shrunk by a share; an empty sample is a group of its own."""
         task = self.task
         if not task.policy.pairs:
-            return boxes_.of_budgets(self.with_none(self.eps, self.eps.min()) * (1 - shrink), task.policy.notion)
+            return boxes_.of_budgets(
+                self.with_none(self.eps, self.eps.min()) * (1 - shrink), task.policy.notion
+            )
         r = self.pair_budgets * (1 - shrink)
         if len(r) <= boxes_.MOST_WITH_PAIRS:
             return boxes_.of_pairs(r)
@@ -204,9 +213,13 @@ class _Search:
         count, b = len(g.sizes), design.columns.b[:, : len(g.sizes)]
         base = np.array([self.encoding.base(int(size)) for size in g.sizes], dtype=float)
         other = np.where(b < 1, np.rint(b * base), 0)
-        parts = parts_of(task.policy, self.encoding, g.of_level, mu[:, None] * part, own[:, :count], other)
+        parts = parts_of(
+            task.policy, self.encoding, g.of_level, mu[:, None] * part, own[:, :count], other
+        )
         if self.encoding.problem(task.policy.m, len(parts)):
-            raise DesignError(f"{task.policy.m} items and {len(parts)} parts do not fit into 4 bytes; use bits")
+            raise DesignError(
+                f"{task.policy.m} items and {len(parts)} parts do not fit into 4 bytes; use bits"
+            )
         if not self.encoding.fixed_size:
             refuse_silence(task.policy, parts)
         return Mechanism(
@@ -218,7 +231,9 @@ class _Search:
         """A lower bound of every mechanism at these shares, or why there is none; the value is not known yet."""
         notes = []
         if self.task.policy.takes_sets:
-            return Certificate(0.0, None, "set input is sampled here, which is not the best for sets")
+            return Certificate(
+                0.0, None, "set input is sampled here, which is not the best for sets"
+            )
         if len(self.groups.sizes) < len(set(Groups.of(self.task).of_level)):
             return Certificate(0.0, None, f"more than {FEW} budgets are treated as {FEW}")
         note = self.groups.boxes(0.0).note
@@ -307,7 +322,9 @@ def best_field(m: int, error: Callable[[Ticket], float]) -> Ticket:
     """The smallest table whose expected error is within 0.2 % of the best."""
     tried = [(error(field), field) for field in fields(m)]
     best = min(score for score, _ in tried)
-    return min((field for score, field in tried if score <= best * _CLOSE), key=lambda field: field.tickets)
+    return min(
+        (field for score, field in tried if score <= best * _CLOSE), key=lambda field: field.tickets
+    )
 
 
 # ---- many levels ----------------------------------------------------------------------------------------------
@@ -336,11 +353,20 @@ def _many(task: Task, ticket: bool) -> Mechanism:
 
     def rounded(shrink: float) -> Mechanism:
         c = chances(encoding, shrink)
-        parts = parts_of(task.policy, encoding, groups.of_level, c.chance, c.own[:, :t], c.other[:, :t])
+        parts = parts_of(
+            task.policy, encoding, groups.of_level, c.chance, c.own[:, :t], c.other[:, :t]
+        )
         refuse_silence(task.policy, parts)
         shares = task.whole_shares(groups.shares)
         return Mechanism(
-            task.policy, "subset", encoding, groups.of_level, parts, shares, task.padding, task.prior_name
+            task.policy,
+            "subset",
+            encoding,
+            groups.of_level,
+            parts,
+            shares,
+            task.padding,
+            task.prior_name,
         )
 
     return shrinking(rounded)

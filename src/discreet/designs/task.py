@@ -22,15 +22,23 @@ MAX_ITEMS = 2**31 - 2
 class Task:
     """A policy to design for, at a prior."""
 
-    def __init__(self, policy: Policy, prior: Any, encoding: str | None, padding: int | None) -> None:
+    def __init__(
+        self, policy: Policy, prior: Any, encoding: str | None, padding: int | None
+    ) -> None:
         if encoding is not None and encoding not in encodings.NAMES:
-            raise DesignError(f"encoding = {show(encoding)} must be one of {', '.join(encodings.NAMES)}")
+            raise DesignError(
+                f"encoding = {show(encoding)} must be one of {', '.join(encodings.NAMES)}"
+            )
         if policy.m > MAX_ITEMS:
-            raise DesignError(f"{policy.m} items are more than the {MAX_ITEMS} that a report can name")
+            raise DesignError(
+                f"{policy.m} items are more than the {MAX_ITEMS} that a report can name"
+            )
         padding = policy.padding if padding is None else padding
         if policy.takes_sets:
             if padding is None:
-                raise DesignError('input = "set" needs a padding: about the number of items a person has')
+                raise DesignError(
+                    'input = "set" needs a padding: about the number of items a person has'
+                )
             check_padding(padding)
         elif padding is not None:
             raise DesignError(f'padding = {padding} applies to input = "set" only; leave it out')
@@ -62,7 +70,9 @@ class Task:
         """The budget of plain LDP: the smallest that binds any pair."""
         smallest = float(self.pair_budgets.min()) if self.policy.pairs else float(self.eps.min())
         if not math.isfinite(smallest):
-            raise DesignError("no pair of levels is protected, so there is nothing to design; protect at least one pair")
+            raise DesignError(
+                "no pair of levels is protected, so there is nothing to design; protect at least one pair"
+            )
         return smallest
 
     def whole_shares(self, shares: Floats) -> tuple[int, ...]:

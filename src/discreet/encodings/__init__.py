@@ -10,7 +10,18 @@ from discreet.encodings.fixed import Fixed
 from discreet.encodings.ticket import Ticket
 from discreet.errors import MechanismError
 
-__all__ = ["KINDS", "NAMES", "REASONS", "Bits", "Bytes", "Coder", "Encoding", "Fixed", "Ticket", "from_document"]
+__all__ = [
+    "KINDS",
+    "NAMES",
+    "REASONS",
+    "Bits",
+    "Bytes",
+    "Coder",
+    "Encoding",
+    "Fixed",
+    "Ticket",
+    "from_document",
+]
 
 KINDS: dict[str, type[Encoding]] = {kind.kind: kind for kind in (Fixed, Bits, Ticket)}
 NAMES = ("bits", "ticket")  # what a user chooses between
@@ -26,4 +37,6 @@ def from_document(raw: Any) -> Encoding:
     try:
         return KINDS[raw["kind"]](**numbers)
     except TypeError:
-        raise MechanismError(f'these are not the parameters of the encoding "{raw["kind"]}"') from None
+        raise MechanismError(
+            f'these are not the parameters of the encoding "{raw["kind"]}"'
+        ) from None

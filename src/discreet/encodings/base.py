@@ -42,6 +42,9 @@ class Encoding(ABC):
     name: ClassVar[str]  # the word people use: bits or ticket
     told: ClassVar[str]  # one or two words more
     fixed_size: ClassVar[bool] = False  # every report of a part names the same number of items
+    number: ClassVar[bool] = (
+        False  # a table holds a report as an unsigned 32-bit integer, not as bytes
+    )
 
     def document(self) -> dict[str, Any]:
         """What stands in the mechanism file."""
@@ -87,7 +90,9 @@ class Coder(ABC):
         """Fill `out` with the reports of people who hold these items (-1: an empty sample)."""
         group = np.where(held < 0, -1, self.group_of.take(held, mode="clip"))
         part = self._draw_part(source, group)
-        own = source.uint32(len(held)) < self.own[part, group]  # of "none" and of silent ones: unused
+        own = (
+            source.uint32(len(held)) < self.own[part, group]
+        )  # of "none" and of silent ones: unused
         self._write(source, held, group, part, own, out)
 
     def _draw_part(self, source: Source, group: Ints) -> Ints:
@@ -110,7 +115,13 @@ class Coder(ABC):
 
     @abstractmethod
     def _write(
-        self, source: Source, held: Ints, group: Ints, part: Ints, own: NDArray[np.bool_], out: Bytes
+        self,
+        source: Source,
+        held: Ints,
+        group: Ints,
+        part: Ints,
+        own: NDArray[np.bool_],
+        out: Bytes,
     ) -> None:
         """Reports of people whose part and own bit are drawn."""
 

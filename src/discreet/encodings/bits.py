@@ -48,7 +48,13 @@ class BitsCoder(PackedCoder):
         return np.ascontiguousarray(packed).view("<u8"), lanes.view("<u8")
 
     def _write(
-        self, source: Source, held: Ints, group: Ints, part: Ints, own: NDArray[np.bool_], out: Bytes
+        self,
+        source: Source,
+        held: Ints,
+        group: Ints,
+        part: Ints,
+        own: NDArray[np.bool_],
+        out: Bytes,
     ) -> None:
         from discreet import kernels
 

@@ -45,7 +45,13 @@ class FixedCoder(PackedCoder):
         return items, first, rank
 
     def _write(
-        self, source: Source, held: Ints, group: Ints, part: Ints, own: NDArray[np.bool_], out: Bytes
+        self,
+        source: Source,
+        held: Ints,
+        group: Ints,
+        part: Ints,
+        own: NDArray[np.bool_],
+        out: Bytes,
     ) -> None:
         from discreet import kernels
 
@@ -69,14 +75,18 @@ class FixedCoder(PackedCoder):
 
     def _check(self, part: int, bits: int) -> str | None:
         wanted = self.parts[part].other_
-        wrong = any((bits & mask).bit_count() != k for mask, k in zip(self._groups, wanted, strict=True))
+        wrong = any(
+            (bits & mask).bit_count() != k for mask, k in zip(self._groups, wanted, strict=True)
+        )
         return "size" if wrong else None
 
     def _refusals(self, part: Ints, body: Bytes) -> Mapping[str, NDArray[np.bool_]]:
         from discreet import kernels
 
         wrong = np.empty(len(body), np.bool_)
-        kernels.wrong_sizes(np.ascontiguousarray(body), part, self.masks(silent_only=False), self.other, wrong)
+        kernels.wrong_sizes(
+            np.ascontiguousarray(body), part, self.masks(silent_only=False), self.other, wrong
+        )
         return {"size": wrong}
 
     def draw(self, holders: Ints, part_n: Ints, rng: np.random.Generator) -> Ints:
@@ -97,7 +107,14 @@ class FixedCoder(PackedCoder):
         return counts
 
     def _draw_block(
-        self, o: int, group: Any, place: Any, own: Any, rng: np.random.Generator, counts: Ints, kernels: Any
+        self,
+        o: int,
+        group: Any,
+        place: Any,
+        own: Any,
+        rng: np.random.Generator,
+        counts: Ints,
+        kernels: Any,
     ) -> None:
         items, first, _ = self.members
         rows = np.zeros((len(group), -(-self.m // 8)), np.uint8)

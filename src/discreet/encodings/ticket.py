@@ -30,7 +30,8 @@ class Ticket(Encoding):
 
     kind = "ticket"
     name = "ticket"
-    told = "four bytes each"
+    told = "a number of four bytes"
+    number = True
 
     @property
     def tickets(self) -> int:
@@ -50,7 +51,9 @@ class Ticket(Encoding):
         if not (2 <= self.t <= 31 and self.t < self.q < 2**15 and is_prime(self.q)):
             return f"q = {self.q} must be a prime above t = {self.t}, and t from 2 to 31"
         if self.q**self.t < m or parts * self.tickets > LAST:
-            return f"q = {self.q} and t = {self.t} do not fit {m} items and {parts} parts into 32 bits"
+            return (
+                f"q = {self.q} and t = {self.t} do not fit {m} items and {parts} parts into 32 bits"
+            )
         return ""
 
     def coder(self, mechanism: Any) -> TicketCoder:
@@ -89,7 +92,13 @@ class TicketCoder(Coder):
         return np.stack(columns, axis=1)
 
     def _write(
-        self, source: Source, held: Ints, group: Ints, part: Ints, own: NDArray[np.bool_], out: Bytes
+        self,
+        source: Source,
+        held: Ints,
+        group: Ints,
+        part: Ints,
+        own: NDArray[np.bool_],
+        out: Bytes,
     ) -> None:
         q = np.uint64(self.q)
         limit = self.other[part, group]
@@ -104,7 +113,9 @@ class TicketCoder(Coder):
             minus += rest % q * code[:, j]
             rest //= q
         first = (mark + q * np.uint64(self.t * self.q) - minus) % q
-        ticket += first * np.uint64(self.q**self.t) + part.astype(np.uint64) * np.uint64(self.tickets)
+        ticket += first * np.uint64(self.q**self.t) + part.astype(np.uint64) * np.uint64(
+            self.tickets
+        )
         out[:] = ticket.astype("<u4").view(np.uint8).reshape(-1, 4)
 
     def check(self, report: bytes) -> str | None:
@@ -125,7 +136,9 @@ class TicketCoder(Coder):
 
         limits = self.other[part, self.group_of].astype(np.uint16)  # a sum of two marks fits too
         counts = np.zeros(self.m, np.int64)
-        kernels.count_tickets(numbers(rows) % np.uint32(self.tickets), self.q, self.t, limits, counts)
+        kernels.count_tickets(
+            numbers(rows) % np.uint32(self.tickets), self.q, self.t, limits, counts
+        )
         return counts
 
     def named(self, report: bytes) -> list[int]:

@@ -55,7 +55,9 @@ def session(master: str | None = None, name: str = "discreet") -> SparkSession:
     if master:
         builder = builder.master(master)
     if "SPARK_HOME" not in os.environ and not os.environ.get("SPARK_CONF_DIR"):
-        builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+        builder = builder.config("spark.ui.enabled", "false").config(
+            "spark.ui.showConsoleProgress", "false"
+        )
     return builder.getOrCreate()
 
 
@@ -63,7 +65,9 @@ def _check_java() -> None:
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if not java or not os.path.exists(java):
-        raise DiscreetError(f"the Spark engine needs Java {_JAVA} or newer, and none was found; install one or set JAVA_HOME")
+        raise DiscreetError(
+            f"the Spark engine needs Java {_JAVA} or newer, and none was found; install one or set JAVA_HOME"
+        )
     text = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     if not found or int(found[1]) < _JAVA:
@@ -72,16 +76,22 @@ def _check_java() -> None:
         )
 
 
-def tally(dataframe: DataFrame, mechanism: Mechanism, column: str = "report", by: str | None = None) -> Any:
+def tally(
+    dataframe: DataFrame, mechanism: Mechanism, column: str = "report", by: str | None = None
+) -> Any:
     """The tally of a column of reports; with `by` a dictionary of tallies, one per value of that column, in one job.
 
     A column `fingerprint`, where there is one, must name this mechanism; rows that name another are refused and counted.
     """
     for name in (column, by):
         if name is not None and name not in dataframe.columns:
-            raise DataError(f'the data have no column "{name}"; they have {", ".join(dataframe.columns)}')
+            raise DataError(
+                f'the data have no column "{name}"; they have {", ".join(dataframe.columns)}'
+            )
     names = [name for name in (column, by, "fingerprint") if name in dataframe.columns]
-    partial = dataframe.select(*dict.fromkeys(names)).mapInArrow(_counter(_text(mechanism), column, by), _PARTIAL)
+    partial = dataframe.select(*dict.fromkeys(names)).mapInArrow(
+        _counter(_text(mechanism), column, by), _PARTIAL
+    )
     found = _merged(partial, mechanism, dataframe.rdd.getNumPartitions())
     return found if by is not None else found.get(None, Tally.empty(mechanism))
 
@@ -97,24 +107,37 @@ def _merged(partial: DataFrame, mechanism: Mechanism, width: int) -> dict[Any, T
     return found
 
 
-def perturb(dataframe: DataFrame, mechanism: Mechanism, column: str = "item", keep: Iterable[str] = ()) -> DataFrame:
+def perturb(
+    dataframe: DataFrame, mechanism: Mechanism, column: str = "item", keep: Iterable[str] = ()
+) -> DataFrame:
     """A DataFrame of reports with their mechanism's fingerprint; of the other columns only those in `keep`, never the answers."""
     kept = list(keep)
     for name in (column, *kept):
         if name not in dataframe.columns:
-            raise DataError(f'the data have no column "{name}"; they have {", ".join(dataframe.columns)}')
+            raise DataError(
+                f'the data have no column "{name}"; they have {", ".join(dataframe.columns)}'
+            )
     if column in kept:
         raise DataError(f'keeping the column "{column}" would store the answers beside the reports')
-    fields = "".join(f"`{field.name}` {field.dataType.simpleString()}, " for field in dataframe.schema.fields if field.name in kept)
+    fields = "".join(
+        f"`{field.name}` {field.dataType.simpleString()}, "
+        for field in dataframe.schema.fields
+        if field.name in kept
+    )
     order = [field.name for field in dataframe.schema.fields if field.name in kept]
     chosen = dataframe.select(column, *order)
-    return chosen.mapInArrow(_perturber(_text(mechanism), order), f"{fields}report binary, fingerprint string")
+    kind = "bigint" if mechanism.encoding.number else "binary"  # Spark has no unsigned integers
+    return chosen.mapInArrow(
+        _perturber(_text(mechanism), order), f"{fields}report {kind}, fingerprint string"
+    )
 
 
 # ---- files --------------------------------------------------------------------------------------------------
 
 
-def tally_files(paths: list[str], mechanism: Mechanism, by: str | None = None, master: str | None = None) -> dict[Any, Tally]:
+def tally_files(
+    paths: list[str], mechanism: Mechanism, by: str | None = None, master: str | None = None
+) -> dict[Any, Tally]:
     """Tallies of files or folders of Parquet, or of URLs that Spark can read; the key is None without `by`.
 
     Paths of a file system that the workers share are read by the workers themselves, row group by row group: Spark only hands out
@@ -123,12 +146,18 @@ def tally_files(paths: list[str], mechanism: Mechanism, by: str | None = None, m
     if all(os.path.exists(path) for path in paths):
         groups = _row_groups(paths, mechanism, by)
         if groups is not None:
-            return _run(lambda: _tally_groups(session(master), groups, mechanism, by), ", ".join(paths))
-    found = _run(lambda: tally(session(master).read.parquet(*paths), mechanism, by=by), ", ".join(paths))
+            return _run(
+                lambda: _tally_groups(session(master), groups, mechanism, by), ", ".join(paths)
+            )
+    found = _run(
+        lambda: tally(session(master).read.parquet(*paths), mechanism, by=by), ", ".join(paths)
+    )
     return found if by is not None else {None: found}
 
 
-def _row_groups(paths: list[str], mechanism: Mechanism, by: str | None) -> list[tuple[str, int]] | None:
+def _row_groups(
+    paths: list[str], mechanism: Mechanism, by: str | None
+) -> list[tuple[str, int]] | None:
     """Every row group of these files; None where only Spark can read them (`by` is a folder's name: region=north/)."""
     found = []
     for path in report_files(paths):
@@ -141,20 +170,28 @@ def _row_groups(paths: list[str], mechanism: Mechanism, by: str | None) -> list[
     return found
 
 
-def _tally_groups(spark: SparkSession, groups: list[tuple[str, int]], mechanism: Mechanism, by: str | None) -> dict[Any, Tally]:
+def _tally_groups(
+    spark: SparkSession, groups: list[tuple[str, int]], mechanism: Mechanism, by: str | None
+) -> dict[Any, Tally]:
     if not groups:
         return {} if by is not None else {None: Tally.empty(mechanism)}
     width = min(len(groups), _TASKS * spark.sparkContext.defaultParallelism)
     places = spark.range(0, len(groups), 1, width)
-    return _merged(places.mapInArrow(_reader(_text(mechanism), groups, by), _PARTIAL), mechanism, width)
+    return _merged(
+        places.mapInArrow(_reader(_text(mechanism), groups, by), _PARTIAL), mechanism, width
+    )
 
 
-def perturb_files(path: str, mechanism: Mechanism, output: str, column: str = "item", master: str | None = None) -> int:
+def perturb_files(
+    path: str, mechanism: Mechanism, output: str, column: str = "item", master: str | None = None
+) -> int:
     """Perturb a folder of Parquet into a new folder of Parquet, in one action; returns the number of reports."""
 
     def write() -> int:
         spark = session(master)
-        perturb(spark.read.parquet(path), mechanism, column).write.mode("errorifexists").parquet(output)
+        perturb(spark.read.parquet(path), mechanism, column).write.mode("errorifexists").parquet(
+            output
+        )
         return spark.read.parquet(output).count()
 
     return int(_run(write, path))
@@ -188,7 +225,9 @@ def _counter(text: str, column: str, by: str | None) -> Callable[[Iterable[Any]]
     return run
 
 
-def _reader(text: str, groups: list[tuple[str, int]], by: str | None) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def _reader(
+    text: str, groups: list[tuple[str, int]], by: str | None
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         mechanism, found = _mechanism(text), {}  # type: tuple[Mechanism, dict[Any, Tally]]
         for place in (k for batch in batches for k in batch.column("id").to_pylist()):
@@ -205,7 +244,9 @@ def _merger(text: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         mechanism, found = _mechanism(text), {}  # type: tuple[Mechanism, dict[Any, Tally]]
         for batch in batches:
-            for key, raw in zip(batch.column("key").to_pylist(), batch.column("tally").to_pylist(), strict=True):
+            for key, raw in zip(
+                batch.column("key").to_pylist(), batch.column("tally").to_pylist(), strict=True
+            ):
                 _add(found, json.loads(key), _unpack(mechanism, raw))
         yield from _rows(found)
 
@@ -221,17 +262,21 @@ def _perturber(text: str, keep: list[str]) -> Callable[[Iterable[Any]], Iterator
             answers = batch.column(0)
             read = lookup if mechanism.padding is None else ragged
             reports = mechanism.perturb_many(read(mechanism, answers), threads=1)
-            column = pa.array(map(bytes, reports), pa.binary(), size=len(reports))
+            if mechanism.encoding.number:
+                column = pa.array(reports.view("<u4")[:, 0].astype("int64"))
+            else:
+                column = pa.array(map(bytes, reports), pa.binary(), size=len(reports))
             mark = pa.array([mechanism.fingerprint] * len(reports), pa.string())
             yield pa.RecordBatch.from_arrays(
-                [*(batch.column(name) for name in keep), column, mark], [*keep, "report", "fingerprint"]
+                [*(batch.column(name) for name in keep), column, mark],
+                [*keep, "report", "fingerprint"],
             )
 
     return run
 
 
 def _text(mechanism: Mechanism) -> str:
-    return json.dumps({**mechanism.to_canonical(), "fingerprint": mechanism.fingerprint})
+    return json.dumps(mechanism.to_document())
 
 
 @lru_cache(maxsize=4)
@@ -249,13 +294,19 @@ def _rows(found: dict[Any, Tally]) -> Iterator[Any]:
 
     keys = [json.dumps(key) for key in found]
     yield pa.RecordBatch.from_arrays(
-        [pa.array(keys, pa.string()), pa.array([_pack(t) for t in found.values()], pa.binary())], ["key", "tally"]
+        [pa.array(keys, pa.string()), pa.array([_pack(t) for t in found.values()], pa.binary())],
+        ["key", "tally"],
     )
 
 
 def _pack(tally_: Tally) -> bytes:
     head = json.dumps(dict(tally_.refused)).encode()
-    return len(head).to_bytes(4, "little") + head + tally_.part_n.astype("<i8").tobytes() + tally_.counts.astype("<i8").tobytes()
+    return (
+        len(head).to_bytes(4, "little")
+        + head
+        + tally_.part_n.astype("<i8").tobytes()
+        + tally_.counts.astype("<i8").tobytes()
+    )
 
 
 def _unpack(mechanism: Mechanism, raw: bytes) -> Tally:
@@ -265,4 +316,9 @@ def _unpack(mechanism: Mechanism, raw: bytes) -> Tally:
     numbers = np.frombuffer(raw[4 + size :], "<i8").astype(np.int64)
     empty = Tally.empty(mechanism)
     k = len(empty.part_n)
-    return Tally(mechanism, numbers[:k], numbers[k:].reshape(empty.counts.shape), json.loads(raw[4 : 4 + size]))
+    return Tally(
+        mechanism,
+        numbers[:k],
+        numbers[k:].reshape(empty.counts.shape),
+        json.loads(raw[4 : 4 + size]),
+    )

@@ -24,10 +24,23 @@ _STARTS = 5  # the best points of the first grid, zoomed in one by one
 
 def boxed(policy: Policy, encoding: str = "bits", padding: int | None = None) -> Mechanism:
     """The mechanism of opt0 with every a >= 1/2 and every b <= 1/2 (up to the rounding toward privacy)."""
-    levels = Levels(np.array([float(level.budget) for level in policy.levels]), np.array(policy.sizes, dtype=float), "min")
+    levels = Levels(
+        np.array([float(level.budget) for level in policy.levels]),
+        np.array(policy.sizes, dtype=float),
+        "min",
+    )
     u, w, value = optimum(levels)
     certificate = Certificate("worst-case total MSE / n", value, None, "opt0 within a >= 1/2 >= b")
-    return Mechanism(policy, "opt0", encoding, parts_of(policy, [(1.0, u, w)], encoding), None, padding, "worst", certificate)
+    return Mechanism(
+        policy,
+        "opt0",
+        encoding,
+        parts_of(policy, [(1.0, u, w)], encoding),
+        None,
+        padding,
+        "worst",
+        certificate,
+    )
 
 
 def optimum(levels: Levels) -> tuple[Floats, Floats, float]:
@@ -46,7 +59,9 @@ def optimum(levels: Levels) -> tuple[Floats, Floats, float]:
 def _zoom(levels: Levels, U: float, W: float, reach: float) -> tuple[float, float, float]:
     e, value = levels.smallest, math.inf
     for _ in range(_ZOOMS):
-        sides = (np.clip(np.linspace(x - 2 * reach, x + 2 * reach, 21), 1e-9 * e, e) for x in (U, W))
+        sides = (
+            np.clip(np.linspace(x - 2 * reach, x + 2 * reach, 21), 1e-9 * e, e) for x in (U, W)
+        )
         us, ws = (x.ravel() for x in np.meshgrid(*sides))
         values = _objective(levels, us, ws)
         k = int(values.argmin())
@@ -56,7 +71,10 @@ def _zoom(levels: Levels, U: float, W: float, reach: float) -> tuple[float, floa
 
 def _largest(levels: Levels, U: Floats, W: Floats) -> tuple[Floats, Floats]:
     """The largest u and w of every level (columns) for every (U, W) (rows); not positive where there are none."""
-    u, w = np.minimum(U[:, None], levels.eps - W[:, None]), np.minimum(W[:, None], levels.eps - U[:, None])
+    u, w = (
+        np.minimum(U[:, None], levels.eps - W[:, None]),
+        np.minimum(W[:, None], levels.eps - U[:, None]),
+    )
     return np.minimum(u, _limit(w)), np.minimum(w, _limit(u))
 
 

@@ -42,7 +42,10 @@ SOLVED = 1e-5  # differences below this are the solver's, not the mechanism's
 )
 def _leakage(found: Findings) -> Verdict:
     rows = found.tables["table1"]
-    room = min(min(row["its lowest"] / row["lower bound"], row["upper bound"] / row["its highest"]) for row in rows)
+    room = min(
+        min(row["its lowest"] / row["lower bound"], row["upper bound"] / row["its highest"])
+        for row in rows
+    )
     number = f"{len(rows)} pairs of bounds; the extremes of the mechanisms stay within all, at the closest by a factor {room:.4g}"
     return Verdict(HOLDS if room >= 1 - 1e-6 else FAILS, number, round(room - 1, 9))
 
@@ -57,9 +60,13 @@ def _leakage(found: Findings) -> Verdict:
 def _cap(found: Findings) -> Verdict:
     rows = found.tables["table1_cap"]
     half = len(rows) // 2
-    gap = max(abs(x[key] - y[key]) for x, y in zip(rows[:half], rows[half:], strict=True) for key in "ab")
+    gap = max(
+        abs(x[key] - y[key]) for x, y in zip(rows[:half], rows[half:], strict=True) for key in "ab"
+    )
     largest = max(row["LDP epsilon"] for row in rows)
-    number = f"largest difference of a and b: {gap:.1g}; realised LDP epsilon {largest:.3f}, allowed 2"
+    number = (
+        f"largest difference of a and b: {gap:.1g}; realised LDP epsilon {largest:.3f}, allowed 2"
+    )
     return Verdict(HOLDS if gap < 1e-6 and largest <= 2 + 1e-9 else FAILS, number, 1 - largest / 2)
 
 
@@ -72,10 +79,14 @@ ROUNDED = "computed from a and b rounded to two digits"
 
 
 def _toy(found: Findings, mechanism: str, row: str = "computed") -> dict[str, Any]:
-    return next(x for x in found.tables["table2"] if x["mechanism"] == mechanism and x["row"] == row)
+    return next(
+        x for x in found.tables["table2"] if x["mechanism"] == mechanism and x["row"] == row
+    )
 
 
-def _printed_row(found: Findings, mechanism: str, names: Sequence[str], halves: Mapping[str, float]) -> Verdict:
+def _printed_row(
+    found: Findings, mechanism: str, names: Sequence[str], halves: Mapping[str, float]
+) -> Verdict:
     told, mine = _toy(found, mechanism, "printed"), _toy(found, mechanism)
     return printed({name: (told[name], mine[name], halves.get(name, 0.005)) for name in names})
 
@@ -88,7 +99,9 @@ def _printed_row(found: Findings, mechanism: str, names: Sequence[str], halves: 
 )
 def _toy_plain(found: Findings) -> Verdict:
     names = (*FLIPS, *VARIANCES, *TOTALS)
-    both = [_printed_row(found, who, names, dict.fromkeys(TOTALS, 0.05)) for who in ("RAPPOR", "OUE")]
+    both = [
+        _printed_row(found, who, names, dict.fromkeys(TOTALS, 0.05)) for who in ("RAPPOR", "OUE")
+    ]
     return next((verdict for verdict in both if verdict.verdict == FAILS), both[0])
 
 
@@ -125,7 +138,9 @@ def _toy_rounding(found: Findings) -> Verdict:
     told, rounded = _toy(found, "IDUE", "printed"), _toy(found, "IDUE", ROUNDED)
     total = told["Var HIV /n"] + 4 * told["Var others /n"]
     summed = (total + told["Var others /c"], total + told["Var HIV /c"])
-    entries = all(abs(told[name] - rounded[name]) <= 0.0101 for name in VARIANCES)  # 1.325 is printed as 1.32
+    entries = all(
+        abs(told[name] - rounded[name]) <= 0.0101 for name in VARIANCES
+    )  # 1.325 is printed as 1.32
     sums = all(abs(told[name] - x) < 0.0051 for name, x in zip(TOTALS, summed, strict=True))
     number = (
         f"rounded probabilities give {rounded['total from']:.3f}n to {rounded['total to']:.3f}n; "
@@ -133,7 +148,12 @@ def _toy_rounding(found: Findings) -> Verdict:
     )
     if not (entries and sums):
         return Verdict(FAILS, number)
-    return Verdict(HOLDS, number, None, "The total is the sum of entries that were rounded twice: 1.325 became 1.32.")
+    return Verdict(
+        HOLDS,
+        number,
+        None,
+        "The total is the sum of entries that were rounded twice: 1.325 became 1.32.",
+    )
 
 
 @claim(
@@ -144,8 +164,13 @@ def _toy_rounding(found: Findings) -> Verdict:
     "the worst-case.",
 )
 def _toy_worst(found: Findings) -> Verdict:
-    mine, plain = _toy(found, "IDUE")["total to"], min(_toy(found, who)["total from"] for who in ("RAPPOR", "OUE"))
-    return Verdict(HOLDS if mine < plain else FAILS, f"{mine:.4g}n against {plain:.4g}n", 1 - mine / plain)
+    mine, plain = (
+        _toy(found, "IDUE")["total to"],
+        min(_toy(found, who)["total from"] for who in ("RAPPOR", "OUE")),
+    )
+    return Verdict(
+        HOLDS if mine < plain else FAILS, f"{mine:.4g}n against {plain:.4g}n", 1 - mine / plain
+    )
 
 
 @claim(
@@ -164,7 +189,9 @@ def _toy_shift(found: Findings) -> Verdict:
             if mine[name] >= plain[name]:
                 wrong.append(f"{name} is {mine[name]:.3f}, with {who} {plain[name]:.3f}")
     number = f"{8 - len(wrong)} of 8 comparisons with RAPPOR and OUE"
-    return Verdict(FAILS if wrong else HOLDS, number, None, f"Not so: {'; '.join(wrong)}." if wrong else "")
+    return Verdict(
+        FAILS if wrong else HOLDS, number, None, f"Not so: {'; '.join(wrong)}." if wrong else ""
+    )
 
 
 @claim(
@@ -175,13 +202,18 @@ def _toy_shift(found: Findings) -> Verdict:
     "protection.",
 )
 def _toy_optimal(found: Findings) -> Verdict:
-    rows = {row["mechanism"]: row["total variance / n, uniform answers"] for row in found.tables["table2_beyond"]}
+    rows = {
+        row["mechanism"]: row["total variance / n, uniform answers"]
+        for row in found.tables["table2_beyond"]
+    }
     mine = rows["IDUE (the paper's best)"]
     best = min(rows, key=lambda name: rows[name])
     number = f"IDUE {mine:.4g}n, {best} {rows[best]:.4g}n (uniform answers)"
     if mine <= rows[best] * (1 + SOLVED):
         return Verdict(HOLDS, number)
-    note = "It is the optimum of one pair (a, b) per level, not of all mechanisms with this guarantee."
+    note = (
+        "It is the optimum of one pair (a, b) per level, not of all mechanisms with this guarantee."
+    )
     return Verdict(FAILS, number, rows[best] / mine - 1, note)
 
 
@@ -192,23 +224,39 @@ def _toy_optimal(found: Findings) -> Verdict:
     "GRR, which the paper does not compare there, beats all rows of the table.",
 )
 def _toy_grr(found: Findings) -> Verdict:
-    grr = next(row["largest"] for row in found.tables["table2_beyond"] if row["mechanism"] == "GRR at ln 4")
+    grr = next(
+        row["largest"] for row in found.tables["table2_beyond"] if row["mechanism"] == "GRR at ln 4"
+    )
     best = min(_toy(found, who)["total from"] for who in ("RAPPOR", "OUE", "IDUE"))
-    return Verdict(HOLDS if grr < best else FAILS, f"GRR {grr:.4g}n, the smallest of the table {best:.4g}n", 1 - grr / best)
+    return Verdict(
+        HOLDS if grr < best else FAILS,
+        f"GRR {grr:.4g}n, the smallest of the table {best:.4g}n",
+        1 - grr / best,
+    )
 
 
 # ---- table 3 ------------------------------------------------------------------------------------------------
 
 
 def _data_claim(name: str) -> None:
-    @claim(f"data set {name}", "table3", "Sec. VI, Table III", f"{name} has the records, users and items of Table III.")
+    @claim(
+        f"data set {name}",
+        "table3",
+        "Sec. VI, Table III",
+        f"{name} has the records, users and items of Table III.",
+    )
     def judge(found: Findings) -> Verdict:
         row = next(x for x in found.tables["table3"] if x["data set"] == name)
         if row["users here"] is None:
             return Verdict(UNKNOWN, "the file is not there")
         number = f"{row['records here']:,} records, {row['users here']:,} users, {row['items here']:,} items"
         if row["partial"]:
-            return Verdict(UNKNOWN, number, None, f"The file at hand ({row['file']}) is not the whole data set.")
+            return Verdict(
+                UNKNOWN,
+                number,
+                None,
+                f"The file at hand ({row['file']}) is not the whole data set.",
+            )
         off = [what for what in ("records", "users", "items") if row[what] != row[f"{what} here"]]
         if not off:
             return Verdict(HOLDS, number)
@@ -242,7 +290,9 @@ for _name in ("Power-law", "Uniform", "Retail", "Kosarak", "Clothing"):
 )
 def _guarantees(found: Findings) -> Verdict:
     rows = found.tables["fig3_designs"]
-    plain = max(row["LDP epsilon"] / row["eps"] for row in rows if row["model"] in ("rappor", "oue"))
+    plain = max(
+        row["LDP epsilon"] / row["eps"] for row in rows if row["model"] in ("rappor", "oue")
+    )
     kept = all(row["holds"] for row in rows)
     number = f"{len(rows)} designs checked exactly; LDP epsilon of RAPPOR and OUE / min E at most {plain:.9f}"
     return Verdict(HOLDS if kept and plain <= 1 + 1e-12 else FAILS, number)
@@ -263,7 +313,11 @@ def _objectives(found: Findings, column: str = "worst case / n") -> dict[float, 
     "The solution solved by opt0 will have less worst-case MSE than both RAPPOR and OUE.",
 )
 def _worst(found: Findings) -> Verdict:
-    ratios = [row["opt0"] / row[other] for row in _objectives(found).values() for other in ("rappor", "oue")]
+    ratios = [
+        row["opt0"] / row[other]
+        for row in _objectives(found).values()
+        for other in ("rappor", "oue")
+    ]
     number = f"opt0 / the other: {min(ratios):.3f} to {max(ratios):.3f} over {len(ratios)} cells"
     return Verdict(HOLDS if max(ratios) < 1 else FAILS, number, 1 - max(ratios))
 
@@ -275,11 +329,18 @@ def _worst(found: Findings) -> Verdict:
     "The empirical results are very close to the theoretical results, which validates the correctness of our theoretical analysis.",
 )
 def _theory(found: Findings) -> Verdict:
-    rows = found.numbers.select(metric="mse", view="raw", data=("power-law", "uniform"), model=PAPER_MODELS)
+    rows = found.numbers.select(
+        metric="mse", view="raw", data=("power-law", "uniform"), model=PAPER_MODELS
+    )
     rows = [row for row in rows if row.sd]
     if not rows:
         return NOTHING
-    z = np.array([(np.mean(row.values) - np.mean(row.expected)) / (row.sd / len(row.values) ** 0.5) for row in rows])
+    z = np.array(
+        [
+            (np.mean(row.values) - np.mean(row.expected)) / (row.sd / len(row.values) ** 0.5)
+            for row in rows
+        ]
+    )
     away = max(abs(np.mean(row.values) / np.mean(row.expected) - 1) for row in rows)
     largest, limit = float(np.abs(z).max()), float(-ndtri(LEVEL / 2 / len(rows)))
     number = (
@@ -299,8 +360,14 @@ def _outperforms_claim(model: str) -> None:
 
     @claim(f"IDUE below RAPPOR and OUE, {model}", "fig3", "Sec. VI-A, Fig. 3", sentence)
     def judge(found: Findings) -> Verdict:
-        verdict = below(_synthetic(found, model, ("rappor", "oue")), f"MSE of IDUE-{model} / the other's")
-        same = [eps for eps in _objectives(found) if _is_oue(found, model, eps)] if found.tables.get("fig3_designs") else []
+        verdict = below(
+            _synthetic(found, model, ("rappor", "oue")), f"MSE of IDUE-{model} / the other's"
+        )
+        same = (
+            [eps for eps in _objectives(found) if _is_oue(found, model, eps)]
+            if found.tables.get("fig3_designs")
+            else []
+        )
         if not same:
             return verdict
         note = f"From eps = {min(same):g} on the optimum of {model} is OUE itself, so nothing is gained. {verdict.note}"
@@ -309,7 +376,11 @@ def _outperforms_claim(model: str) -> None:
 
 def _is_oue(found: Findings, model: str, eps: float) -> bool:
     rows = {row["model"]: row for row in found.tables["fig3_designs"] if row["eps"] == eps}
-    return all(abs(rows[model][key] - rows["oue"][key]) < 1e-6 for key in rows["oue"] if key.startswith(("a ", "b ")))
+    return all(
+        abs(rows[model][key] - rows["oue"][key]) < 1e-6
+        for key in rows["oue"]
+        if key.startswith(("a ", "b "))
+    )
 
 
 for _model in ("opt0", "opt1", "opt2"):
@@ -327,7 +398,11 @@ def _similar(found: Findings) -> Verdict:
     if not cells:
         return NOTHING
     gain = [1 / cell.ratio for cell in cells]
-    return Verdict(HOLDS if max(gain) <= 2 else FAILS, f"OUE / IDUE-opt0: {min(gain):.3g} to {max(gain):.3g}", 1 - max(gain) / 2)
+    return Verdict(
+        HOLDS if max(gain) <= 2 else FAILS,
+        f"OUE / IDUE-opt0: {min(gain):.3g} to {max(gain):.3g}",
+        1 - max(gain) / 2,
+    )
 
 
 @claim(
@@ -347,7 +422,10 @@ def _reduced(found: Findings) -> Verdict:
     f'They still can provide the near-optimal solution ("near": the better of the two within {NEAR:.0%} of opt0\'s objective).',
 )
 def _near(found: Findings) -> Verdict:
-    excess = {eps: min(row["opt1"], row["opt2"]) / row["opt0"] - 1 for eps, row in _objectives(found).items()}
+    excess = {
+        eps: min(row["opt1"], row["opt2"]) / row["opt0"] - 1
+        for eps, row in _objectives(found).items()
+    }
     worst = max(excess, key=lambda eps: excess[eps])
     near = [f"{eps:g}" for eps, x in excess.items() if x <= NEAR]
     number = f"excess over opt0: {min(excess.values()):.1%} to {excess[worst]:.1%} (eps {worst:g})"
@@ -365,7 +443,9 @@ def _near(found: Findings) -> Verdict:
 def _cost(found: Findings) -> Verdict:
     rows = found.tables["fig3_cost"]
     sizes = {(row["variables"], row["constraints"]) for row in rows}
-    listed = "; ".join(f"{variables} variables, {constraints} constraints" for variables, constraints in sizes)
+    listed = "; ".join(
+        f"{variables} variables, {constraints} constraints" for variables, constraints in sizes
+    )
     number = f"{listed} from {min(row['items'] for row in rows):,} to {max(row['items'] for row in rows):,} items"
     return Verdict(HOLDS if len(sizes) == 1 else FAILS, number)
 
@@ -377,16 +457,29 @@ def _cost(found: Findings) -> Verdict:
     "Reports of 12 bytes have the error of reports of m bits (IDUE-opt0).",
 )
 def _compact(found: Findings) -> Verdict:
-    rows = found.numbers.select(metric="mse", view="raw", data=("power-law", "uniform"), model="opt0")
+    rows = found.numbers.select(
+        metric="mse", view="raw", data=("power-law", "uniform"), model="opt0"
+    )
     bits = {(row.data, row.eps): row for row in rows if row.encoding == "bits" and row.sd}
-    pairs = [(row, bits[row.data, row.eps]) for row in rows if row.encoding == "compact" and (row.data, row.eps) in bits]
+    pairs = [
+        (row, bits[row.data, row.eps])
+        for row in rows
+        if row.encoding == "compact" and (row.data, row.eps) in bits
+    ]
     if not pairs:
         return NOTHING
-    z = [(x.mean - y.mean) / ((x.sd**2 / len(x.values) + y.sd**2 / len(y.values)) ** 0.5) for x, y in pairs]
-    theory = max(abs(x.theory / y.theory - 1) for x, y in pairs if x.theory is not None and y.theory)
+    z = [
+        (x.mean - y.mean) / ((x.sd**2 / len(x.values) + y.sd**2 / len(y.values)) ** 0.5)
+        for x, y in pairs
+    ]
+    theory = max(
+        abs(x.theory / y.theory - 1) for x, y in pairs if x.theory is not None and y.theory
+    )
     largest, limit = max(map(abs, z)), float(-ndtri(LEVEL / 2 / len(z)))
     number = f"{len(z)} cells: largest |z| of the difference {largest:.2f} (allowed {limit:.2f}); theory within {theory:.0e}"
-    return Verdict(HOLDS if largest <= limit and theory < SOLVED else FAILS, number, 1 - largest / limit)
+    return Verdict(
+        HOLDS if largest <= limit and theory < SOLVED else FAILS, number, 1 - largest / limit
+    )
 
 
 @claim(
@@ -396,7 +489,11 @@ def _compact(found: Findings) -> Verdict:
     "Items with the smallest privacy budget have larger error than the other two mechanisms.",
 )
 def _sensitive(found: Findings) -> Verdict:
-    ratios = [row["opt0"] / row[other] for row in _objectives(found, "V 1").values() for other in ("rappor", "oue")]
+    ratios = [
+        row["opt0"] / row[other]
+        for row in _objectives(found, "V 1").values()
+        for other in ("rappor", "oue")
+    ]
     number = f"variance of IDUE / the other's: {min(ratios):.3g} to {max(ratios):.3g}"
     return Verdict(HOLDS if min(ratios) > 1 else FAILS, number, min(ratios) - 1)
 
@@ -404,12 +501,23 @@ def _sensitive(found: Findings) -> Verdict:
 # ---- figures 4 and 5 ----------------------------------------------------------------------------------------
 
 
-def _real_claim(name: str, needs: str, data: tuple[str, ...], metric: str, what: str, **want: Any) -> None:
+def _real_claim(
+    name: str, needs: str, data: tuple[str, ...], metric: str, what: str, **want: Any
+) -> None:
     sentence = f"The proposed IDUE has the best utility (i.e., smallest MSE and RE) for all considered eps and k: {what}."
 
     @claim(name, needs, f"Sec. VI-A, Fig. {needs[3:]}", sentence, data)
     def judge(found: Findings) -> Verdict:
-        cells = against(found.numbers, "opt0", ("rappor", "oue"), data=data, metric=metric, levels=3, padding=0, **want)
+        cells = against(
+            found.numbers,
+            "opt0",
+            ("rappor", "oue"),
+            data=data,
+            metric=metric,
+            levels=3,
+            padding=0,
+            **want,
+        )
         return below(cells, f"{metric.upper()} of IDUE / the other's")
 
 
@@ -425,7 +533,10 @@ for _key, _keys in (("retail", ("retail",)), ("kosarak", ("kosarak", "kosarak-sh
 
 def _shares(found: Findings, metric: str) -> dict[float, dict[float, float]]:
     """eps -> share of sensitive items -> IDUE / OUE in theory."""
-    rows = {(r.model, r.eps, r.share): r for r in found.numbers.select(metric=metric, levels=2, view="raw", encoding="bits")}
+    rows = {
+        (r.model, r.eps, r.share): r
+        for r in found.numbers.select(metric=metric, levels=2, view="raw", encoding="bits")
+    }
     table: dict[float, dict[float, float]] = {}
     for (model, eps, share), row in rows.items():
         other = rows.get(("oue", eps, share))
@@ -442,7 +553,9 @@ def _shares(found: Findings, metric: str) -> dict[float, dict[float, float]]:
     ("retail",),
 )
 def _skewed(found: Findings) -> Verdict:
-    lines = [[ratios[share] for share in sorted(ratios)] for ratios in _shares(found, "mse").values()]
+    lines = [
+        [ratios[share] for share in sorted(ratios)] for ratios in _shares(found, "mse").values()
+    ]
     if not lines:
         return NOTHING
     rising = all(x <= y + SOLVED for line in lines for x, y in pairwise(line))
@@ -457,10 +570,21 @@ def _almost_claim(metric: str, words: str) -> None:
         f'("almost": within {ALMOST:.0%}).'
     )
 
-    @claim(f"IDUE is OUE above 40 %, {metric.upper()}", "fig6", "Sec. VI-A, Fig. 6", sentence, ("retail",))
+    @claim(
+        f"IDUE is OUE above 40 %, {metric.upper()}",
+        "fig6",
+        "Sec. VI-A, Fig. 6",
+        sentence,
+        ("retail",),
+    )
     def judge(found: Findings) -> Verdict:
         table = _shares(found, metric)
-        ratios = {f"eps {eps:g}, {share:.0%}": x for eps, line in table.items() for share, x in line.items() if share >= 0.4}
+        ratios = {
+            f"eps {eps:g}, {share:.0%}": x
+            for eps, line in table.items()
+            for share, x in line.items()
+            if share >= 0.4
+        }
         return within(ratios, ALMOST, f"{metric.upper()} of IDUE / OUE from 40 % on (theory)")
 
 
@@ -468,9 +592,18 @@ _almost_claim("mse", "total MSE")
 _almost_claim("re", "average RE")
 
 
-@claim("OUE outperforms RAPPOR", "fig6", "Sec. VI-A, Fig. 6", "OUE (which outperforms RAPPOR).", ("retail",))
+@claim(
+    "OUE outperforms RAPPOR",
+    "fig6",
+    "Sec. VI-A, Fig. 6",
+    "OUE (which outperforms RAPPOR).",
+    ("retail",),
+)
 def _oue(found: Findings) -> Verdict:
-    return below(against(found.numbers, "oue", ("rappor",), levels=2, metric=("mse", "re")), "MSE and RE of OUE / RAPPOR's")
+    return below(
+        against(found.numbers, "oue", ("rappor",), levels=2, metric=("mse", "re")),
+        "MSE and RE of OUE / RAPPOR's",
+    )
 
 
 @claim(

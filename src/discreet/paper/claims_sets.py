@@ -11,7 +11,19 @@ import numpy as np
 
 from discreet.paper.experiments import Numbers, Row
 from discreet.paper.settings import THREE_MODELS
-from discreet.paper.verdicts import FAILS, HOLDS, NOTHING, UNKNOWN, Cell, Findings, Verdict, against, below, claim, pair
+from discreet.paper.verdicts import (
+    FAILS,
+    HOLDS,
+    NOTHING,
+    UNKNOWN,
+    Cell,
+    Findings,
+    Verdict,
+    against,
+    below,
+    claim,
+    pair,
+)
 
 SETS = ("clothing", "kosarak", "retail")
 
@@ -27,7 +39,10 @@ SETS = ("clothing", "kosarak", "retail")
 )
 def _sets(found: Findings) -> Verdict:
     rows = found.tables["fig7_budgets"]
-    excess, apart = max(row["largest bound - budget"] for row in rows), max(row["a, b differ by"] for row in rows)
+    excess, apart = (
+        max(row["largest bound - budget"] for row in rows),
+        max(row["a, b differ by"] for row in rows),
+    )
     pairs = sum(row["pairs of sets"] for row in rows)
     number = f"{pairs} pairs of sets: log-ratio less budget at most {excess:.2g}; a and b differ by {apart:.0g}"
     return Verdict(HOLDS if excess <= 1e-9 and apart == 0 else FAILS, number, -excess)
@@ -41,12 +56,16 @@ def _sets(found: Findings) -> Verdict:
     ("clothing",),
 )
 def _clothing(found: Findings) -> Verdict:
-    cells = against(found.numbers, "opt0", ("rappor", "oue"), data="clothing", padding=2, metric="re")
+    cells = against(
+        found.numbers, "opt0", ("rappor", "oue"), data="clothing", padding=2, metric="re"
+    )
     return below(cells, "RE of IDUE-PS / the other's")
 
 
 def _precision(found: Findings, **want: Any) -> list[Row]:
-    rows = found.numbers.select(data="clothing", padding=2, metric="precision", view="raw", encoding="bits", **want)
+    rows = found.numbers.select(
+        data="clothing", padding=2, metric="precision", view="raw", encoding="bits", **want
+    )
     return [row for row in rows if row.values]
 
 
@@ -85,7 +104,11 @@ def _worse(found: Findings) -> Verdict:
 )
 def _higher(found: Findings) -> Verdict:
     rows = [row for row in _precision(found) if row.eps >= 3 and row.k >= 50]
-    return below(against(Numbers(rows), "opt0", ("rappor", "oue")), "precision of IDUE-PS / the other's", sign=-1)
+    return below(
+        against(Numbers(rows), "opt0", ("rappor", "oue")),
+        "precision of IDUE-PS / the other's",
+        sign=-1,
+    )
 
 
 @claim(
@@ -107,11 +130,16 @@ def _falling(found: Findings) -> Verdict:
     if not change:
         return NOTHING
     falls = sum(x < 0 for x in change.values())
-    by_eps = {eps: np.mean([x for (_, e), x in change.items() if e == eps]) for eps in sorted({eps for _, eps in change})}
+    by_eps = {
+        eps: np.mean([x for (_, e), x in change.items() if e == eps])
+        for eps in sorted({eps for _, eps in change})
+    }
     where = ", ".join(f"{eps:g}: {x:+.2f}" for eps, x in by_eps.items())
     number = f"precision is lower at the largest k than at the smallest on {falls} of {len(change)} lines"
     note = f"Change, mean over the three mechanisms, by eps: {where}."
-    return Verdict(HOLDS if falls > len(change) / 2 else FAILS, number, falls / len(change) - 0.5, note)
+    return Verdict(
+        HOLDS if falls > len(change) / 2 else FAILS, number, falls / len(change) - 0.5, note
+    )
 
 
 # ---- figures 8 and 9: what is asked of the curves --------------------------------------------------------------
@@ -119,9 +147,13 @@ def _falling(found: Findings) -> Verdict:
 
 def curves(numbers: Numbers, data: str, metric: str) -> dict[float, dict[int, float]]:
     """eps -> padding -> IDUE-PS in theory."""
-    rows = numbers.select(data=data, model="opt0", metric=metric, view="raw", encoding="bits", levels=3)
+    rows = numbers.select(
+        data=data, model="opt0", metric=metric, view="raw", encoding="bits", levels=3
+    )
     rows = [row for row in rows if row.padding and row.theory is not None]
-    shown = Counter(row.k for row in rows).most_common(1)  # the figure's k; others belong to figures of one padding
+    shown = Counter(row.k for row in rows).most_common(
+        1
+    )  # the figure's k; others belong to figures of one padding
     found: dict[float, dict[int, float]] = {}
     for row in rows:
         if row.k == shown[0][0] and row.theory is not None:
@@ -131,7 +163,10 @@ def curves(numbers: Numbers, data: str, metric: str) -> dict[float, dict[int, fl
 
 def best(numbers: Numbers, data: str, metric: str) -> dict[float, int]:
     """eps -> the padding with the smallest value."""
-    return {eps: min(line, key=lambda ell: line[ell]) for eps, line in curves(numbers, data, metric).items()}
+    return {
+        eps: min(line, key=lambda ell: line[ell])
+        for eps, line in curves(numbers, data, metric).items()
+    }
 
 
 def _listed(found: Mapping[float, int]) -> str:
@@ -158,7 +193,11 @@ def _mean_claim(data: str, needs: str, said: int) -> None:
     @claim(f"items per user, {data}", needs, "Sec. VI-B", sentence, (data,))
     def judge(found: Findings) -> Verdict:
         size = _size(found, data)
-        return Verdict(HOLDS if round(size["mean"]) == said else FAILS, f"{size['mean']:.2f}") if size else NOTHING
+        return (
+            Verdict(HOLDS if round(size["mean"]) == said else FAILS, f"{size['mean']:.2f}")
+            if size
+            else NOTHING
+        )
 
 
 _mean_claim("clothing", "fig8", 2)
@@ -166,14 +205,24 @@ _mean_claim("kosarak", "fig9", 8)
 
 
 def _growing_claim(data: str, needs: str, sentence: str) -> None:
-    @claim(f"the best padding grows with eps, {data}", needs, "Sec. VI-B, Fig. 8 and 9", sentence, (data,))
+    @claim(
+        f"the best padding grows with eps, {data}",
+        needs,
+        "Sec. VI-B, Fig. 8 and 9",
+        sentence,
+        (data,),
+    )
     def judge(found: Findings) -> Verdict:
         picks = {metric: best(found.numbers, data, metric) for metric in ("re", "mse")}
         if not all(len(line) > 1 for line in picks.values()):
             return NOTHING
-        number = "; ".join(f"by {metric.upper()} at eps {_listed(line)}" for metric, line in picks.items())
+        number = "; ".join(
+            f"by {metric.upper()} at eps {_listed(line)}" for metric, line in picks.items()
+        )
         note = f"Judged by RE, whose k the captions give. {_larger_survey(found, data)}"
-        return Verdict(HOLDS if _rises(list(picks["re"].values())) else FAILS, number, None, note.strip())
+        return Verdict(
+            HOLDS if _rises(list(picks["re"].values())) else FAILS, number, None, note.strip()
+        )
 
 
 def _rises(values: Sequence[int]) -> bool:
@@ -186,13 +235,21 @@ def _larger_survey(found: Findings, data: str) -> str:
     larger = {metric: best(found.numbers, f"{data}-x10", metric) for metric in ("re", "mse")}
     if not all(larger.values()):
         return ""
-    listed = "; ".join(f"by {metric.upper()} at eps {_listed(line)}" for metric, line in larger.items())
-    return f"The best padding depends on the number of people too: with everyone ten times, {listed}."
+    listed = "; ".join(
+        f"by {metric.upper()} at eps {_listed(line)}" for metric, line in larger.items()
+    )
+    return (
+        f"The best padding depends on the number of people too: with everyone ten times, {listed}."
+    )
 
 
 _growing_claim("clothing", "fig8", "The optimal l is larger under a larger eps (Clothing).")
 _growing_claim("kosarak", "fig9", "The optimal l is larger under a larger eps (Kosarak).")
-_growing_claim("retail", "fig9", "Results in Retail data have similar trends as in Kosarak data (the optimal l grows with eps).")
+_growing_claim(
+    "retail",
+    "fig9",
+    "Results in Retail data have similar trends as in Kosarak data (the optimal l grows with eps).",
+)
 
 
 @claim(
@@ -209,7 +266,12 @@ def _differs(found: Findings) -> Verdict:
     if not both:
         return Verdict(UNKNOWN, "needs the numbers of fig8 too")
     number = f"best l by RE at eps {_listed(first)} on Clothing, {_listed(second)} on Kosarak"
-    return Verdict(HOLDS if second[both[-1]] > first[both[-1]] else FAILS, number, None, "Judged at the largest eps.")
+    return Verdict(
+        HOLDS if second[both[-1]] > first[both[-1]] else FAILS,
+        number,
+        None,
+        "Judged at the largest eps.",
+    )
 
 
 @claim(
@@ -220,13 +282,22 @@ def _differs(found: Findings) -> Verdict:
     ("kosarak",),
 )
 def _trade(found: Findings) -> Verdict:
-    rising = [[line[ell] for ell in sorted(line)] for line in curves(found.numbers, "kosarak", "variance").values()]
-    falling = [[-line[ell] for ell in sorted(line)] for line in curves(found.numbers, "kosarak", "bias").values()]
+    rising = [
+        [line[ell] for ell in sorted(line)]
+        for line in curves(found.numbers, "kosarak", "variance").values()
+    ]
+    falling = [
+        [-line[ell] for ell in sorted(line)]
+        for line in curves(found.numbers, "kosarak", "bias").values()
+    ]
     steps = [y - x for line in rising + falling for x, y in pairwise(line)]
     if not steps:
         return NOTHING
     good = sum(step > 0 for step in steps)
-    return Verdict(HOLDS if good == len(steps) else FAILS, f"{good} of {len(steps)} steps of l go the right way (theory)")
+    return Verdict(
+        HOLDS if good == len(steps) else FAILS,
+        f"{good} of {len(steps)} steps of l go the right way (theory)",
+    )
 
 
 @claim(
@@ -244,7 +315,9 @@ def _dominates(found: Findings) -> Verdict:
         return NOTHING
     ell = min(max(1, round(size["mean"])), max(next(iter(variance.values()))))
     share = {eps: line[ell] / (line[ell] + bias[eps][ell]) for eps, line in variance.items()}
-    number = f"variance's share of the MSE at l = {ell}: " + ", ".join(f"{x:.1%} at eps {eps:g}" for eps, x in share.items())
+    number = f"variance's share of the MSE at l = {ell}: " + ", ".join(
+        f"{x:.1%} at eps {eps:g}" for eps, x in share.items()
+    )
     low, high = share[min(share)], share[max(share)]
     return Verdict(HOLDS if low > 0.5 and low > high else FAILS, number, low - 0.5)
 
@@ -260,14 +333,22 @@ def _dominates(found: Findings) -> Verdict:
 def _little(found: Findings) -> Verdict:
     def fall(data: str, ell: int) -> float | None:
         lines = curves(found.numbers, data, "re")
-        return 1 - lines[4.0][ell] / lines[2.0][ell] if all(ell in lines.get(eps, {}) for eps in (2.0, 4.0)) else None
+        return (
+            1 - lines[4.0][ell] / lines[2.0][ell]
+            if all(ell in lines.get(eps, {}) for eps in (2.0, 4.0))
+            else None
+        )
 
     mine, larger = fall("kosarak", 5), fall("kosarak-x10", 5)
     if mine is None:
         return NOTHING
     wide = max(curves(found.numbers, "kosarak", "re")[4.0])
     number = f"RE falls by {mine:.0%} from eps 2 to 4 at l = 5, by {fall('kosarak', wide):.0%} at l = {wide} (theory)"
-    note = "" if larger is None else f"With everyone ten times (about as many people as the paper has) it falls by {larger:.0%}."
+    note = (
+        ""
+        if larger is None
+        else f"With everyone ten times (about as many people as the paper has) it falls by {larger:.0%}."
+    )
     return Verdict(HOLDS if mine < 1 / 3 else FAILS, number, 1 / 3 - mine, note)
 
 
@@ -285,7 +366,10 @@ def _percentile(found: Findings) -> Verdict:
         size = _size(found, data)
         if size:
             lines = curves(found.numbers, data, "re")
-            regrets |= {f"{data}, eps {eps:g}": _regret(line, round(size["90th percentile"])) for eps, line in lines.items()}
+            regrets |= {
+                f"{data}, eps {eps:g}": _regret(line, round(size["90th percentile"]))
+                for eps, line in lines.items()
+            }
     if not regrets:
         return NOTHING
     worst = max(regrets, key=lambda key: regrets[key])
@@ -314,6 +398,10 @@ def _strategy(found: Findings) -> Verdict:
     larger = tried.pop("kosarak-x10", None)
     if not tried:
         return NOTHING
-    note = f"With everyone ten times it {'works' if larger[1] else 'does not work'}: {larger[0]}." if larger else ""
+    note = (
+        f"With everyone ten times it {'works' if larger[1] else 'does not work'}: {larger[0]}."
+        if larger
+        else ""
+    )
     verdict = HOLDS if all(works for _, works in tried.values()) else FAILS
     return Verdict(verdict, "; ".join(said for said, _ in tried.values()), None, note)

@@ -122,7 +122,9 @@ def synthetic(key: str, settings: Settings) -> Dataset:
     items = power_law(n, m, rng) if key == "power-law" else rng.integers(0, m, n)
     digest = hashlib.sha256(items.astype("<i8").tobytes()).hexdigest()
     made = f"generated, seed {settings.seed}"
-    return Dataset(key, source.name, made, digest, n, items, np.arange(n + 1), np.bincount(items, minlength=m))
+    return Dataset(
+        key, source.name, made, digest, n, items, np.arange(n + 1), np.bincount(items, minlength=m)
+    )
 
 
 # ---- files ----------------------------------------------------------------------------------------------
@@ -130,7 +132,10 @@ def synthetic(key: str, settings: Settings) -> Dataset:
 
 def find(folder: Path, stems: tuple[str, ...]) -> Path | None:
     """The first of these data files that is in the folder."""
-    return next((path for stem in stems for end in ENDINGS if (path := folder / f"{stem}{end}").is_file()), None)
+    return next(
+        (path for stem in stems for end in ENDINGS if (path := folder / f"{stem}{end}").is_file()),
+        None,
+    )
 
 
 def missing(key: str, folder: Path | None) -> DataError:
@@ -138,8 +143,14 @@ def missing(key: str, folder: Path | None) -> DataError:
     source = SOURCES[key]
     rest = [name for name in NAMES if name not in source.needed_by]
     names = " or ".join(f"{stem}.dat" for stem in source.stems)
-    place = f"{folder} holds no {names} (.gz, .xz)" if folder else f"{source.name} needs a folder with {names}; name it with --data"
-    return DataError(f"{place}: the public file is {source.where}; {', '.join(rest)} run without it")
+    place = (
+        f"{folder} holds no {names} (.gz, .xz)"
+        if folder
+        else f"{source.name} needs a folder with {names}; name it with --data"
+    )
+    return DataError(
+        f"{place}: the public file is {source.where}; {', '.join(rest)} run without it"
+    )
 
 
 def locate(keys: tuple[str, ...], folder: Path | None) -> dict[str, Path]:
@@ -165,7 +176,9 @@ def load(key: str, path: Path, advance: Advance = lambda _: None) -> Dataset:
     sets, set_offsets = distinct(items.astype(np.int64), offsets)
     n, m = len(lengths), len(labels)
     title, partial = _named(source, path, n, m)
-    return Dataset(key, title, path.name, _sha256(path), len(ids), sets, set_offsets, first, partial)
+    return Dataset(
+        key, title, path.name, _sha256(path), len(ids), sets, set_offsets, first, partial
+    )
 
 
 def _named(source: Source, path: Path, n: int, m: int) -> tuple[str, str]:
@@ -180,7 +193,9 @@ def _named(source: Source, path: Path, n: int, m: int) -> tuple[str, str]:
 
 def _read(path: Path, advance: Advance) -> tuple[Ints, Ints]:
     """All item ids and the number of them on every line; duplicates on a line are kept."""
-    with _opened(str(path), path.suffix if path.suffix in (".gz", ".xz") else "", advance) as stream:
+    with _opened(
+        str(path), path.suffix if path.suffix in (".gz", ".xz") else "", advance
+    ) as stream:
         text = stream.read().rstrip() + b"\n"
     if text == b"\n":
         raise DataError(f"{path} is empty; it should hold one line of item ids per person")
@@ -189,7 +204,12 @@ def _read(path: Path, advance: Advance) -> tuple[Ints, Ints]:
     starts = np.flatnonzero(digit & ~np.concatenate(([False], digit[:-1])))
     ends = np.flatnonzero(letters == ord("\n"))
     lengths = np.diff(np.searchsorted(starts, ends), prepend=0)
-    blank = (letters == ord(" ")) | (letters == ord("\n")) | (letters == ord("\r")) | (letters == ord("\t"))
+    blank = (
+        (letters == ord(" "))
+        | (letters == ord("\n"))
+        | (letters == ord("\r"))
+        | (letters == ord("\t"))
+    )
     if not (digit | blank).all() or not lengths.all() or _longest(starts, digit) > _DIGITS:
         raise _malformed(path, text)
     return np.fromstring(text, np.int64, sep=" "), lengths
@@ -208,11 +228,15 @@ def _malformed(path: Path, text: bytes) -> DataError:
     """The sentence about the first line that is not one."""
     for number, line in enumerate(text.rstrip().split(b"\n"), 1):
         if not line.strip():
-            return DataError(f"{path}, line {number} is empty; every line holds the items of one person")
+            return DataError(
+                f"{path}, line {number} is empty; every line holds the items of one person"
+            )
         for token in line.split():
             if not token.isdigit() or len(token) > _DIGITS:
                 bad = token.decode("ascii", "backslashreplace")[:40]
-                return DataError(f'{path}, line {number}: "{bad}" is not an item id; items are whole numbers')
+                return DataError(
+                    f'{path}, line {number}: "{bad}" is not an item id; items are whole numbers'
+                )
     return DataError(f"{path} holds a sign that separates nothing; items are separated by blanks")
 
 

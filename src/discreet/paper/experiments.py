@@ -45,7 +45,15 @@ class Task:
     @property
     def key(self) -> tuple[object, ...]:
         """What names its random draws: all but what is computed from them."""
-        return (self.data, self.model, self.eps, self.padding, self.encoding, *self.factors, *self.shares)
+        return (
+            self.data,
+            self.model,
+            self.eps,
+            self.padding,
+            self.encoding,
+            *self.factors,
+            *self.shares,
+        )
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,11 @@ class Numbers:
     def select(self, **want: Any) -> list[Row]:
         """The rows whose fields have these values (a tuple or list: one of them), in order."""
         wanted = {key: tuple(x) if isinstance(x, tuple | list) else (x,) for key, x in want.items()}
-        return [row for row in self.rows if all(getattr(row, key) in values for key, values in wanted.items())]
+        return [
+            row
+            for row in self.rows
+            if all(getattr(row, key) in values for key, values in wanted.items())
+        ]
 
 
 # ---- what is run ----------------------------------------------------------------------------------------
@@ -108,7 +120,11 @@ def tasks_of(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list
     def add(models: Iterable[str], epsilons: Iterable[float], **rest: Any) -> None:
         epsilons = list(epsilons)
         for encoding in (rest.pop("encoding"),) if "encoding" in rest else s.encodings:
-            found.extend(Task(model=model, eps=eps, encoding=encoding, **rest) for model in models for eps in epsilons)
+            found.extend(
+                Task(model=model, eps=eps, encoding=encoding, **rest)
+                for model in models
+                for eps in epsilons
+            )
 
     if name == "fig3":
         for key in ("power-law", "uniform"):
@@ -118,13 +134,30 @@ def tasks_of(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list
         for key in singles(data):
             add(("rappor",), s.epsilons, data=key, repeats=r, ks=_fit(s.tops, data[key]))
             shrunk = key in shrunk_singles(s, data)
-            add(("oue", "opt0", "mixed"), s.epsilons, data=key, repeats=r, ks=_fit(s.tops, data[key]), shrunk=shrunk)
+            add(
+                ("oue", "opt0", "mixed"),
+                s.epsilons,
+                data=key,
+                repeats=r,
+                ks=_fit(s.tops, data[key]),
+                shrunk=shrunk,
+            )
     elif name == "fig6":
         for share in s.sensitive:
-            rest: dict[str, Any] = {"repeats": r, "ks": _fit((50,), data["retail"]), "factors": TWO, "shares": (share, 1 - share)}
+            rest: dict[str, Any] = {
+                "repeats": r,
+                "ks": _fit((50,), data["retail"]),
+                "factors": TWO,
+                "shares": (share, 1 - share),
+            }
             add((*THREE_MODELS, "mixed"), s.some_epsilons, data="retail", **rest)
     elif name == "fig7":
-        rest = {"data": "clothing", "repeats": r, "ks": _fit(s.tops, data["clothing"]), "padding": 2}
+        rest = {
+            "data": "clothing",
+            "repeats": r,
+            "ks": _fit(s.tops, data["clothing"]),
+            "padding": 2,
+        }
         add(("rappor",), s.epsilons, **rest)
         add(("oue", "opt0", "mixed"), s.epsilons, shrunk=True, **rest)
     elif name in ("fig8", "fig9"):
@@ -133,7 +166,15 @@ def tasks_of(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list
             ks = _fit((20 if name == "fig8" else 100,), data[key])
             for ell in range(1, grid[-1] + 1):
                 encoding = {} if ell in grid else {"encoding": "bits"}
-                add(("opt0",), s.padding_epsilons, data=key, repeats=r if ell in grid else 0, ks=ks, padding=ell, **encoding)
+                add(
+                    ("opt0",),
+                    s.padding_epsilons,
+                    data=key,
+                    repeats=r if ell in grid else 0,
+                    ks=ks,
+                    padding=ell,
+                    **encoding,
+                )
     return list(dict.fromkeys(found))
 
 
@@ -177,10 +218,17 @@ def run(task: Task, data: Dataset, settings: Settings, threads: int | None = Non
         estimate = observe(mechanism, data, place, rng, threads).estimate()
         truth = np.empty(data.m)
         truth[place] = profile.truth
-        views = {"raw": estimate.counts, **({"shrunk": estimate.shrunk().counts} if task.shrunk else {})}
+        views = {
+            "raw": estimate.counts,
+            **({"shrunk": estimate.shrunk().counts} if task.shrunk else {}),
+        }
         for view, counts in views.items():
-            found.setdefault(("mse", 0, view), []).append(float(((counts - truth) ** 2).sum() / data.n))
-            for k, (error, precision) in zip(task.ks, top_errors(counts, truth, task.ks), strict=True):
+            found.setdefault(("mse", 0, view), []).append(
+                float(((counts - truth) ** 2).sum() / data.n)
+            )
+            for k, (error, precision) in zip(
+                task.ks, top_errors(counts, truth, task.ks), strict=True
+            ):
                 found.setdefault(("re", k, view), []).append(error)
                 found.setdefault(("precision", k, view), []).append(precision)
         mean, sd = profile.given(mechanism, mechanism.level_of[place])
@@ -194,7 +242,9 @@ def run(task: Task, data: Dataset, settings: Settings, threads: int | None = Non
     formulas = {"mse": expected, "bias": squared, "variance": expected - squared}
     rows = []
     for (metric, k, view), values in found.items():
-        formula = (relative.get(k) if metric == "re" else formulas.get(metric)) if view == "raw" else None
+        formula = (
+            (relative.get(k) if metric == "re" else formulas.get(metric)) if view == "raw" else None
+        )
         row = Row(
             data.key, task.model, task.eps, len(task.shares), task.shares[0], task.padding, task.encoding, metric, k, view,
             tuple(values), formula,
@@ -205,7 +255,13 @@ def run(task: Task, data: Dataset, settings: Settings, threads: int | None = Non
     return rows
 
 
-def observe(mechanism: Mechanism, data: Dataset, place: Any, rng: np.random.Generator | None, threads: int | None = None) -> Tally:
+def observe(
+    mechanism: Mechanism,
+    data: Dataset,
+    place: Any,
+    rng: np.random.Generator | None,
+    threads: int | None = None,
+) -> Tally:
     """The tally of all people, item i standing at place[i]: drawn exactly in distribution, or (no generator) of real reports."""
     if mechanism.padding is None:
         truth = np.zeros(data.m, np.int64)
@@ -213,13 +269,19 @@ def observe(mechanism: Mechanism, data: Dataset, place: Any, rng: np.random.Gene
         if rng is not None:
             return draw_tally(mechanism, truth, data.n, rng)
         answers = np.repeat(np.arange(data.m), truth)
-        return _reported(mechanism, (answers[first : first + _BLOCK] for first in range(0, data.n, _BLOCK)), threads)
+        return _reported(
+            mechanism,
+            (answers[first : first + _BLOCK] for first in range(0, data.n, _BLOCK)),
+            threads,
+        )
     items = place[data.items]
     if rng is not None:
         return draw_set_tally(mechanism, items, data.offsets, rng)
     edges = range(0, data.n, _BLOCK)
     pieces = (data.offsets[first : first + _BLOCK + 1] for first in edges)
-    return _reported(mechanism, ((items[piece[0] : piece[-1]], piece - piece[0]) for piece in pieces), threads)
+    return _reported(
+        mechanism, ((items[piece[0] : piece[-1]], piece - piece[0]) for piece in pieces), threads
+    )
 
 
 def _reported(mechanism: Mechanism, blocks: Iterable[Any], threads: int | None) -> Tally:
@@ -233,10 +295,15 @@ def _reported(mechanism: Mechanism, blocks: Iterable[Any], threads: int | None) 
 
 
 @lru_cache(maxsize=64)
-def policy_of(m: int, eps: float, factors: tuple[float, ...], shares: tuple[float, ...], kind: str) -> Policy:
+def policy_of(
+    m: int, eps: float, factors: tuple[float, ...], shares: tuple[float, ...], kind: str
+) -> Policy:
     """m items in levels of these shares (the last takes what rounding leaves), in order."""
     sizes = [max(1, round(m * share)) for share in shares[:-1]]
-    levels = tuple(Level(f"level {k + 1}", Budget.parse(round(eps * factor, 9))) for k, factor in enumerate(factors))
+    levels = tuple(
+        Level(f"level {k + 1}", Budget.parse(round(eps * factor, 9)))
+        for k, factor in enumerate(factors)
+    )
     level_of = np.repeat(np.arange(len(levels)), [*sizes, m - sum(sizes)])
     return Policy(tuple(map(str, range(m))), tuple(level_of.tolist()), levels, input=kind)
 
@@ -270,7 +337,10 @@ class Profile:
             share = data.first / data.n
             return cls(data.n, 1, data.first.astype(float), share, share)
         chance = np.repeat(1 / np.maximum(data.sizes, padding), data.sizes)
-        pi, pi2 = (np.bincount(data.items, weights=x, minlength=data.m) / data.n for x in (chance, chance**2))
+        pi, pi2 = (
+            np.bincount(data.items, weights=x, minlength=data.m) / data.n
+            for x in (chance, chance**2)
+        )
         return cls(data.n, padding, data.counts.astype(float), pi, pi2)
 
     @cached_property
@@ -286,7 +356,9 @@ class Profile:
         """The expected total MSE / n for an assignment, and its standard deviation (of normal, independent errors)."""
         variance = self.variance(mechanism, level_of)
         spread = 2 * variance**2 + 4 * self.bias**2 * variance
-        return float((variance + self.bias**2).sum() / self.n), float(np.sqrt(spread.sum()) / self.n)
+        return float((variance + self.bias**2).sum() / self.n), float(
+            np.sqrt(spread.sum()) / self.n
+        )
 
     def theory(self, mechanism: Mechanism, ks: Iterable[int]) -> tuple[float, dict[int, float]]:
         """The expected total MSE / n, and the expected relative error of every top k (normal errors), over all assignments."""
@@ -295,7 +367,11 @@ class Profile:
         for k, weight in enumerate(mechanism.sizes / mechanism.m):
             variance = self.variance(mechanism, np.full(mechanism.m, k))
             mse += weight * float((variance + self.bias**2).sum() / self.n)
-            relative += weight * _mean_distance(self.bias, np.sqrt(variance))[top] / np.maximum(self.truth[top], 1)
+            relative += (
+                weight
+                * _mean_distance(self.bias, np.sqrt(variance))[top]
+                / np.maximum(self.truth[top], 1)
+            )
         return mse, {k: float(relative[:k].mean()) for k in ks}
 
 

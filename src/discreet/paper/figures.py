@@ -40,7 +40,11 @@ NAMES = {
 AXES = {
     "eps": "ε, the smallest budget", "k": "k", "padding": "padding length ℓ", "share": "share of items with the smaller budget (%)",
 }  # fmt: skip
-METRICS = {"mse": "total MSE / n", "re": "relative error of the top {k}", "precision": "precision of the top {k}"}
+METRICS = {
+    "mse": "total MSE / n",
+    "re": "relative error of the top {k}",
+    "precision": "precision of the top {k}",
+}
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,9 @@ class Panel:
     ylabel: str
     lines: Sequence[Line]
     log: bool = True
-    over: Mapping[str, Any] = field(default_factory=dict)  # rows whose theory the values are divided by
+    over: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # rows whose theory the values are divided by
     best: bool = False  # a ring around the smallest theory of every line
 
     def rows(self, line: Line, numbers: Numbers) -> list[Row]:
@@ -83,7 +89,11 @@ class Figure:
     def rows(self, numbers: Numbers) -> list[Row]:
         """All rows that are drawn, once each, in the order of the lines."""
         panels = (panel for row in self.panels for panel in row)
-        return list(dict.fromkeys(row for panel in panels for line in panel.lines for row in panel.rows(line, numbers)))
+        return list(
+            dict.fromkeys(
+                row for panel in panels for line in panel.lines for row in panel.rows(line, numbers)
+            )
+        )
 
 
 # ---- the figures ------------------------------------------------------------------------------------------
@@ -93,9 +103,15 @@ def figures_of(name: str, settings: Settings, data: Mapping[str, Dataset]) -> li
     """A figure of the paper, and its panels beyond the paper."""
     if name not in FIGURES:
         return []
-    found = {"fig3": _fig3, "fig4": _fig4, "fig5": _fig5, "fig6": _fig6, "fig7": _fig7, "fig8": _padding, "fig9": _padding}[name](
-        name, settings, data
-    )
+    found = {
+        "fig3": _fig3,
+        "fig4": _fig4,
+        "fig5": _fig5,
+        "fig6": _fig6,
+        "fig7": _fig7,
+        "fig8": _padding,
+        "fig9": _padding,
+    }[name](name, settings, data)
     if settings.through_reports:
         found.insert(1, _compact(found[0]))
     return [_finished(figure, settings, data) for figure in found]
@@ -104,7 +120,13 @@ def figures_of(name: str, settings: Settings, data: Mapping[str, Dataset]) -> li
 def _compact(figure: Figure) -> Figure:
     """The same figure from compact reports."""
     panels = [
-        [replace(panel, lines=[replace(x, want={**x.want, "encoding": "compact"}) for x in panel.lines]) for panel in row]
+        [
+            replace(
+                panel,
+                lines=[replace(x, want={**x.want, "encoding": "compact"}) for x in panel.lines],
+            )
+            for panel in row
+        ]
         for row in figure.panels
     ]
     caption = f"{figure.caption} From 12-byte compact reports."
@@ -113,12 +135,16 @@ def _compact(figure: Figure) -> Figure:
 
 def _finished(figure: Figure, settings: Settings, data: Mapping[str, Dataset]) -> Figure:
     """With the data, the run and what is partial in the caption, and a quick run in the title."""
-    used = {line.want["data"]: None for row in figure.panels for panel in row for line in panel.lines}
+    used = {
+        line.want["data"]: None for row in figure.panels for panel in row for line in panel.lines
+    }
     sets = [data[key] for key in used]
     told = "; ".join(f"{d.title}: n = {d.n:,}, m = {d.m:,} ({d.source})" for d in sets)
     partial = " ".join(dict.fromkeys(d.partial for d in sets if d.partial))
     bars = "Lines: theory; markers: means with bars of two standard errors over repeats; dotted where there is no formula."
-    caption = " ".join(filter(None, (figure.caption, bars, f"Data: {told}.", partial, settings.note)))
+    caption = " ".join(
+        filter(None, (figure.caption, bars, f"Data: {told}.", partial, settings.note))
+    )
     title = figure.title + (f" (quick run, {settings.repeats} repeats)" if settings.quick else "")
     return Figure(figure.name, title, caption, figure.panels)
 
@@ -126,7 +152,10 @@ def _finished(figure: Figure, settings: Settings, data: Mapping[str, Dataset]) -
 def _lines(models: Iterable[str], suffix: str = "", **want: Any) -> list[Line]:
     want = {"encoding": "bits", "view": "raw", **want}
     hollow = want["view"] != "raw"
-    return [Line(f"{NAMES[model]}{suffix}", {"model": model, **want}, *STYLES[model], hollow) for model in models]
+    return [
+        Line(f"{NAMES[model]}{suffix}", {"model": model, **want}, *STYLES[model], hollow)
+        for model in models
+    ]
 
 
 def _fig3(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list[Figure]:
@@ -138,20 +167,34 @@ def _fig3(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list[Fi
         row.append(Panel(title, "eps", METRICS["mse"], lines))
         base = {"model": "opt0", "data": key, "metric": "mse", "encoding": "bits", "view": "raw"}
         more = _lines(("opt0", "mixed", "boxed"), data=key, metric="mse")
-        compact = Line("IDUE, compact reports", {**base, "encoding": "compact"}, "#56B4E9", "D", hollow=True)
-        beyond.append(Panel(title, "eps", "MSE, relative to opt0's in theory", [*more, compact], log=False, over=base))
+        compact = Line(
+            "IDUE, compact reports", {**base, "encoding": "compact"}, "#56B4E9", "D", hollow=True
+        )
+        beyond.append(
+            Panel(
+                title,
+                "eps",
+                "MSE, relative to opt0's in theory",
+                [*more, compact],
+                log=False,
+                over=base,
+            )
+        )
     text = "Comparison of empirical and theoretical results of synthetic data (single-item input), the paper's Fig. 3."
     told = (
         "Beyond the paper, relative to opt0's exact theory: mixed designs, opt0 within the authors' box a >= 1/2 >= b, and 12-byte "
         "compact reports instead of m bits."
     )
     if not settings.through_reports:
-        told += (
-            " Counts of compact reports are drawn item by item, which is exact for every two items (bits are pairwise independent)."
-        )
+        told += " Counts of compact reports are drawn item by item, which is exact for every two items (bits are pairwise independent)."
     return [
         Figure(name, "Theory and experiment on synthetic data", text, [row]),
-        Figure(f"{name}_beyond", "Beyond the paper: mixed, the authors' box, compact reports", told, [beyond]),
+        Figure(
+            f"{name}_beyond",
+            "Beyond the paper: mixed, the authors' box, compact reports",
+            told,
+            [beyond],
+        ),
     ]
 
 
@@ -164,7 +207,12 @@ def _fig4(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list[Fi
         rows.append(
             [
                 Panel(title, "eps", METRICS["mse"], _lines(THREE_MODELS, metric="mse", **common)),
-                Panel(title, "eps", METRICS["re"].format(k=k), _lines(THREE_MODELS, metric="re", k=k, **common)),
+                Panel(
+                    title,
+                    "eps",
+                    METRICS["re"].format(k=k),
+                    _lines(THREE_MODELS, metric="re", k=k, **common),
+                ),
             ]
         )
         if key not in shrunk_singles(settings, data):
@@ -172,7 +220,9 @@ def _fig4(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list[Fi
         pair = []
         for metric, want in (("mse", {}), ("re", {"k": k})):
             lines = _lines(("oue", "opt0", "mixed"), ", raw", metric=metric, **want, **common)
-            lines += _lines(("oue", "opt0", "mixed"), ", shrunk", metric=metric, view="shrunk", **want, **common)
+            lines += _lines(
+                ("oue", "opt0", "mixed"), ", shrunk", metric=metric, view="shrunk", **want, **common
+            )
             pair.append(Panel(title, "eps", METRICS[metric].format(k=k), lines))
         beyond.append(pair)
     text = "MSE and RE of real-world data sets (single-item input: the first item of each user), the paper's Fig. 4."
@@ -204,7 +254,13 @@ def _fig6(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list[Fi
         line, more = [], []
         for eps in settings.some_epsilons:
             title, label = f"ε₁ = {eps:g}, ε₂ = {2 * eps:g}", METRICS[metric].format(k=50)
-            common: dict[str, Any] = {"data": "retail", "levels": 2, "metric": metric, "eps": eps, **want}
+            common: dict[str, Any] = {
+                "data": "retail",
+                "levels": 2,
+                "metric": metric,
+                "eps": eps,
+                **want,
+            }
             line.append(Panel(title, "share", label, _lines(THREE_MODELS, **common)))
             more.append(Panel(title, "share", label, _lines(("oue", "opt0", "mixed"), **common)))
         rows.append(line)
@@ -229,14 +285,30 @@ def _fig7(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list[Fi
         panels = []
         for x, fixed, told in (("eps", {"k": k}, f"k = {k}"), ("k", {"eps": eps}, f"ε = {eps:g}")):
             label = METRICS[metric].format(k=k if x == "eps" else "k")
-            panels.append(Panel(f"{title}, {told}", x, label, _lines(THREE_MODELS, "-PS", metric=metric, **fixed, **common), log))
+            panels.append(
+                Panel(
+                    f"{title}, {told}",
+                    x,
+                    label,
+                    _lines(THREE_MODELS, "-PS", metric=metric, **fixed, **common),
+                    log,
+                )
+            )
         rows.append(panels)
     for x, fixed, told in (("eps", {"k": k}, f"k = {k}"), ("k", {"eps": eps}, f"ε = {eps:g}")):
         want = {"metric": "precision", **fixed, **common}
         lines = _lines(("oue", "opt0"), "-PS, raw ranking", **want)
         lines += _lines(("opt0",), "-PS, posterior ranking", view="shrunk", **want)
         lines += _lines(("mixed",), ", posterior ranking", view="shrunk", **want)
-        beyond.append(Panel(f"{title}, {told}", x, METRICS["precision"].format(k=k if x == "eps" else "k"), lines, log=False))
+        beyond.append(
+            Panel(
+                f"{title}, {told}",
+                x,
+                METRICS["precision"].format(k=k if x == "eps" else "k"),
+                lines,
+                log=False,
+            )
+        )
     text = (
         f"Precision and RE of Clothing item-set data (ℓ = 2), the paper's Fig. 7; left with k = {k}, right with ε = {eps:g}, which "
         "the paper does not state."
@@ -260,9 +332,26 @@ def _padding(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list
         for metric, want in (("mse", {}), ("re", {"k": top})):
             lines = []
             for j, eps in enumerate(settings.padding_epsilons):
-                conditions = {"model": "opt0", "data": key, "metric": metric, "eps": eps, "encoding": "bits", "view": "raw", **want}
-                lines.append(Line(f"ε = {eps:g}", {**conditions, "padding": tuple(range(1, 99))}, BY_EPS[j], MARKS[j]))
-            found.append(Panel(data[key].title, "padding", METRICS[metric].format(k=top), lines, best=True))
+                conditions = {
+                    "model": "opt0",
+                    "data": key,
+                    "metric": metric,
+                    "eps": eps,
+                    "encoding": "bits",
+                    "view": "raw",
+                    **want,
+                }
+                lines.append(
+                    Line(
+                        f"ε = {eps:g}",
+                        {**conditions, "padding": tuple(range(1, 99))},
+                        BY_EPS[j],
+                        MARKS[j],
+                    )
+                )
+            found.append(
+                Panel(data[key].title, "padding", METRICS[metric].format(k=top), lines, best=True)
+            )
         return found
 
     own, *more = padded(name, data)
@@ -277,7 +366,12 @@ def _padding(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list
             "Retail, of which the paper only says that it has similar trends. Rings: the best ℓ of every line, in theory."
         )
         found.append(
-            Figure(f"{name}_beyond", "Beyond the paper's figure: more people, and Retail", told, [panels(key) for key in more])
+            Figure(
+                f"{name}_beyond",
+                "Beyond the paper's figure: more people, and Retail",
+                told,
+                [panels(key) for key in more],
+            )
         )
     return found
 
@@ -291,9 +385,13 @@ def draw(figure: Figure, numbers: Numbers, folder: Path) -> None:
 
     paths = [folder / f"{figure.name}.png", folder / f"{figure.name}.svg"]
     height, width = len(figure.panels), max(len(row) for row in figure.panels)
-    with rc_context({"font.size": 9, "axes.titlesize": 9, "axes.labelsize": 9, "legend.fontsize": 9}):
+    with rc_context(
+        {"font.size": 9, "axes.titlesize": 9, "axes.labelsize": 9, "legend.fontsize": 9}
+    ):
         inches = 1.0 + 3.3 * width
-        picture = plots.figure_class(paths[0])(figsize=(inches, 1.1 + 2.6 * height), layout="constrained")
+        picture = plots.figure_class(paths[0])(
+            figsize=(inches, 1.1 + 2.6 * height), layout="constrained"
+        )
         grid = picture.subplots(height, width, squeeze=False)
         handles: dict[str, Any] = {}
         for row, line in zip(figure.panels, grid, strict=True):
@@ -302,8 +400,16 @@ def draw(figure: Figure, numbers: Numbers, folder: Path) -> None:
                 if k and panel.ylabel == row[k - 1].ylabel:
                     axes.set_ylabel("")
         picture.suptitle(figure.title, fontsize=11)
-        rows = -(-len(handles) * (max(map(len, handles)) + 7) // int(13 * inches))  # as many as the labels need
-        picture.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=-(-len(handles) // rows), frameon=False)
+        rows = -(
+            -len(handles) * (max(map(len, handles)) + 7) // int(13 * inches)
+        )  # as many as the labels need
+        picture.legend(
+            handles.values(),
+            handles.keys(),
+            loc="outside lower center",
+            ncols=-(-len(handles) // rows),
+            frameon=False,
+        )
         picture.get_layout_engine().execute(picture)
         picture.set_layout_engine("none")  # the layout is found once, for both files
         for path in paths:
@@ -311,10 +417,16 @@ def draw(figure: Figure, numbers: Numbers, folder: Path) -> None:
 
 
 def _draw_panel(panel: Panel, axes: Any, numbers: Numbers) -> dict[str, Any]:
-    scale = {getattr(row, panel.x): row.theory or 1.0 for row in numbers.select(**panel.over)} if panel.over else {}
+    scale = (
+        {getattr(row, panel.x): row.theory or 1.0 for row in numbers.select(**panel.over)}
+        if panel.over
+        else {}
+    )
     handles = {}
     for j, line in enumerate(panel.lines):
-        aside = 0.06 * (j - (len(panel.lines) - 1) / 2) if panel.over else 0.0  # bars that would lie on each other
+        aside = (
+            0.06 * (j - (len(panel.lines) - 1) / 2) if panel.over else 0.0
+        )  # bars that would lie on each other
         handles[line.label] = _draw_line(panel, line, axes, panel.rows(line, numbers), scale, aside)
     axes.set_title(fill(panel.title, 46))
     axes.set_xlabel(AXES[panel.x])
@@ -329,7 +441,14 @@ def _draw_panel(panel: Panel, axes: Any, numbers: Numbers) -> dict[str, Any]:
     return handles
 
 
-def _draw_line(panel: Panel, line: Line, axes: Any, rows: Sequence[Row], scale: Mapping[Any, float], aside: float) -> Any:
+def _draw_line(
+    panel: Panel,
+    line: Line,
+    axes: Any,
+    rows: Sequence[Row],
+    scale: Mapping[Any, float],
+    aside: float,
+) -> Any:
     factor = 100.0 if panel.x == "share" else 1.0
 
     def x(row: Row) -> float:
@@ -345,7 +464,10 @@ def _draw_line(panel: Panel, line: Line, axes: Any, rows: Sequence[Row], scale: 
             at = min(smooth, key=lambda point: point[1])
             axes.plot(*at, "o", color=line.colour, ms=11, mfc="none", mew=1.3, zorder=4)
     seen = [row for row in rows if row.values]
-    means, bars = [row.mean / over(row) for row in seen], [2 * row.stderr / over(row) for row in seen]
+    means, bars = (
+        [row.mean / over(row) for row in seen],
+        [2 * row.stderr / over(row) for row in seen],
+    )
     places, inside = [x(row) + aside for row in seen], "white" if line.hollow else line.colour
     return axes.errorbar(
         places, means, yerr=bars, fmt=line.marker, color=line.colour, mfc=inside, ms=4.5, lw=1.0, capsize=2,

@@ -47,7 +47,11 @@ def chosen(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name != "all" and name not in NAMES:
             near = get_close_matches(name, NAMES, n=3, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"there are all, {', '.join(NAMES)}"
+            hint = (
+                f"did you mean {' or '.join(near)}?"
+                if near
+                else f"there are all, {', '.join(NAMES)}"
+            )
             raise DataError(f'"{name}" is no table or figure of the evaluation; {hint}')
     return tuple(name for name in NAMES if not names or "all" in names or name in names)
 
@@ -55,10 +59,14 @@ def chosen(names: Sequence[str]) -> tuple[str, ...]:
 class Run:
     """A run that is ready to start: names and folders are checked, the data are found but not read."""
 
-    def __init__(self, names: Sequence[str], folder: str | None, out: str, settings: Settings) -> None:
+    def __init__(
+        self, names: Sequence[str], folder: str | None, out: str, settings: Settings
+    ) -> None:
         self.names, self.settings = chosen(names), settings
         self.folder, self.out = Path(folder) if folder else None, Path(out)
-        keys = tuple(key for key, source in SOURCES.items() if set(source.needed_by) & set(self.names))
+        keys = tuple(
+            key for key, source in SOURCES.items() if set(source.needed_by) & set(self.names)
+        )
         self.paths = datasets.locate(keys, self.folder)
         if self.folder:
             self._more()
@@ -85,23 +93,36 @@ class Run:
         """Read and generate the data."""
         data = {key: datasets.load(key, path, advance) for key, path in self.paths.items()}
         if {"fig3", "table3"} & set(self.names):
-            data |= {key: datasets.synthetic(key, self.settings) for key in ("power-law", "uniform")}
-        kosarak, long = data.get("kosarak"), not (self.settings.quick or self.settings.through_reports)
+            data |= {
+                key: datasets.synthetic(key, self.settings) for key in ("power-law", "uniform")
+            }
+        kosarak, long = (
+            data.get("kosarak"),
+            not (self.settings.quick or self.settings.through_reports),
+        )
         if "fig9" in self.names and kosarak and kosarak.n * 5 < SOURCES["kosarak"].users and long:
             data[TENFOLD] = kosarak.repeated(10)
         return data
 
     def tasks(self, data: Mapping[str, Dataset]) -> list[Task]:
         """All tasks, once each."""
-        return merged(task for name in self.names for task in experiments.tasks_of(name, self.settings, data))
+        return merged(
+            task for name in self.names for task in experiments.tasks_of(name, self.settings, data)
+        )
 
     def finish(self, data: Mapping[str, Dataset], rows: Iterable[Row], workers: Workers) -> Outcome:
         """Write everything."""
         numbers, writer = Numbers(rows), Writer(self.out)
-        made = [table for name in self.names for table in tables.tables_of(name, self.settings, data)]
+        made = [
+            table for name in self.names for table in tables.tables_of(name, self.settings, data)
+        ]
         for table in made:
             writer.table(table)
-        writer.figures([f for name in self.names for f in figures.figures_of(name, self.settings, data)], numbers, workers)
+        writer.figures(
+            [f for name in self.names for f in figures.figures_of(name, self.settings, data)],
+            numbers,
+            workers,
+        )
         facts = {key: datasets.facts(one) for key, one in data.items()}
         found = verdicts.Findings(numbers, {table.name: table.rows for table in made}, facts)
         reports = verdicts.judged(self.names, found)
@@ -125,7 +146,9 @@ def merged(tasks: Iterable[Task]) -> list[Task]:
     for task in tasks:
         old = found.get(task.key, task)
         ks = tuple(sorted({*old.ks, *task.ks}))
-        found[task.key] = replace(task, ks=ks, shrunk=old.shrunk or task.shrunk, repeats=max(old.repeats, task.repeats))
+        found[task.key] = replace(
+            task, ks=ks, shrunk=old.shrunk or task.shrunk, repeats=max(old.repeats, task.repeats)
+        )
     return list(found.values())
 
 
@@ -148,7 +171,9 @@ class Workers:
 
     def __enter__(self) -> Workers:
         if self.jobs > 1:
-            self.pool = ProcessPoolExecutor(self.jobs, get_context("spawn"), _begin, (self.data, self.settings))
+            self.pool = ProcessPoolExecutor(
+                self.jobs, get_context("spawn"), _begin, (self.data, self.settings)
+            )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -163,7 +188,9 @@ class Workers:
                 found += experiments.run(task, self.data[task.data], self.settings)
                 advance(1)
             return found
-        longest_first = sorted(range(len(tasks)), key=lambda k: (not tasks[k].shrunk, -tasks[k].repeats))
+        longest_first = sorted(
+            range(len(tasks)), key=lambda k: (not tasks[k].shrunk, -tasks[k].repeats)
+        )
         results: list[list[Row]] = [[] for _ in tasks]
         with _one_thread_each():
             waiting = {self.pool.submit(_one, tasks[k]): k for k in longest_first}
@@ -178,7 +205,9 @@ class Workers:
             for figure, numbers in wanted:
                 figures.draw(figure, numbers, folder)
             return
-        for done in [self.pool.submit(figures.draw, figure, numbers, folder) for figure, numbers in wanted]:
+        for done in [
+            self.pool.submit(figures.draw, figure, numbers, folder) for figure, numbers in wanted
+        ]:
             _result(done)
 
 
@@ -186,7 +215,9 @@ def _result(done: Future[Any]) -> Any:
     try:
         return done.result()
     except BrokenProcessPool:
-        raise DataError("a worker process was ended from outside, perhaps for lack of memory; run fewer figures at once") from None
+        raise DataError(
+            "a worker process was ended from outside, perhaps for lack of memory; run fewer figures at once"
+        ) from None
 
 
 @contextmanager
@@ -235,7 +266,9 @@ class Writer:
     def table(self, table: tables.Table) -> None:
         """A table as CSV and as Markdown with its caption."""
         heads = list(table.rows[0])
-        self.text(f"{table.name}.csv", _csv(heads, ([row[head] for head in heads] for row in table.rows)))
+        self.text(
+            f"{table.name}.csv", _csv(heads, ([row[head] for head in heads] for row in table.rows))
+        )
         self.text(f"{table.name}.md", table.markdown())
 
     def figures(self, wanted: Sequence[figures.Figure], numbers: Numbers, workers: Workers) -> None:
@@ -260,7 +293,10 @@ def _cells(row: Row) -> list[Any]:
 def _csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     lines = [",".join(heads)]
     for row in rows:
-        cells = [_number(cell) if isinstance(cell, float) else "" if cell is None else str(cell) for cell in row]
+        cells = [
+            _number(cell) if isinstance(cell, float) else "" if cell is None else str(cell)
+            for cell in row
+        ]
         lines.append(",".join(f'"{cell}"' if "," in cell else cell for cell in cells))
     return "\n".join(lines) + "\n"
 
@@ -297,4 +333,6 @@ def _writable(folder: Path) -> None:
         probe.write_bytes(b"")
         probe.unlink()
     except OSError as error:
-        raise DataError(f"{folder} cannot be written: {error.strerror}; name another folder with --out") from None
+        raise DataError(
+            f"{folder} cannot be written: {error.strerror}; name another folder with --out"
+        ) from None

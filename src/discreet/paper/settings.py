@@ -14,7 +14,10 @@ TABLES = ("table1", "table2", "table3")
 FIGURES = ("fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9")
 NAMES = (*TABLES, *FIGURES)
 
-FACTORS, SHARES = (1.0, 1.2, 2.0), (0.05, 0.05, 0.9)  # the default budgets, times eps, and their shares of the items
+FACTORS, SHARES = (
+    (1.0, 1.2, 2.0),
+    (0.05, 0.05, 0.9),
+)  # the default budgets, times eps, and their shares of the items
 TWO = (1.0, 2.0)  # fig6: eps_1 and eps_2 = 2 eps_1, the largest that can bind (Lemma 1)
 
 PAPER_MODELS = ("rappor", "oue", "opt0", "opt1", "opt2")
@@ -53,7 +56,11 @@ class Settings:
     @property
     def sensitive(self) -> tuple[float, ...]:
         """Shares of the items with the smaller budget (fig6)."""
-        return (0.05, 0.2, 0.5, 0.9) if self.quick else (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+        return (
+            (0.05, 0.2, 0.5, 0.9)
+            if self.quick
+            else (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+        )
 
     @property
     def encodings(self) -> tuple[str, ...]:
@@ -69,12 +76,20 @@ class Settings:
     def rng(self, *key: object) -> np.random.Generator:
         """A generator of its own for every use, named by the key: results do not depend on the order of the work."""
         digest = hashlib.sha256("|".join(map(str, key)).encode()).digest()
-        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=tuple(np.frombuffer(digest, "<u4").tolist())))
+        return np.random.default_rng(
+            np.random.SeedSequence(
+                self.seed, spawn_key=tuple(np.frombuffer(digest, "<u4").tolist())
+            )
+        )
 
     @property
     def note(self) -> str:
         """What every caption says of the run."""
-        quick = f" Quick run: {self.repeats} repeats and fewer points than in the paper." if self.quick else ""
+        quick = (
+            f" Quick run: {self.repeats} repeats and fewer points than in the paper."
+            if self.quick
+            else ""
+        )
         if not self.through_reports:
             return f"{self.repeats} repeats, exact in distribution, seed {self.seed}.{quick}"
         return (

@@ -107,9 +107,7 @@ def cap() -> Table:
                     "b": float(mechanism.b[k]), "LDP epsilon": float(mechanism.guarantee().ldp_epsilon),
                 }
             )  # fmt: skip
-    caption = (
-        "opt0 at eps = 1, m = 100, shares 5/5/90 %. By Lemma 1 every pair is held to 2 min E = 2, whatever the largest budget is."
-    )
+    caption = "opt0 at eps = 1, m = 100, shares 5/5/90 %. By Lemma 1 every pair is held to 2 min E = 2, whatever the largest budget is."
     return Table("table1_cap", "A level at 4 eps is a level at 2 eps", caption, rows)
 
 
@@ -132,8 +130,20 @@ def toy() -> Table:
     policy, rows = example("toy"), []
     for model, label in (("rappor", "RAPPOR"), ("oue", "OUE"), ("opt0", "IDUE")):
         rows.append({"mechanism": label, "row": "computed", **_toy_row(design(policy, model))})
-        rows.append({"mechanism": label, "row": "printed", **dict(zip(TOY_COLUMNS, PRINTED[model], strict=True))})
-    rows.append({"mechanism": "IDUE", "row": "computed from a and b rounded to two digits", **_toy_row(_rounded(policy))})
+        rows.append(
+            {
+                "mechanism": label,
+                "row": "printed",
+                **dict(zip(TOY_COLUMNS, PRINTED[model], strict=True)),
+            }
+        )
+    rows.append(
+        {
+            "mechanism": "IDUE",
+            "row": "computed from a and b rounded to two digits",
+            **_toy_row(_rounded(policy)),
+        }
+    )
     caption = (
         "The paper's Table II: HIV at ln 4, four others at ln 6; variances per participant (/n) and per holder of the item (/c), "
         "the total over all data sets. The printed total of IDUE is the sum of its printed, rounded entries: 3.27 + 4 x 1.32 + "
@@ -152,7 +162,9 @@ def _toy_row(mechanism: Mechanism) -> dict[str, float]:
 def _rounded(policy: Policy) -> Mechanism:
     """IDUE with the printed, rounded probabilities; they pass the exact check too."""
     flips = PRINTED["opt0"]
-    A, B = (tuple(round(x * D) for x in pair) for pair in ((1 - flips[0], 1 - flips[1]), flips[2:4]))
+    A, B = (
+        tuple(round(x * D) for x in pair) for pair in ((1 - flips[0], 1 - flips[1]), flips[2:4])
+    )
     return Mechanism(policy, "opt0", "bits", (Part(D, A, B),))
 
 
@@ -200,7 +212,12 @@ def data_sets(data: Mapping[str, Dataset]) -> Table:
                     "users here": mine.n, "items here": mine.m, "file": mine.source, "partial": True,
                 }
             )  # fmt: skip
-    return Table("table3", "Synthetic and real-world data sets", "The paper's Table III beside the files that were used.", rows)
+    return Table(
+        "table3",
+        "Synthetic and real-world data sets",
+        "The paper's Table III beside the files that were used.",
+        rows,
+    )
 
 
 def set_sizes(name: str, data: Mapping[str, Dataset]) -> Table:
@@ -214,7 +231,9 @@ def set_sizes(name: str, data: Mapping[str, Dataset]) -> Table:
                 "median": float(np.median(sizes)),
                 "90th percentile": float(np.quantile(sizes, 0.9)),
             }
-            rows.append({"data": key, "title": data[key].title, **spread, "largest": int(sizes.max())})
+            rows.append(
+                {"data": key, "title": data[key].title, **spread, "largest": int(sizes.max())}
+            )
     return Table(f"{name}_sizes", "Items per person", "What the padding has to hold.", rows)
 
 
@@ -229,10 +248,18 @@ def designs(settings: Settings) -> Table:
         for model in ("rappor", "oue", "opt0", "opt1", "opt2", "boxed"):
             mechanism = boxed(policy) if model == "boxed" else design(policy, model)
             guarantee = mechanism.guarantee()
-            row = {"eps": eps, "model": model, "worst case / n": mechanism.worst_case_mse, "uniform / n": mechanism.expected_mse()}
+            row = {
+                "eps": eps,
+                "model": model,
+                "worst case / n": mechanism.worst_case_mse,
+                "uniform / n": mechanism.expected_mse(),
+            }
             row |= {"LDP epsilon": float(guarantee.ldp_epsilon), "holds": guarantee.holds}
             for k, factor in enumerate(FACTORS):
-                row |= {f"a {factor:g}": float(mechanism.a[k]), f"b {factor:g}": float(mechanism.b[k])}
+                row |= {
+                    f"a {factor:g}": float(mechanism.a[k]),
+                    f"b {factor:g}": float(mechanism.b[k]),
+                }
                 row |= {f"V {factor:g}": float(theory.noise(mechanism).V[k])}
             rows.append(row)
     caption = (
@@ -261,7 +288,9 @@ def cost() -> Table:
     rows: Rows = []
     for m in (100, 1_000, 16_470, 41_270):
         a = design(policy_of(m, 1.0, FACTORS, SHARES, "single"), "opt0").a
-        rows.append({"items": m, "levels": len(a), "variables": 2 * len(a), "constraints": len(a) ** 2})
+        rows.append(
+            {"items": m, "levels": len(a), "variables": 2 * len(a), "constraints": len(a) ** 2}
+        )
     return Table("fig3_cost", "The size of the problem", "opt0 at the default budgets.", rows)
 
 
@@ -273,13 +302,23 @@ def set_budgets() -> Table:
         mechanism = design(policy, "opt0", padding=padding)
         single = design(policy_of(12, 1.0, FACTORS, (1 / 3, 1 / 3, 1 / 3), "single"), "opt0")
         guarantee = mechanism.guarantee()
-        kinds = [kind for size in range(4) for kind in combinations_with_replacement(range(3), size)]
-        sets = [{4 * level + kind[:place].count(level) for place, level in enumerate(kind)} for kind in kinds]
+        kinds = [
+            kind for size in range(4) for kind in combinations_with_replacement(range(3), size)
+        ]
+        sets = [
+            {4 * level + kind[:place].count(level) for place, level in enumerate(kind)}
+            for kind in kinds
+        ]
         budget = [guarantee.set_budget(x) for x in sets]
         excess = [
-            guarantee.set_bound(x, y) - min(budget[i], budget[j]) for i, x in enumerate(sets) for j, y in enumerate(sets) if i != j
+            guarantee.set_bound(x, y) - min(budget[i], budget[j])
+            for i, x in enumerate(sets)
+            for j, y in enumerate(sets)
+            if i != j
         ]
-        same = max(float(np.abs(getattr(mechanism, key) - getattr(single, key)).max()) for key in "ab")
+        same = max(
+            float(np.abs(getattr(mechanism, key) - getattr(single, key)).max()) for key in "ab"
+        )
         worst = {"largest bound - budget": max(excess), "a, b differ by": same}
         rows.append({"padding": padding, "pairs of sets": len(excess), **worst})
     caption = "eps = 1, x {1, 1.2, 2}. Bound: Lemma 2's of ln Pr(y | x) / Pr(y | x'); budget: the smaller eps_x of the two sets."
@@ -293,8 +332,13 @@ def limit(settings: Settings) -> Table:
         m, u = 1e6, 2 * eps
         rappor, oue = m / (4 * np.sinh(u / 4) ** 2), m / np.sinh(u / 2) ** 2 + 1
         for share in (0.05, 0.01, 0.001, 0.0001, 0.00001):
-            mine = reductions.opt0(Levels(np.array([eps, u]), m * np.array([share, 1 - share]), "min"))[2]
-            ratios = {"/ rappor at 2 eps": float(mine / rappor), "/ oue at 2 eps": float(mine / oue)}
+            mine = reductions.opt0(
+                Levels(np.array([eps, u]), m * np.array([share, 1 - share]), "min")
+            )[2]
+            ratios = {
+                "/ rappor at 2 eps": float(mine / rappor),
+                "/ oue at 2 eps": float(mine / oue),
+            }
             rows.append({"eps": eps, "sensitive share": share, "opt0, MSE / n": mine, **ratios})
     caption = "A million items, a share of them at eps and the others at 2 eps, beside plain LDP at 2 eps for all (worst case / n)."
     return Table("fig6_limit", "Hardly any sensitive item", caption, rows)

@@ -75,7 +75,9 @@ class Claim:
 CLAIMS: list[Claim] = []
 
 
-def claim(name: str, needs: str, where: str, sentence: str, data: tuple[str, ...] = ()) -> Callable[[Judge], Judge]:
+def claim(
+    name: str, needs: str, where: str, sentence: str, data: tuple[str, ...] = ()
+) -> Callable[[Judge], Judge]:
     """Put a function on the list of claims."""
 
     def keep(judge: Judge) -> Judge:
@@ -111,7 +113,17 @@ class Cell:
 
 def place(row: Row) -> tuple[Any, ...]:
     """What two rows must share to be compared."""
-    return row.data, row.eps, row.levels, row.share, row.padding, row.encoding, row.metric, row.k, row.view
+    return (
+        row.data,
+        row.eps,
+        row.levels,
+        row.share,
+        row.padding,
+        row.encoding,
+        row.metric,
+        row.k,
+        row.view,
+    )
 
 
 def pair(mine: Row, other: Row) -> Cell:
@@ -121,15 +133,26 @@ def pair(mine: Row, other: Row) -> Cell:
     t = float(difference.mean()) / (spread / len(difference) ** 0.5) if spread else 0.0
     formula = mine.theory / other.theory if mine.theory is not None and other.theory else None
     where = f"{mine.data}, eps {mine.eps:g}" + (f", k {mine.k}" if mine.k else "")
-    return Cell(where, mine.mean / other.mean if other.mean else float("inf"), t, len(difference), formula)
+    return Cell(
+        where, mine.mean / other.mean if other.mean else float("inf"), t, len(difference), formula
+    )
 
 
 def against(numbers: Numbers, model: str, others: Sequence[str], **want: Any) -> list[Cell]:
     """A model beside every other one, in every cell that both have."""
     want = {"encoding": "bits", "view": "raw", **want}
-    rest = {(row.model, place(row)): row for row in numbers.select(model=tuple(others), **want) if row.values}
+    rest = {
+        (row.model, place(row)): row
+        for row in numbers.select(model=tuple(others), **want)
+        if row.values
+    }
     mine = [row for row in numbers.select(model=model, **want) if row.values]
-    return [pair(row, rest[other, place(row)]) for row in mine for other in others if (other, place(row)) in rest]
+    return [
+        pair(row, rest[other, place(row)])
+        for row in mine
+        for other in others
+        if (other, place(row)) in rest
+    ]
 
 
 def below(cells: Sequence[Cell], what: str, sign: int = 1) -> Verdict:
@@ -144,14 +167,21 @@ def below(cells: Sequence[Cell], what: str, sign: int = 1) -> Verdict:
     if contrary:
         places = "; ".join(f"{cell.place}: {cell.ratio:.3g}" for cell in contrary[:6])
         more = f" and {len(contrary) - 6} more" if len(contrary) > 6 else ""
-        return Verdict(FAILS, number, margin, f"Contrary beyond sampling error in {len(contrary)} of them ({places}{more}).")
+        return Verdict(
+            FAILS,
+            number,
+            margin,
+            f"Contrary beyond sampling error in {len(contrary)} of them ({places}{more}).",
+        )
     doubtful = [cell for cell in cells if sign * (cell.ratio - 1) > 0]
     if not doubtful:
         return Verdict(HOLDS, number, margin)
     return _by_theory(cells, doubtful, number, margin, sign)
 
 
-def _by_theory(cells: Sequence[Cell], doubtful: Sequence[Cell], number: str, margin: float, sign: int) -> Verdict:
+def _by_theory(
+    cells: Sequence[Cell], doubtful: Sequence[Cell], number: str, margin: float, sign: int
+) -> Verdict:
     """Cells whose means lie on the other side, within sampling error."""
     worst = max(doubtful, key=lambda cell: sign * cell.ratio)
     note = f"{len(doubtful)} of {len(cells)} cells lie on the other side, within sampling error (worst: {worst.place})"
@@ -160,9 +190,19 @@ def _by_theory(cells: Sequence[Cell], doubtful: Sequence[Cell], number: str, mar
         return Verdict(UNKNOWN, number, margin, f"{note}.")
     wrong = [ratio for ratio in known if sign * (ratio - 1) > 1e-9]
     if wrong:
-        return Verdict(FAILS, number, margin, f"{note}; the theory has {len(wrong)} of them on the other side too.")
+        return Verdict(
+            FAILS,
+            number,
+            margin,
+            f"{note}; the theory has {len(wrong)} of them on the other side too.",
+        )
     room = min(sign * (1 - cell.theory) for cell in cells if cell.theory is not None)
-    return Verdict(HOLDS, number, room, f"{note}; the theory has all on the right side, and the margin is the theory's.")
+    return Verdict(
+        HOLDS,
+        number,
+        room,
+        f"{note}; the theory has all on the right side, and the margin is the theory's.",
+    )
 
 
 def within(ratios: Mapping[str, float], allowed: float, what: str) -> Verdict:
@@ -172,7 +212,12 @@ def within(ratios: Mapping[str, float], allowed: float, what: str) -> Verdict:
     worst = max(ratios, key=lambda key: abs(ratios[key] - 1))
     away = abs(ratios[worst] - 1)
     number = f"{what}: {min(ratios.values()):.3f} to {max(ratios.values()):.3f}"
-    return Verdict(HOLDS if away <= allowed else FAILS, number, allowed - away, f"Allowed: {allowed:.0%}; furthest at {worst}.")
+    return Verdict(
+        HOLDS if away <= allowed else FAILS,
+        number,
+        allowed - away,
+        f"Allowed: {allowed:.0%}; furthest at {worst}.",
+    )
 
 
 def printed(pairs: Mapping[str, tuple[float, float, float]]) -> Verdict:
@@ -182,7 +227,12 @@ def printed(pairs: Mapping[str, tuple[float, float, float]]) -> Verdict:
         return Verdict(HOLDS, f"all {len(pairs)} numbers agree to the digits printed")
     largest = max(abs(p / c - 1) for p, c in off.values())
     note = "; ".join(f"{name} is printed as {p:g} and is {c:.4g}" for name, (p, c) in off.items())
-    return Verdict(FAILS, f"{len(off)} of {len(pairs)} numbers differ, by at most {largest:.1%}", -largest, f"{note}.")
+    return Verdict(
+        FAILS,
+        f"{len(off)} of {len(pairs)} numbers differ, by at most {largest:.1%}",
+        -largest,
+        f"{note}.",
+    )
 
 
 # ---- the report ---------------------------------------------------------------------------------------------
@@ -190,10 +240,22 @@ def printed(pairs: Mapping[str, tuple[float, float, float]]) -> Verdict:
 
 def markdown(reports: Sequence[Mapping[str, Any]], note: str) -> str:
     """claims.md."""
-    tally = {verdict: sum(one["verdict"] == verdict for one in reports) for verdict in (HOLDS, FAILS, UNKNOWN)}
-    lines = ["# The paper's claims", "", f"{', '.join(f'{verdict}: {count}' for verdict, count in tally.items())}. {note}", ""]
+    tally = {
+        verdict: sum(one["verdict"] == verdict for one in reports)
+        for verdict in (HOLDS, FAILS, UNKNOWN)
+    }
+    lines = [
+        "# The paper's claims",
+        "",
+        f"{', '.join(f'{verdict}: {count}' for verdict, count in tally.items())}. {note}",
+        "",
+    ]
     lines += [line.strip() for line in (__doc__ or "").split("\n\n", 1)[1].strip().splitlines()]
-    lines += ["", "| claim | from | verdict | number | margin | note |", "|---|---|---|---|---|---|"]
+    lines += [
+        "",
+        "| claim | from | verdict | number | margin | note |",
+        "|---|---|---|---|---|---|",
+    ]
     for one in reports:
         margin = "" if one["margin"] is None else f"{one['margin']:+.1%}"
         said = f"{one['claim']}: *{one['sentence']}* ({one['where']})"

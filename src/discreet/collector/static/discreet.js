@@ -527,14 +527,25 @@ class Draws {
 //   write(draws, k, held, own), a report of part k for the item held (-1: none), named if own;
 //   check(report), why it is refused, or null;
 //   partOf(report); named(report), the places of the items that it names;
-//   opening(named, among), the beginning of the sentence that says what a report means.
+//   opening(named, among), the beginning of the sentence that says what a report means;
+//   others(part, g), the chances that an item of group g is named for people with other answers.
 
-/** A bit per item, item k at byte k >> 3, bit k & 7; in front the part, if there are several. */
-class Bitmap {
+class Encoding {
   /** @param {Groups} groups @param {readonly Part[]} parts */
   constructor(groups, parts) {
     this.groups = groups;
     this.parts = parts;
+  }
+
+  others({ other }, g) {
+    return [other[g] / this.base(g)];
+  }
+}
+
+/** A bit per item, item k at byte k >> 3, bit k & 7; in front the part, if there are several. */
+class Bitmap extends Encoding {
+  constructor(groups, parts) {
+    super(groups, parts);
     this.head = parts.length > 1 ? 1 : 0;
     this.size = this.head + Math.ceil(groups.m / 8);
   }
@@ -613,6 +624,14 @@ class Fixed extends Bitmap {
   opening(named, among) {
     return `The report names ${named} of ${among}, drawn at random`;
   }
+
+  /** An own item that is named takes a place from the others of its group. */
+  others(part, g) {
+    const { length } = this.groups.members[g];
+    const sameGroup = (part.other[g] - part.own[g] / D) / (length - 1);
+    const elsewhere = length < this.groups.m || "none" in part;
+    return elsewhere ? [sameGroup, ...super.others(part, g)] : [sameGroup];
+  }
 }
 
 /** Every item on its own, with chance other[g] / 2^32. */
@@ -648,19 +667,20 @@ class Bits extends Bitmap {
  * if the mark y_0 + y_1 c_1 + … + y_t c_t mod q is below other[g], where c is the item's code. Two
  * codes differ, so two marks are independent and uniform.
  */
-class Ticket {
+class Ticket extends Encoding {
   kind = "ticket";
   size = 4;
 
   /** @param {Groups} groups @param {readonly Part[]} parts @param {{q: number, t: number}} sizes */
   constructor(groups, parts, { q, t }) {
+    super(groups, parts);
     const fits = [q, t].every(Number.isInteger) && t >= 2 && t <= 31 && q > t
       && parts.length * power(q, t + 1) <= D && isPrime(q) && power(q, t) >= groups.m;
     if (!fits) {
       const what = `${groups.m} items and ${parts.length} parts`;
       throw refused(`a ticket of q = ${show(q)}, t = ${show(t)} does not fit ${what}`);
     }
-    Object.assign(this, { groups, parts, q, t, tickets: power(q, t + 1) });
+    Object.assign(this, { q, t, tickets: power(q, t + 1) });
   }
 
   base() {
@@ -746,8 +766,8 @@ const ENCODINGS = { // class, and its keys in a mechanism file
 /** @param {Groups} groups @param {readonly Part[]} parts */
 function readEncoding(raw, groups, parts) {
   const kind = choice("encoding", object(raw, "the encoding").kind, Object.keys(ENCODINGS));
-  const [Encoding, keys] = ENCODINGS[kind];
-  return freeze(new Encoding(groups, parts, table(raw, ["kind", ...keys], "the encoding")));
+  const [Kind, keys] = ENCODINGS[kind];
+  return freeze(new Kind(groups, parts, table(raw, ["kind", ...keys], "the encoding")));
 }
 
 // ---- mechanism ----------------------------------------------------------------------------------
@@ -1037,12 +1057,13 @@ function meaningOf({ encoding, parts, m, policy: { input } }, part, named) {
   return more.length ? `${first} It ${more.join(", and ")}.` : first;
 }
 
-function chancesOf(encoding, { own, other }, speaking, input, silent) {
-  const yours = input === "set" ? "one of yours, if one is drawn at random," : "your own answer";
-  const where = silent ? " (if it is one of these)" : "";
-  const mine = range(speaking.map((g) => own[g] / D));
-  const others = range(speaking.map((g) => other[g] / encoding.base(g)));
-  const named = `${yours}${where} is named with a chance of ${mine}`;
+function chancesOf(encoding, part, speaking, input, silent) {
+  const yours = input === "set"
+    ? `one of yours, if one is drawn at random${silent ? " and is one of these" : ""},`
+    : `your own answer${silent ? ", if it is one of these," : ""}`;
+  const mine = range(speaking.map((g) => part.own[g] / D));
+  const others = range(speaking.flatMap((g) => encoding.others(part, g)));
+  const named = `${yours} is named with a chance of ${mine}`;
   return `${named}, one that is not yours with about ${others}.`;
 }
 
