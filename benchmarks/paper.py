@@ -19,15 +19,15 @@ def run() -> str:
         answers = np.sort(rng.zipf(1.3, 4 * n) - 1)
         answers = rng.choice(answers[answers < m], n)
         truth = np.bincount(answers, minlength=m)
-        bits, compact = (
-            mechanism_of(Task("", "opt0", 1.0, 1, encoding=kind), m) for kind in ("bits", "compact")
+        bits, tickets = (
+            mechanism_of(Task("", "opt0", 1.0, 1, encoding=kind), m) for kind in ("bits", "ticket")
         )
         ours = best(lambda t=truth, x=bits: draw_tally(x, t, int(t.sum()), rng).estimate(), 1, 3)
         least = 1 if n * m > 10**9 else 3
         full = best(lambda a=answers, x=bits: one_by_one(x, a, rng), 0.1, least)
         real = [
             best(lambda a=answers, x=x: x.tally(x.perturb_many(a, 1), 1).estimate(), 0.5, 1)
-            for x in (bits, compact)
+            for x in (bits, tickets)
         ]
         rows.append(
             [name, f"{n:,}", f"{m:,}", seconds(ours), seconds(full), f"{full / ours:,.0f} ×"]
@@ -41,7 +41,7 @@ def run() -> str:
         "numpy, n x m bits",
         "speed-up",
         "real reports, bits",
-        "real reports, compact",
+        "real reports, tickets",
     ]
     return table("One experiment of the paper (opt0, eps = 1), one thread", heads, rows)
 

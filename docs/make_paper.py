@@ -96,7 +96,7 @@ def main() -> None:
         )
         keys["CLAIMS"] = claims_table(claims)
         keys["REAL"] = claims_table(
-            [one for one in real if one["claim"] in ("experiment is theory", "compact beside bits")]
+            [one for one in real if one["claim"] in ("experiment is theory", "tickets beside bits")]
         )
         keys["MORE"] = claims_table([one for one in more if "precision" in one["claim"]])
         keys["SPEED"] = benchmark.run().strip()

@@ -213,9 +213,9 @@ def cases():
         ),
         "opt1 and opt2 near-optimal": (changed(DESIGNS, {"worst case / n": 1.0}), findings()),
         "complexity depends on the levels alone": (findings(), changed("fig3_cost", {"variables": 99}, items=41_270)),
-        "compact beside bits": (
-            findings([around(0.1), around(-0.1, encoding="compact")]),
-            findings([around(0.0), around(4.0, encoding="compact")]),
+        "tickets beside bits": (
+            findings([around(0.1), around(-0.1, encoding="ticket")]),
+            findings([around(0.0), around(4.0, encoding="ticket")]),
         ),
         "larger error of sensitive items": (findings(), changed(DESIGNS, {"V 1": 0.0}, model="opt0", eps=4.0)),
         "more benefit with fewer sensitive items": (

@@ -141,8 +141,8 @@ def test_a_csv_has_the_numbers_of_its_figure(quick):
         "opt0",
     }  # nothing that is not the paper's
     assert (
-        "mixed" not in (out / "fig6.csv").read_text()
-        and "mixed" in (out / "fig6_beyond.csv").read_text()
+        "subset" not in (out / "fig6.csv").read_text()
+        and "subset" in (out / "fig6_beyond.csv").read_text()
     )
     assert (
         "shrunk" not in (out / "fig7.csv").read_text()
@@ -235,17 +235,17 @@ def test_reports_are_really_made_in_both_encodings(data, tmp_path, monkeypatch):
         "fig8", "--data", data, "--out", tmp_path, "--quick", "--through-reports", "--repeats", "1"
     )
     assert result.exit_code == 0, result.output
-    assert {mechanism.encoding for mechanism in made} == {"bits", "compact"} and len(
+    assert {mechanism.encoding.name for mechanism in made} == {"bits", "ticket"} and len(
         made
     ) == 2 * 4 * 2  # eps, paddings, encodings
     assert (
         "cannot be seeded" in result.output
         and "cannot be seeded" in (tmp_path / "fig8.txt").read_text()
     )
-    compact = (tmp_path / "fig8_compact.csv").read_text().splitlines()[1:]
-    assert compact and all(",compact," in line for line in compact)
+    tickets = (tmp_path / "fig8_ticket.csv").read_text().splitlines()[1:]
+    assert tickets and all(",ticket," in line for line in tickets)
     assert all(",bits," in line for line in (tmp_path / "fig8.csv").read_text().splitlines()[1:])
-    assert "compact reports" in (tmp_path / "fig8_compact.txt").read_text()
+    assert "From tickets" in (tmp_path / "fig8_ticket.txt").read_text()
 
 
 def test_the_whole_kosarak_is_used_where_it_is(data, tmp_path, monkeypatch):

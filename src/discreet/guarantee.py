@@ -450,7 +450,9 @@ def _likelihoods(part: Part, g: int) -> tuple[float, float]:
 
 
 def _named_shares(shares: Floats, count: int | None, largest: bool) -> tuple[Floats, Floats]:
-    """The largest or smallest sum of shares that can be named with every item, and without it: of `count` items, or of any number."""
+    """The largest or smallest sum of shares that can be named with every item, and without it: of
+    `count` items, or of any number.
+    """
     if count is None:
         return (
             (shares.sum() + 0 * shares, shares.sum() - shares) if largest else (shares, 0 * shares)

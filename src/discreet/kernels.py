@@ -274,7 +274,7 @@ def count_tickets(tickets: Any, q: int, t: int, limits: Any, counts: Any) -> Non
     digits = np.empty(t + 1, np.int64)
     full = 0
     for i in range(tickets.size):
-        rest = np.int64(tickets[i])
+        rest: Any = np.int64(tickets[i])
         for j in range(t, -1, -1):
             digits[j] = rest % q
             rest //= q

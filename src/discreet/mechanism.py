@@ -151,6 +151,8 @@ class Certificate:
             return "not certified" + (f": {self.note}" if self.note else "")
         if self.gap < 5e-7:
             told = "the best possible"
+        elif self.gap < 1e-5:
+            told = "less than 0.001 % above the best possible"
         else:
             told = f"{_percent(self.gap)} above the best possible"
         return f"{told} for this guarantee and prior" + (f" ({self.note})" if self.note else "")

@@ -311,7 +311,7 @@ def agrees(found, mechanism):
     assert [level["epsilon"] for level in levels] == pytest.approx(
         [float(x.budget) for x in policy.levels]
     )
-    epsilons = guarantee.level_epsilons
+    epsilons = guarantee.epsilons
     assert found["levelEpsilons"] == pytest.approx(
         epsilons.tolist(), rel=1e-11, abs=1e-11
     )  # floats of two libraries
@@ -319,7 +319,7 @@ def agrees(found, mechanism):
 
 
 def agrees_in_words(promises, policy, guarantee, epsilons):
-    assert [x["sentence"] for x in promises] == guarantee.sentences()
+    assert [rounded(x["sentence"]) for x in promises] == [rounded(x) for x in guarantee.sentences()]
     levels = [x for x in promises if x["level"] is not None]
     assert [(x["level"], x["items"]) for x in levels] == [
         (x.name, n) for x, n in zip(policy.levels, policy.sizes, strict=True)
@@ -331,6 +331,11 @@ def agrees_in_words(promises, policy, guarantee, epsilons):
     for item, level in zip(policy.items, policy.level_of, strict=True):
         examples[level].append(item)
     assert [x["examples"] for x in levels] == [x[:3] for x in examples]
+
+
+def rounded(sentence):
+    """The same with ten digits of its factor: the last of two libraries' floats differ."""
+    return re.sub(r"\d{1,3}(,\d{3}){3,}", lambda x: f"{float(x[0].replace(',', '')):.9e}", sentence)
 
 
 def bytes_of(case):
@@ -928,19 +933,9 @@ def test_mutated_documents_get_the_same_verdict():
     rng = random.Random(8)
     bodies = [mutate(rng, rng.choice(seeds())) for _ in range(3000)]
     bodies += [mutate(rng, mutate(rng, rng.choice(seeds()))) for _ in range(500)]
-    assert 100 < compare(x for x in bodies if not has_huge_group(x)) < 2000
+    assert 100 < compare(bodies) < 2000
 
 
-def has_huge_group(body):
-    groups = body.get("groups")
-    return isinstance(groups, list) and any(type(g) is int and g > 1000 for g in groups)
-
-
-@pytest.mark.xfail(
-    raises=MemoryError,
-    strict=True,
-    reason="Python makes a list as long as the largest number in groups",
-)
 def test_a_huge_group_is_refused():
     assert compare([{**constant(), "groups": [10**15]}]) == 0
 

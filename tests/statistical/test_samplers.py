@@ -1,22 +1,165 @@
-"""The real samplers, secure randomness included: every bit, every pair of bits, every model and encoding; each with its twin."""
+"""The real samplers, secure randomness included: whole distributions of small mechanisms, every item and
+every pair of items of larger ones, in every encoding; each with a twin that must fail.
 
+Chances of a false alarm are stated per test. A chi-square (`assert_distribution`) and a comparison of many
+frequencies (`z_for`) have 1e-7 each, twins miss what they must see with less than 1e-6.
+"""
+
+import copy
 from functools import cache
 
+import exhaustive
 import numpy as np
 import pytest
-from checks import assert_bernoulli, assert_mean, assert_variance, detectable, must_fail, z_for
+from checks import assert_bernoulli, detectable, must_fail, z_for
+from exhaustive import answers, distribution
+from small import (
+    CASES,
+    D,
+    KINDS,
+    assert_distribution,
+    chances_of,
+    missed,
+    named_in,
+    ragged,
+    reports_of,
+    seen_in,
+    small,
+)
 
 import discreet as d
-from discreet import perturb, randomness, report, theory
-from discreet.exact import P
+from discreet import perturb, randomness
+from discreet.randomness import Keystream
 
-UNARY = ("mixed", "opt0", "opt1", "opt2", "rappor", "oue")
+N = 100_000
+
+
+@cache
+def document_of(*case):
+    return small(*case).to_document()
+
+
+@cache
+def exact(case, held):
+    return distribution(document_of(*case), held)
+
+
+# ---- the whole distribution -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_reports_have_the_enumerated_distribution(case):
+    """Every answer, "none" included: at most 8 chi-squares, false alarm 8e-7."""
+    mechanism = small(*case)
+    for held in answers(document_of(*case)):
+        seen = seen_in(reports_of(mechanism, held, N))
+        assert_distribution(seen, exact(case, held))
+    # the twin: somebody else's answer, of the other level and of the own one
+    for other in (1, 3):
+        if other != held:
+            assert missed(N, exact(case, other), exact(case, held)) < 1e-6
+            must_fail(assert_distribution, seen, exact(case, other))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sets_have_the_enumerated_distribution(kind):
+    """Padding, sampling and perturbing at once: 5 chi-squares, false alarm 5e-7."""
+    case = (kind, "parts", 2)
+    mechanism, of = small(*case), exhaustive.sets(document_of(*case))
+    sets = [set(), {0}, {6}, {0, 6}, {1, 2, 3, 6}]
+    for x in sets:
+        seen = seen_in(mechanism.perturb_many(ragged([x], N)))
+        assert_distribution(seen, of(frozenset(x)))
+    for other in ({1, 2, 3, 5}, {1, 2}):  # the twins: another item, no one sampled at a dummy
+        assert missed(N, of(frozenset(other)), of(frozenset(x))) < 1e-6
+        must_fail(assert_distribution, seen, of(frozenset(other)))
+
+
+def shifted(document, key, o, g, by):
+    """A copy with a slightly wrong integer."""
+    document = copy.deepcopy(document)
+    part = document["parts"][o]
+    part[key][g] += by
+    if key == "chance":
+        document["parts"][o - 1][key][g] -= by
+    return document
+
+
+@pytest.mark.parametrize(
+    ("key", "o", "g"),
+    [("own", 0, 0), ("own", 0, 1), ("own", 1, 1), ("own", 2, 0), ("chance", 1, 0), ("chance", 2, 1)],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_slightly_wrong_probabilities_are_seen(kind, key, o, g):
+    """Own chances and chances of parts that are off by 1 to 6 %; the right ones pass, false alarm 1e-7."""
+    case, held = (kind, "parts", None), (0, 1)[g]
+    n = 200_000
+    seen = seen_in(reports_of(small(*case), held, n))
+    assert_distribution(seen, exact(case, held))
+    for by in (0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1):
+        for sign in (1, -1):
+            wrong = distribution(shifted(document_of(*case), key, o, g, sign * round(by * D)), held)
+            if missed(n, wrong, exact(case, held)) < 1e-6:
+                must_fail(assert_distribution, seen, wrong)
+                assert by < 0.1
+                return
+    pytest.fail("no shift is seen")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("padding", [None, 2])
+def test_a_client_that_draws_the_part_by_the_wrong_level_is_seen(kind, padding):
+    """The twin of every part draw: the chances of the other level, or of "none"."""
+    case = (kind, "parts", padding)
+    mechanism = d.Mechanism.from_document(document_of(*case))
+    assert_distribution(seen_in(reports_of(mechanism, 0, N)), exact(case, 0))
+    right = mechanism.coder.edges.copy()
+    mechanism.coder.edges = right[[1, 0, *range(2, len(right))]]
+    for held in (0, 1):
+        must_fail(assert_distribution, seen_in(reports_of(mechanism, held, N)), exact(case, held))
+    if padding:
+        mechanism.coder.edges = right[[0, 1, 0]]
+        must_fail(assert_distribution, seen_in(reports_of(mechanism, None, N)), exact(case, None))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_silent_level_that_draws_its_own_bit_is_seen(kind):
+    """The twin of silence: in part 1, where level 0 is silent, the own item is named by its own chance.
+
+    Bits and subsets then name what no report names. A ticket looks like any other: only its frequencies
+    tell, and `other` of the part for the reader stays 0.
+    """
+    case = (kind, "parts", None)
+    document = copy.deepcopy(document_of(*case))
+    document["parts"][1]["own"][0] = D // 2
+    document["parts"][1]["other"][0] = {"fixed": 1, "bits": D // 4, "ticket": 1}[kind]
+    wrong = distribution(document, 0)
+    rng = np.random.default_rng(8)
+    keys, p = list(wrong), np.array([float(x) for x in wrong.values()])
+    seen = dict(zip(keys, rng.multinomial(N, p / p.sum()).tolist()))
+    must_fail(assert_distribution, seen_of(seen), exact(case, 0))
+    assert_distribution(seen_in(reports_of(small(*case), 0, N)), exact(case, 0))
+    if kind == "ticket":  # nothing else would show it
+        assert set(wrong) == set(exact(case, 0))
+        assert missed(N, exact(case, 0), wrong) < 1e-6
+    else:
+        assert set(wrong) - set(exact(case, 0))
+
+
+def seen_of(table):
+    from collections import Counter
+
+    return Counter({key: k for key, k in table.items() if k})
+
+
+# ---- every item and every pair of items ---------------------------------------------------------------------
+
 EPS = (1.0, 1.2, 2.0)
 
 
 @cache
-def mechanism_of(model, encoding=None, kind="single", m=11):
-    """Levels whose items are not neighbours: 1, 2, 0, 0, 1, 2, ..."""
+def designed(model, encoding=None, kind="single", m=11):
+    """Levels whose items are not neighbours: 0, 2, 2, 1, 2, 2, 1, …"""
     budgets = {f"i{k}": EPS[(k * k + 1) % 3] if k % 4 else EPS[2] for k in range(m)}
     budgets["i0"] = EPS[0]
     policy = d.Policy.from_budgets(budgets, input=kind)
@@ -24,164 +167,110 @@ def mechanism_of(model, encoding=None, kind="single", m=11):
 
 
 def inputs(kind, m):
-    """Answers to try, as sets: the first and the last item, pairs, none, more than the padding."""
+    """Answers to try: the first and the last item, one between, none, more than the padding."""
     if kind == "single":
-        return [{0}, {1}, {m // 2}, {m - 1}]
-    return [set(), {0}, {m - 1}, {0, m - 1}, {1, 2, m // 2, m - 1}]
+        return [0, m // 2, m - 1]
+    return [set(), {0, m - 1}, {1, 2, m // 2, m - 1}]
 
 
-def reports_of(mechanism, answers, each):
-    """Reports of `each` people per answer, as rows, in the order of the answers."""
-    many = [x for answer in answers for x in [sorted(answer)] * each]
-    if mechanism.padding is None:
-        return mechanism.perturb_many(np.array([x for (x,) in many]))
-    offsets = np.concatenate(([0], np.cumsum([len(x) for x in many])))
-    return mechanism.perturb_many((np.array([i for x in many for i in x]), offsets))
-
-
-def bits_of(mechanism, rows):
-    """The part and the bits of every report, decoded apart from the tally."""
-    part, body = report.split(mechanism, rows)
-    if mechanism.encoding == "bits":
-        return part, np.unpackbits(body, axis=1, bitorder="little")[:, : mechanism.m].astype(
-            np.uint8
-        )
-    s, t, r = np.ascontiguousarray(body).view("<u4").astype(np.int64).T
-    thresholds = np.array([p.B for p in mechanism.parts])[:, mechanism.level_of]
-    columns = [
-        (s + t * c % P + r * (c * c % P) % P) % P < thresholds[part, c - 1]
-        for c in range(1, mechanism.m + 1)
-    ]
-    return part, np.stack(columns, axis=1).astype(np.uint8)
-
-
-class Expected:
-    """Per part, what the bits of someone with this answer are: sampled at each of its items with chance pi."""
-
-    def __init__(self, mechanism, answer, k, shift=0.0):
-        part, level_of = mechanism.parts[k], mechanism.level_of
-        self.a, self.b = part.a[level_of] + shift, part.b[level_of] + shift
-        self.pi = np.zeros(mechanism.m)
-        self.pi[sorted(answer)] = 1 / max(len(answer), mechanism.padding or 1) if answer else 0
-        self.mean = self.b + (self.a - self.b) * self.pi
-
-    def pairs(self):
-        """Mean and variance of (y_j - mean_j)(y_k - mean_k): given the sampled item the bits are independent."""
-        up = (self.a - self.b) * self.pi
-        covariance = -np.outer(up, up)
-        lack, hold = (p * (1 - self.mean) ** 2 + (1 - p) * self.mean**2 for p in (self.b, self.a))
-        gain = self.pi * (hold - lack)
-        second = (
-            np.outer(lack, lack) + np.outer(gain, lack) + np.outer(lack, gain)
-        )  # two bits are never both the sampled one
-        return covariance, second - covariance**2
-
-
-def check_bits(mechanism, answers, part, bits, shift=0.0):
-    """Every bit of every answer and part has its frequency, the held ones and the others."""
-    each, z = len(bits) // len(answers), z_for(len(answers) * len(mechanism.parts) * mechanism.m)
-    for row, answer in enumerate(answers):
-        for k in range(len(mechanism.parts)):
-            mine = bits[row * each : (row + 1) * each][part[row * each : (row + 1) * each] == k]
-            if len(mine) > 1000:  # a part of a small share: seen with m = 11
-                assert_bernoulli(
-                    mine.sum(axis=0), len(mine), Expected(mechanism, answer, k, shift).mean, z
-                )
-
-
-def check_pairs(mechanism, answers, part, bits):
-    """Every two bits have the covariance of independent bits given the sampled item: none for a single item."""
-    m, each = mechanism.m, len(bits) // len(answers)
-    off, variance = np.zeros((m, m)), np.zeros((m, m))
-    for row, answer in enumerate(answers):
-        for k in range(len(mechanism.parts)):
-            mine = bits[row * each : (row + 1) * each][part[row * each : (row + 1) * each] == k]
-            expected = Expected(mechanism, answer, k)
-            covariance, spread = expected.pairs()
-            residual = mine - expected.mean
-            off += residual.T @ residual - len(mine) * covariance
-            variance += len(mine) * spread
-    score = np.abs(off / np.sqrt(variance))[np.triu_indices(m, 1)]
-    assert score.max() <= z_for(len(score)), (
-        f"a pair of bits is off by {score.max():.2f} standard errors"
+def counted(document, rows):
+    """How often every part came, and how often with every item and pair of items."""
+    part, named = named_in(document, rows)
+    k = len(document["parts"])
+    pairs = np.stack(
+        [(x := named[part == o].astype(np.float64)).T @ x for o in range(k)]
     )
+    return np.bincount(part, minlength=k), pairs
+
+
+def assert_pairs(parts, pairs, n, expected):
+    """Parts, items and pairs of items have their frequencies: all in one comparison, false alarm 1e-7."""
+    chance, both = expected
+    rows, columns = np.triu_indices(both.shape[1])
+    got = np.concatenate((parts, pairs[:, rows, columns].ravel()))
+    p = np.concatenate((chance, both[:, rows, columns].ravel()))
+    assert not got[p == 0].any(), "an item of a silent level is named"
+    often = n * p * (1 - p) >= 50
+    assert often.sum() > len(chance) / 2
+    assert_bernoulli(got[often], n, p[often], z_for(len(got)))
 
 
 SETTINGS = [
-    (model, encoding, kind)
-    for model in UNARY
-    for encoding in ("bits", "compact")
-    for kind in ("single", "set")
-]
+    *((model, "bits", kind, 11) for model in ("subset", "opt0", "opt1", "opt2", "rappor", "oue")
+      for kind in ("single", "set")),
+    ("opt0", "ticket", "single", 11), ("oue", "ticket", "set", 11),
+    ("grr", None, "single", 11), ("ss", None, "single", 11),
+    ("subset", "ticket", "single", 70), ("subset", "ticket", "set", 70),
+    ("subset", None, "single", 70), ("subset", None, "set", 70), ("ss", None, "single", 70),
+    ("opt0", None, "single", 70), ("opt0", None, "set", 70),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("m", [11, 70])
-@pytest.mark.parametrize(("model", "encoding", "kind"), SETTINGS)
-def test_every_bit_and_every_pair_of_bits(model, encoding, kind, m):
-    mechanism = mechanism_of(model, encoding, kind, m)
-    answers = inputs(kind, m)
-    each = 20_000 if m == 11 else 6000
-    part, bits = bits_of(mechanism, reports_of(mechanism, answers, each))
-    n = len(bits)
-    shares = np.array([p.share for p in mechanism.parts])
-    assert_bernoulli(np.bincount(part, minlength=len(shares)), n, shares, z_for(len(shares)))
-    check_bits(mechanism, answers, part, bits)
-    check_pairs(mechanism, answers, part, bits)
-    # the twins: probabilities shifted by what the draws can see, bits in another place, a bit that depends on another
-    most = max(np.bincount(part[k * each : (k + 1) * each]).max() for k in range(len(answers)))
-    d_ = float(detectable(most, 0.5, z_for(len(answers) * len(shares) * m)))
-    must_fail(check_bits, mechanism, answers, part, bits, d_)
-    must_fail(check_bits, mechanism, answers, part, bits, -d_)
-    must_fail(check_bits, mechanism, answers, part, np.roll(bits, 1, axis=1))
-    linked = bits.copy()
-    linked[::4, -1] = linked[::4, 0]
-    must_fail(check_pairs, mechanism, answers, part, linked)
-    if (
-        kind == "single"
-    ):  # the last bit sent as it is: for years this was the bug of a well-known library
-        plain = bits.copy()
-        plain[:, -1] = np.repeat([m - 1 in x for x in answers], each)
-        must_fail(check_bits, mechanism, answers, part, plain)
+@pytest.mark.parametrize(("model", "encoding", "kind", "m"), SETTINGS)
+def test_every_item_and_every_pair_of_items(model, encoding, kind, m):
+    """For holders and for others, the part too: 3 answers, false alarm 3e-7."""
+    mechanism = designed(model, encoding, kind, m)
+    document, n = mechanism.to_document(), 30_000
+    for answer in inputs(kind, m):
+        answers_ = np.full(n, answer) if kind == "single" else ragged([answer], n)
+        rows = mechanism.perturb_many(answers_)
+        expected = chances_of(document, answer)
+        parts, pairs = counted(document, rows)
+        assert_pairs(parts, pairs, n, expected)
+    # the twins: a shift that so many draws see, items in another place, a pair that goes together
+    chance, both = expected
+    # where a shift shows best: a frequent item
+    o, i = np.unravel_index(np.diagonal(both, axis1=1, axis2=2).argmax(), (len(both), m))
+    away = both.copy()
+    away[o, i, i] -= detectable(n, both[o, i, i], z_for(both.size)) + 1 / n
+    must_fail(assert_pairs, parts, pairs, n, (chance, away))
+    must_fail(assert_pairs, parts, np.roll(pairs, 1, axis=(1, 2)), n, expected)
+    part, named = named_in(document, rows)
+    named[::2, -1] = named[::2, 0]
+    linked = np.stack(
+        [(x := named[part == o].astype(float)).T @ x for o in range(len(chance))]
+    )
+    must_fail(assert_pairs, parts, linked, n, expected)
 
 
-def test_wrong_shares_of_parts_are_seen():
-    mechanism = mechanism_of("mixed", "bits")
-    assert len(mechanism.parts) > 1
-    n = 40_000
-    part, _ = bits_of(mechanism, reports_of(mechanism, [{0}], n))
-    share = mechanism.parts[0].share
-    shift = float(detectable(n, share))
-    for sign in (-1, 1):
-        must_fail(assert_bernoulli, (part == 0).sum(), n, share + sign * shift)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_last_item_sent_as_it_is_is_seen(kind):
+    """For years this was the bug of a well-known library: the last bit was never randomised."""
+    mechanism, n = small(kind, "one"), 30_000
+    document = mechanism.to_document()
+    part, named = named_in(document, mechanism.perturb_many(np.full(n, 6)))
+    expected = chances_of(document, 6)
+    counts = named.astype(float)
+    assert_pairs(np.array([n]), (counts.T @ counts)[None], n, expected)  # false alarm 1e-7
+    counts[:, -1] = 1
+    must_fail(assert_pairs, np.array([n]), (counts.T @ counts)[None], n, expected)
 
 
-@pytest.mark.parametrize("m", [2, 11, 70])
-@pytest.mark.parametrize("model", ["direct", "grr"])
-def test_every_item_sent(model, m):
-    mechanism = mechanism_of(model, m=m)
-    matrix, groups = mechanism.matrix, np.array(mechanism.matrix.groups)[mechanism.level_of]
-    answers, n = sorted({0, 1, m // 2, m - 1}), 60_000
-    for x in answers:
-        sent = np.bincount(mechanism.perturb_many(np.full(n, x)).view("<u4")[:, 0], minlength=m)
-        expected = matrix.O[groups[x], groups]
-        expected[x] = matrix.D[groups[x]]
-        z = z_for(m * len(answers))
-        assert_bernoulli(sent, n, expected, z)
-        moved = (
-            expected.copy()
-        )  # the twin: a little more for the item itself, a little less for the last other
-        shift = float(detectable(n, expected[x], z))
-        moved[x] += shift
-        must_fail(assert_bernoulli, sent, n, moved, z)
-        must_fail(assert_bernoulli, np.roll(sent, 1), n, expected, z)
+@pytest.mark.parametrize("what", ["parts", "groups"])
+@pytest.mark.parametrize("padding", [None, 2])
+def test_fixed_sizes_are_exact(what, padding):
+    """Every report of a part names its number of items of each group: no chance in it."""
+    mechanism = small("fixed", what, padding)
+    document = mechanism.to_document()
+    of = np.array(exhaustive.groups_of(document))
+    held = answers(document)
+    rows = np.concatenate([reports_of(mechanism, x, 5000) for x in held])
+    part, named = named_in(document, rows)
+    wanted = np.array([p["other"] for p in document["parts"]])[part]
+    sizes = np.stack([named[:, of == g].sum(axis=1) for g in range(2)], axis=1)
+    np.testing.assert_array_equal(sizes, wanted)
+    assert not mechanism.tally(rows).refused
+    with pytest.raises(AssertionError):  # the twin: the sizes of another part
+        np.testing.assert_array_equal(sizes, wanted[np.argsort(part)])
 
 
 @pytest.mark.parametrize("ell", [1, 2, 5])
 def test_sampled_items(ell):
+    """4 comparisons of 9 frequencies: false alarm 4e-7."""
     n, x = 60_000, np.array([2, 3, 5, 7])
     for size in (0, 1, 2, 4):
         items, offsets = np.tile(x[:size], n), np.arange(n + 1) * size
-        held = perturb.sample(perturb.Keystream(), items, offsets, ell)
+        held = perturb.sample(Keystream(), items, offsets, ell)
         got = np.bincount(held + 1, minlength=9)
         chance = np.zeros(9)
         chance[x[:size] + 1] = 1 / max(size, ell)
@@ -197,107 +286,53 @@ def test_sampled_items(ell):
 # ---- nobody's randomness is used twice --------------------------------------------------------------------
 
 
-def check_halves(mechanism, rows):
-    """The first and the second half of the people, who gave the same answer, agree no more often than by chance."""
+def check_halves(table, rows):
+    """The first and the second half of the people, who gave the same answer, send the same report no
+    more often than by chance: false alarm 6e-7.
+    """
     half = len(rows) // 2
-    if mechanism.direct:
-        first, second = (rows[s].view("<u4")[:, 0] for s in (slice(0, half), slice(half, None)))
-        c = mechanism.matrix.groups[mechanism.level_of[0]]
-        p = np.append(
-            mechanism.matrix.O[c, np.array(mechanism.matrix.groups)[mechanism.level_of]][1:],
-            mechanism.matrix.D[c],
-        )
-        assert_bernoulli((first == second).sum(), half, (p**2).sum(), z_for(1))
-        return
-    part, bits = bits_of(mechanism, rows)
-    same = part[:half] == part[half:]
-    p = np.stack([Expected(mechanism, {0}, k).mean for k in range(len(mechanism.parts))])[
-        part[:half][same]
-    ]
-    agree = (bits[:half] == bits[half:])[same]
-    q = p**2 + (1 - p) ** 2
-    score = (agree - q).sum(axis=0) / np.sqrt((q * (1 - q)).sum(axis=0))
-    assert np.abs(score).max() <= z_for(mechanism.m), (
-        f"people agree by {np.abs(score).max():.1f} standard errors too often"
-    )
+    same = (rows[:half] == rows[half:]).all(axis=1).sum()
+    assert_bernoulli(same, half, float(sum(p * p for p in table.values())))
 
 
-@pytest.mark.parametrize(
-    ("model", "encoding"),
-    [("direct", None), ("opt0", "bits"), ("opt0", "compact"), ("mixed", "bits")],
-)
-def test_people_in_different_blocks_are_independent(model, encoding, monkeypatch):
-    mechanism, n = mechanism_of(model, encoding), 4 * 65536
-    answers = np.zeros(n, np.int64)
-    check_halves(mechanism, mechanism.perturb_many(answers, threads=2))
-    monkeypatch.setattr(
-        randomness.os, "urandom", lambda size: bytes(size)
-    )  # the twin: every block draws from the same key
-    must_fail(check_halves, mechanism, mechanism.perturb_many(answers, threads=2))
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("what", ["parts", "one"])
+def test_people_in_different_blocks_are_independent(kind, what, monkeypatch):
+    case, n = (kind, what, None), 4 * 65536
+    mechanism, people = small(*case), np.zeros(n, np.int64)
+    check_halves(exact(case, 0), mechanism.perturb_many(people, threads=2))
+    # the twin: every block draws from the same key
+    monkeypatch.setattr(randomness.os, "urandom", lambda size: bytes(size))
+    must_fail(check_halves, exact(case, 0), mechanism.perturb_many(people, threads=2))
 
 
-# ---- encodings and the exact simulation agree ---------------------------------------------------------------
+def check_neighbours(table, rows):
+    """People next to each other in a block too: false alarm 6e-7."""
+    check_halves(table, np.concatenate((rows[0::2], rows[1::2])))
 
 
-def estimates(mechanism, people, repeats):
-    """Estimates of `repeats` surveys of the same people, through real reports."""
-    n = len(people)
-    if mechanism.padding is None:
-        rows = mechanism.perturb_many(np.tile([x for (x,) in people], repeats))
-    else:
-        lengths = np.tile([len(x) for x in people], repeats)
-        items = np.tile([i for x in people for i in sorted(x)], repeats)
-        rows = mechanism.perturb_many((items, np.concatenate(([0], np.cumsum(lengths)))))
-    return np.stack(
-        [
-            mechanism.tally(rows[k * n : (k + 1) * n], threads=1).estimate().counts
-            for k in range(repeats)
-        ]
-    )
+@pytest.mark.parametrize("kind", KINDS)
+def test_people_in_one_block_are_independent(kind, monkeypatch):
+    case, n = (kind, "one", None), 60_000
+    mechanism, people = small(*case), np.zeros(n, np.int64)
+    check_neighbours(exact(case, 0), mechanism.perturb_many(people))
+
+    class Stuck(Keystream):
+        """The twin: a stream that gives every 16 bytes twice."""
+
+        def fill(self, buffer):
+            super().fill(buffer)
+            flat = buffer.view(np.uint8).reshape(-1)
+            whole = flat[: len(flat) // 32 * 32].reshape(-1, 2, 16)
+            whole[:, 1] = whole[:, 0]
+
+    monkeypatch.setattr(perturb, "Keystream", Stuck)
+    must_fail(check_distribution_or_neighbours, exact(case, 0), mechanism.perturb_many(people))
 
 
-@pytest.mark.parametrize(
-    ("model", "kind"),
-    [
-        *((model, kind) for model in UNARY for kind in ("single", "set")),
-        ("direct", "single"),
-        ("grr", "single"),
-    ],
-)
-def test_reports_and_simulation_have_the_mean_and_variance_of_theory(model, kind):
-    m, n, repeats = 11, 600, 300
-    people = [{k % 4} for k in range(n // 2)] + [{m - 1}] * (n // 2)
-    if kind == "set":
-        people = [set(), {0, 1, m - 1}, {0}, {1, 3}, {m - 1}, {0, m - 1}] * (n // 6)
-    truth = np.array([sum(k in x for x in people) for k in range(m)])
-    seen = {}
-    for encoding in ("bits", "compact") if model in UNARY else (None,):
-        mechanism = mechanism_of(model, encoding, kind)
-        if kind == "set":
-            error = theory.set_error(mechanism, [sorted(x) for x in people])
-            mean, variance = truth + error.bias, error.variance
-            simulated = d.simulate(people, mechanism, repeats=repeats, seed=5).counts
-        else:
-            mean, variance = truth, n * theory.item_variance(mechanism, truth / n)
-            simulated = d.simulate(truth, mechanism, repeats=repeats, seed=5).counts
-        seen[encoding] = estimates(mechanism, people, repeats)
-        for values in (seen[encoding], simulated):
-            assert_mean(values, mean, variance, z_for(m))
-            assert_variance(values, variance, z_for(m))
-            total = ((values - mean) ** 2).sum(axis=1)
-            assert_mean(
-                total, variance.sum(), total.var(ddof=1), 7
-            )  # skewed, and its spread is measured: 7, not 5
-        must_fail(
-            assert_mean,
-            seen[encoding] + (z_for(m) + 5) * np.sqrt(variance / repeats),
-            mean,
-            variance,
-            z_for(m),
-        )
-        must_fail(
-            assert_variance, seen[encoding], variance / (1 + 16 * np.sqrt(2 / repeats)), z_for(m)
-        )
-    if len(seen) == 2:
-        first, second = seen["bits"], seen["compact"]
-        assert_mean(first - second, 0, first.var(axis=0) + second.var(axis=0), z_for(m) + 0.2)
+def check_distribution_or_neighbours(table, rows):
+    assert_distribution(seen_in(rows), table)
+    for step in (1, 2, 4):
+        usable = rows[: len(rows) // (2 * step) * 2 * step].reshape(-1, 2, step, rows.shape[1])
+        check_halves(table, np.concatenate((usable[:, 0].reshape(-1, rows.shape[1]),
+                                            usable[:, 1].reshape(-1, rows.shape[1]))))  # fmt: skip

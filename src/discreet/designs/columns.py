@@ -25,6 +25,7 @@ from discreet.mechanism import Floats
 
 MOST_PRICED = 6_000_000  # columns looked at one by one for a proof
 _GAP = 1e-6  # relative gap at which the search stops
+_SPARSE = 5e-6  # relative loss that fewer parts may cost
 _ROUNDS = 60
 _CHUNK = 200_000  # columns priced at once
 
@@ -113,7 +114,9 @@ class Problem:
         f, M = float(np.where(on, self.cost / a, 0).sum()), np.zeros((len(self.m),) * 2)
         gradient, hessian = -(A @ w), (A * curve) @ A.T
         if self.fixed:
-            inverse = np.linalg.inv((v.T * mu) @ v)
+            between = (v.T * mu) @ v
+            ridge = 1e-15 * np.trace(between)  # far below what matters, and no step can end at a singular matrix
+            inverse = np.linalg.inv(between + ridge * np.eye(len(between)))
             M = (inverse * self.W) @ inverse
             f += float(np.diag(inverse) @ self.W)
             between = v @ M
@@ -136,7 +139,10 @@ class Problem:
                 break
             system = np.block([[hessian + np.diag(slack / mu), -lam], [-lam.T, -1e-14 * np.eye(t)]])
             aim = 0.1 * gap / n
-            step = np.linalg.solve(system, np.append(lam @ nu - gradient + aim / mu, -missing))
+            try:
+                step = np.linalg.solve(system, np.append(lam @ nu - gradient + aim / mu, -missing))
+            except np.linalg.LinAlgError:  # no further progress at this precision
+                break
             d_mu, d_nu = step[:n], step[n:]
             d_slack = (aim - slack * d_mu) / mu - slack
             far = min(1.0, 0.95 / max(float((-d_mu / mu).max()), 1e-9))
@@ -256,9 +262,13 @@ class Problem:
         rows = (speaking[None] * b[:, None]).reshape(-1, t)
         return _distinct(Columns(np.repeat(np.arange(len(self.H)), len(speaking)), rows))
 
-    def solve(self, certify: bool = True) -> Design:
-        """Generate columns until none improves the design; with `certify`, prove it where all can be looked at."""
+    def solve(self, certify: bool = True, warm: Columns | None = None) -> Design:
+        """Generate columns until none improves the design; with `certify`, prove it where all can be looked at. `warm`:
+        columns of a similar problem to begin with.
+        """
         columns = start = self.starts()
+        if warm is not None:
+            columns = _distinct(columns + warm)
         mu, bound = np.full(len(columns), 1 / len(columns)), None
         proving = certify and self.provable
         for _ in range(_ROUNDS):
@@ -281,7 +291,7 @@ class Problem:
 
     def sparse(self, columns: Columns, mu: Floats, p: Prices) -> tuple[Columns, Floats, Prices]:
         """Without the columns that matter least, as long as that costs next to nothing."""
-        limit = p.f * (1 + _GAP)
+        limit = p.f * (1 + _SPARSE)
         best = (columns, *self.master(columns, mu))
         for least in (3e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2):
             kept = best[1] > least

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,18 +14,19 @@ from discreet.designs import boxes as boxes_
 from discreet.designs import many
 from discreet.designs.boxes import Boxes
 from discreet.designs.columns import Design, Problem
+from discreet.designs.fields import best_field
 from discreet.designs.rounding import parts_of, refuse_silence, shrinking
-from discreet.designs.task import Task
+from discreet.designs import plain, unary
+from discreet.designs.task import Task, replace_encoding
 from discreet.encodings import Bits, Encoding, Fixed, Ticket
-from discreet.encodings.ticket import is_prime
 from discreet.errors import DesignError, GuaranteeError, MissingExtra
 from discreet.exact import D
 from discreet.mechanism import Certificate, Floats, Mechanism
 
 FEW = 8  # groups whose columns are searched
+_TOO_MANY = f"with more than {FEW} budgets the best mechanism is not known"
+_MERGED = 5  # groups that more budgets are merged into, for subsets of fixed size
 SMALL = 1000  # items up to which reports are subsets of fixed size, and bits the default
-_TABLE = 2**24  # tickets of a part, if that many are enough
-_CLOSE = 1.002  # a smaller table is taken for so much more error
 _FINE = (
     2**16
 )  # steps of b of independent bits: their chances are free, so steps cost next to nothing
@@ -34,23 +34,30 @@ _FINE = (
 
 def subset(task: Task) -> Mechanism:
     """The best mechanism found for the policy, the prior and the encoding."""
-    task.smallest  # noqa: B018  refuses a policy without any protected pair
     ticket = task.encoding == "ticket" or (task.encoding is None and task.policy.m > SMALL)
     groups = Groups.of(task)
-    found = []
-    if len(groups.sizes) <= FEW:
-        found.append(_few(task, groups, ticket))
-    else:
-        found.append(_many(task, ticket))
-        if not ticket and task.policy.m <= SMALL:
-            found.append(_few(task, groups.merged(FEW), ticket))
+    if len(groups.sizes) <= FEW and not groups.some:
+        return _few(task, groups, ticket)
+    found = [_few(task, groups, ticket)] if len(groups.sizes) <= FEW else [_many(task, ticket)]
+    if not ticket and task.policy.m <= SMALL and len(groups.sizes) > FEW:
+        found.append(_few(task, groups.merged(_MERGED), ticket))
+    found += _simpler(task, ticket)
     best = min(found, key=task.score)
-    if best.certificate is None:
-        note = "set input is sampled here, which is not the best for sets" if task.padding else (
-            f"with more than {FEW} budgets the best mechanism is not known"
-        )  # fmt: skip
-        best = best.certified(Certificate(task.score(best), None, note))
-    return best
+    note = best.certificate.note if best.certificate else _TOO_MANY
+    return best.certified(Certificate(task.score(best), None, note))
+
+
+def _simpler(task: Task, ticket: bool) -> list[Mechanism]:
+    """Where the search is not over everything: models that are special cases of what is searched for."""
+    models = [unary.opt0] if ticket or task.policy.takes_sets else [unary.opt0, plain.ss]
+    found = []
+    for model in models:
+        try:
+            made = model(replace_encoding(task, "ticket" if ticket else None))
+        except (MissingExtra, DesignError):
+            continue
+        found.append(replace(made, model="subset", certificate=None))
+    return found
 
 
 # ---- groups of levels that are treated alike ---------------------------------------------------------
@@ -111,6 +118,11 @@ class Groups:
         smallest = np.full(len(self.sizes), np.inf)
         np.minimum.at(smallest, np.array(self.of_level), of_level)
         return smallest
+
+    @property
+    def some(self) -> bool:
+        """Whether only some of the boxes are known: explicit pairs of too many levels."""
+        return bool(self.task.policy.pairs) and len(self.pair_budgets) > boxes_.MOST_WITH_PAIRS
 
     def with_none(self, values: Floats, of_none: float) -> Floats:
         """Values per group, and one for an empty sample where there can be one."""
@@ -175,10 +187,15 @@ class _Search:
     @cached_property
     def mechanism(self) -> Mechanism:
         """The best mechanism at the prior, or the minimax one, with its certificate."""
-        if self.task.worst:
+        if self.task.worst and not self.merged:
             return self._minimax()
         found, design = self.at(self.groups.shares)
         return self._certified(found, self.bound(self.groups.shares, design))
+
+    @property
+    def merged(self) -> bool:
+        """Whether different budgets share a group."""
+        return len(self.groups.sizes) < len(set(Groups.of(self.task).of_level))
 
     def problem(self, shares: Floats, shrink: float, fixed: bool) -> Problem:
         """What the column search sees."""
@@ -199,10 +216,11 @@ class _Search:
         """The total MSE / n that the design reaches, before it is rounded."""
         return self.problem(shares, 0.0, self.encoding.fixed_size).solve(certify=False).value
 
-    def at(self, shares: Floats) -> tuple[Mechanism, Design]:
-        """The best mechanism at given shares, and the design it was rounded from."""
+    def at(self, shares: Floats, warm: Design | None = None) -> tuple[Mechanism, Design]:
+        """The best mechanism at given shares, and the design it was rounded from; `warm`: at other shares."""
         fixed = self.encoding.fixed_size
-        design = self.problem(shares, 0.0, fixed).solve(certify=fixed)
+        problem = self.problem(shares, 0.0, fixed)
+        design = problem.solve(fixed and warm is None, warm.columns if warm else None)
         return shrinking(lambda shrink: self._rounded(shares, design, shrink)), design
 
     def _rounded(self, shares: Floats, design: Design, shrink: float) -> Mechanism:
@@ -234,8 +252,8 @@ class _Search:
             return Certificate(
                 0.0, None, "set input is sampled here, which is not the best for sets"
             )
-        if len(self.groups.sizes) < len(set(Groups.of(self.task).of_level)):
-            return Certificate(0.0, None, f"more than {FEW} budgets are treated as {FEW}")
+        if self.merged:
+            return Certificate(0.0, None, f"{len(self.groups.sizes)} groups of budgets stand for more")
         note = self.groups.boxes(0.0).note
         if note:
             return Certificate(0.0, None, note)
@@ -261,7 +279,10 @@ class _Search:
 
         def value(x: Floats) -> tuple[float, Floats]:
             shares = np.maximum(x, 1e-6) / np.maximum(x, 1e-6).sum()
-            mechanism, design = self.at(shares)
+            try:
+                mechanism, design = self.at(shares, seen[-1][3] if seen else None)
+            except DesignError:  # shares so uneven that the chances do not fit 32 bits
+                return 0.0, np.zeros(len(shares))
             cost = theory.costs(mechanism, self.task.weights)
             slope = g.with_none(cost[first], cost[-1])
             seen.append((float(cost.max()), mechanism, shares, design))
@@ -276,55 +297,6 @@ class _Search:
         )  # fmt: skip
         _, best, shares, design = min(seen, key=lambda row: row[0])
         return self._certified(best, self.bound(shares, design))
-
-
-# ---- tickets: the field -------------------------------------------------------------------------------------
-
-
-def fields(m: int) -> Iterator[Ticket]:
-    """Fields (q, t) for m items: a few sizes for every t, up to 2^24 tickets where m allows it."""
-    for table in (_TABLE, 2**28, 2**30):
-        found = False
-        for t in range(2, 8):
-            q, most = _prime_from(max(_root(m, t), t + 1)), int(table ** (1 / (t + 1)) + 1e-9)
-            while q <= most:
-                found = True
-                yield Ticket(q, t)
-                q = _prime_from(min(int(q * 1.25) + 1, max(_prime_to(most), q + 1)))
-        if found:
-            return
-    raise DesignError(f"{m} items do not fit into a ticket of 4 bytes; use bits")
-
-
-def _root(m: int, t: int) -> int:
-    """The smallest q with q^t >= m."""
-    q = max(1, round(m ** (1 / t)))
-    while q**t >= m and q > 1:
-        q -= 1
-    while q**t < m:
-        q += 1
-    return q
-
-
-def _prime_from(n: int) -> int:
-    while not is_prime(n):
-        n += 1
-    return n
-
-
-def _prime_to(n: int) -> int:
-    while n > 2 and not is_prime(n):
-        n -= 1
-    return n
-
-
-def best_field(m: int, error: Callable[[Ticket], float]) -> Ticket:
-    """The smallest table whose expected error is within 0.2 % of the best."""
-    tried = [(error(field), field) for field in fields(m)]
-    best = min(score for score, _ in tried)
-    return min(
-        (field for score, field in tried if score <= best * _CLOSE), key=lambda field: field.tickets
-    )
 
 
 # ---- many levels ----------------------------------------------------------------------------------------------

@@ -19,6 +19,11 @@ from discreet.policy import Policy, check_padding, show
 MAX_ITEMS = 2**31 - 2
 
 
+def replace_encoding(task: Task, encoding: str | None) -> Task:
+    """The same task with another encoding."""
+    return Task(task.policy, task.prior, encoding, task.padding)
+
+
 class Task:
     """A policy to design for, at a prior."""
 
@@ -74,6 +79,12 @@ class Task:
                 "no pair of levels is protected, so there is nothing to design; protect at least one pair"
             )
         return smallest
+
+    @property
+    def protected_pairs(self) -> Floats:
+        """The pair budgets; refused where none of them protects anything."""
+        assert self.smallest > 0  # asking for it is what refuses
+        return self.pair_budgets
 
     def whole_shares(self, shares: Floats) -> tuple[int, ...]:
         """Shares per group (then of empty samples) as integers that sum to 2^32."""

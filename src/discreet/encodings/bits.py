@@ -90,4 +90,5 @@ class BitsCoder(PackedCoder):
     def _refusals(self, part: Ints, body: Bytes) -> Mapping[str, NDArray[np.bool_]]:
         if not self.silent.any():
             return {}
-        return {"silent": (body & self.silent[part]).any(axis=1)}
+        named: NDArray[np.bool_] = np.any(body & self.silent[part], axis=1)
+        return {"silent": named}

@@ -93,7 +93,7 @@ class FixedCoder(PackedCoder):
         """Fixed sizes tie the items together, so the reports themselves are drawn, with the same code."""
         from discreet import kernels
 
-        items, first, rank = self.members
+        rank = self.members[2]
         counts = np.zeros((len(self.parts), self.m), np.int64)
         for o, n in enumerate(part_n):
             held = np.repeat(np.arange(self.m), holders[o])

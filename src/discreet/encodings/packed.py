@@ -52,7 +52,7 @@ class PackedCoder(Coder):
         if self.m % 8:
             found["tail"] = rows[:, -1] >> (self.m % 8) != 0
         known = np.minimum(part, len(self.parts) - 1)
-        return part, found | self._refusals(known, rows[:, self.front :])
+        return part, {**found, **self._refusals(known, rows[:, self.front :])}
 
     def _refusals(self, part: Ints, body: Bytes) -> Mapping[str, NDArray[np.bool_]]:
         raise NotImplementedError

@@ -13,7 +13,10 @@ import math
 import numpy as np
 
 from discreet.designs.reductions import Levels
-from discreet.designs.rounding import parts_of
+from discreet.designs.rounding import unary
+from discreet.designs.subset import best_field
+from discreet.designs.task import Task
+from discreet.encodings import Bits, Encoding
 from discreet.mechanism import Certificate, Floats, Mechanism
 from discreet.policy import Policy
 
@@ -24,23 +27,20 @@ _STARTS = 5  # the best points of the first grid, zoomed in one by one
 
 def boxed(policy: Policy, encoding: str = "bits", padding: int | None = None) -> Mechanism:
     """The mechanism of opt0 with every a >= 1/2 and every b <= 1/2 (up to the rounding toward privacy)."""
-    levels = Levels(
-        np.array([float(level.budget) for level in policy.levels]),
-        np.array(policy.sizes, dtype=float),
-        "min",
+    task = Task(policy, "uniform", encoding, padding)
+    u, w, value = optimum(Levels(task.eps, task.sizes, "min"))
+    groups = tuple(range(len(u)))
+    shares = task.whole_shares(np.append(task.shares, task.empty) if padding else task.shares)
+
+    def of(kind: Encoding) -> Mechanism:
+        parts = unary(task.policy, kind, groups, u, w)
+        return Mechanism(task.policy, "opt0", kind, groups, parts, shares, padding, task.prior_name)
+
+    found = of(
+        best_field(policy.m, lambda kind: task.score(of(kind))) if encoding == "ticket" else Bits()
     )
-    u, w, value = optimum(levels)
-    certificate = Certificate("worst-case total MSE / n", value, None, "opt0 within a >= 1/2 >= b")
-    return Mechanism(
-        policy,
-        "opt0",
-        encoding,
-        parts_of(policy, [(1.0, u, w)], encoding),
-        None,
-        padding,
-        "worst",
-        certificate,
-    )
+    note = f"opt0 within a >= 1/2 >= b, by the worst case: {value:.6g}"
+    return found.certified(Certificate(task.score(found), None, note))
 
 
 def optimum(levels: Levels) -> tuple[Floats, Floats, float]:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from discreet import theory
 from discreet.designs import design
 from discreet.mechanism import Floats, Mechanism
 from discreet.paper.boxed import boxed
@@ -128,14 +127,14 @@ def tasks_of(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list
 
     if name == "fig3":
         for key in ("power-law", "uniform"):
-            add((*PAPER_MODELS, "mixed", "boxed"), s.epsilons, data=key, repeats=r)
-            add(("opt0",), s.epsilons, data=key, repeats=r, encoding="compact")
+            add((*PAPER_MODELS, "subset", "boxed"), s.epsilons, data=key, repeats=r)
+            add(("opt0",), s.epsilons, data=key, repeats=r, encoding="ticket")
     elif name in ("fig4", "fig5"):
         for key in singles(data):
             add(("rappor",), s.epsilons, data=key, repeats=r, ks=_fit(s.tops, data[key]))
             shrunk = key in shrunk_singles(s, data)
             add(
-                ("oue", "opt0", "mixed"),
+                ("oue", "opt0", "subset"),
                 s.epsilons,
                 data=key,
                 repeats=r,
@@ -150,7 +149,7 @@ def tasks_of(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list
                 "factors": TWO,
                 "shares": (share, 1 - share),
             }
-            add((*THREE_MODELS, "mixed"), s.some_epsilons, data="retail", **rest)
+            add((*THREE_MODELS, "subset"), s.some_epsilons, data="retail", **rest)
     elif name == "fig7":
         rest = {
             "data": "clothing",
@@ -159,7 +158,7 @@ def tasks_of(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list
             "padding": 2,
         }
         add(("rappor",), s.epsilons, **rest)
-        add(("oue", "opt0", "mixed"), s.epsilons, shrunk=True, **rest)
+        add(("oue", "opt0", "subset"), s.epsilons, shrunk=True, **rest)
     elif name in ("fig8", "fig9"):
         for key in padded(name, data):
             grid = s.paddings(float(data[key].sizes.mean()))
@@ -205,8 +204,8 @@ def _fit(ks: Sequence[int], data: Dataset) -> tuple[int, ...]:
 
 def run(task: Task, data: Dataset, settings: Settings, threads: int | None = None) -> list[Row]:
     """The rows of a task."""
-    # but for mixed the noise does not depend on the padding, so that theory alone needs one design for all of them
-    same = task.padding and not task.repeats and task.model != "mixed"
+    # but for subset the noise does not depend on the padding, so that theory alone needs one design for all of them
+    same = task.padding and not task.repeats and task.model != "subset"
     mechanism = mechanism_of(replace(task, padding=1) if same else task, data.m)
     profile = Profile.of(data, task.padding)
     expected, relative = profile.theory(mechanism, task.ks)
@@ -349,8 +348,28 @@ class Profile:
         return self.n * self.ell * self.pi - self.truth
 
     def variance(self, mechanism: Mechanism, level_of: Any) -> Floats:
-        """Of every item's estimate, in people squared, its level given."""
-        return self.n * self.ell**2 * theory.noise(mechanism).variance(self.pi, self.pi2, level_of)
+        """Of every item's estimate, in people squared, the level of every item given."""
+        group_of, base = np.array(mechanism.groups)[level_of], _bases(mechanism)
+        samples = np.bincount(group_of, weights=self.pi, minlength=base.shape[1])
+        if mechanism.padding:
+            samples = np.append(samples, 1 - samples.sum())
+        return self._of_item(mechanism, (samples @ base)[group_of], group_of)
+
+    def _mean_variance(self, mechanism: Mechanism, group: int) -> Floats:
+        """The same for items of one group, on average over the assignments of all the others."""
+        base, sizes = _bases(mechanism)[:, group], mechanism.group_sizes
+        others = np.where(np.arange(len(sizes)) == group, sizes - 1, sizes) / max(
+            1, mechanism.m - 1
+        )
+        samples = float(self.pi.sum())
+        mean = self.pi * base[group] + (samples - self.pi) * float(others @ base[: len(sizes)])
+        if mechanism.padding:
+            mean += (1 - samples) * base[-1]
+        return self._of_item(mechanism, mean, group)
+
+    def _of_item(self, mechanism: Mechanism, base: Floats, group_of: Any) -> Floats:
+        slope = mechanism.decoder.slope[group_of]
+        return self.n * self.ell**2 * (base + self.pi * slope - self.pi2)
 
     def given(self, mechanism: Mechanism, level_of: Any) -> tuple[float, float]:
         """The expected total MSE / n for an assignment, and its standard deviation (of normal, independent errors)."""
@@ -364,8 +383,8 @@ class Profile:
         """The expected total MSE / n, and the expected relative error of every top k (normal errors), over all assignments."""
         top = np.argsort(-self.truth, kind="stable")
         mse, relative = 0.0, np.zeros(len(top))
-        for k, weight in enumerate(mechanism.sizes / mechanism.m):
-            variance = self.variance(mechanism, np.full(mechanism.m, k))
+        for group, weight in enumerate(mechanism.group_sizes / mechanism.m):
+            variance = self._mean_variance(mechanism, group)
             mse += weight * float((variance + self.bias**2).sum() / self.n)
             relative += (
                 weight
@@ -373,6 +392,13 @@ class Profile:
                 / np.maximum(self.truth[top], 1)
             )
         return mse, {k: float(relative[:k].mean()) for k in ks}
+
+
+def _bases(mechanism: Mechanism) -> Floats:
+    """The variance of an item that nobody holds, by its group (columns), per sample of every group (rows; then: empty)."""
+    decoder = mechanism.decoder
+    samples = np.eye(decoder.chance.shape[1])
+    return np.stack([decoder.base(decoder.chance @ one, one) for one in samples])
 
 
 def _mean_distance(mean: Floats, sd: Floats) -> Floats:

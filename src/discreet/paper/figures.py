@@ -23,7 +23,7 @@ STYLES = {  # colour, marker
     "opt0": ("#009E73", "^"),
     "opt1": ("#CC79A7", "v"),
     "opt2": ("#56B4E9", "D"),
-    "mixed": ("#D55E00", "P"),
+    "subset": ("#D55E00", "P"),
     "boxed": ("#000000", "X"),
 }
 BY_EPS = ("#440154", "#31688e", "#35b779", "#d8a200")
@@ -34,7 +34,7 @@ NAMES = {
     "opt0": "IDUE",
     "opt1": "IDUE-opt1",
     "opt2": "IDUE-opt2",
-    "mixed": "mixed",
+    "subset": "subset",
     "boxed": "IDUE in the authors' box",
 }
 AXES = {
@@ -113,24 +113,24 @@ def figures_of(name: str, settings: Settings, data: Mapping[str, Dataset]) -> li
         "fig9": _padding,
     }[name](name, settings, data)
     if settings.through_reports:
-        found.insert(1, _compact(found[0]))
+        found.insert(1, _tickets(found[0]))
     return [_finished(figure, settings, data) for figure in found]
 
 
-def _compact(figure: Figure) -> Figure:
-    """The same figure from compact reports."""
+def _tickets(figure: Figure) -> Figure:
+    """The same figure from tickets."""
     panels = [
         [
             replace(
                 panel,
-                lines=[replace(x, want={**x.want, "encoding": "compact"}) for x in panel.lines],
+                lines=[replace(x, want={**x.want, "encoding": "ticket"}) for x in panel.lines],
             )
             for panel in row
         ]
         for row in figure.panels
     ]
-    caption = f"{figure.caption} From 12-byte compact reports."
-    return Figure(f"{figure.name}_compact", f"{figure.title}, compact reports", caption, panels)
+    caption = f"{figure.caption} From tickets, reports of 4 bytes."
+    return Figure(f"{figure.name}_ticket", f"{figure.title}, tickets", caption, panels)
 
 
 def _finished(figure: Figure, settings: Settings, data: Mapping[str, Dataset]) -> Figure:
@@ -166,32 +166,30 @@ def _fig3(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list[Fi
         lines[2] = Line("IDUE-opt0", lines[2].want, lines[2].colour, lines[2].marker)
         row.append(Panel(title, "eps", METRICS["mse"], lines))
         base = {"model": "opt0", "data": key, "metric": "mse", "encoding": "bits", "view": "raw"}
-        more = _lines(("opt0", "mixed", "boxed"), data=key, metric="mse")
-        compact = Line(
-            "IDUE, compact reports", {**base, "encoding": "compact"}, "#56B4E9", "D", hollow=True
-        )
+        more = _lines(("opt0", "subset", "boxed"), data=key, metric="mse")
+        tickets = Line("IDUE, tickets", {**base, "encoding": "ticket"}, "#56B4E9", "D", hollow=True)
         beyond.append(
             Panel(
                 title,
                 "eps",
                 "MSE, relative to opt0's in theory",
-                [*more, compact],
+                [*more, tickets],
                 log=False,
                 over=base,
             )
         )
     text = "Comparison of empirical and theoretical results of synthetic data (single-item input), the paper's Fig. 3."
     told = (
-        "Beyond the paper, relative to opt0's exact theory: mixed designs, opt0 within the authors' box a >= 1/2 >= b, and 12-byte "
-        "compact reports instead of m bits."
+        "Beyond the paper, relative to opt0's exact theory: subset, the best mechanism there is, opt0 within the authors' box a >= 1/2 >= b, and "
+        "tickets, reports of 4 bytes, instead of m bits."
     )
     if not settings.through_reports:
-        told += " Counts of compact reports are drawn item by item, which is exact for every two items (bits are pairwise independent)."
+        told += " Counts of tickets are drawn item by item, which is exact for every two items (their marks are independent)."
     return [
         Figure(name, "Theory and experiment on synthetic data", text, [row]),
         Figure(
             f"{name}_beyond",
-            "Beyond the paper: mixed, the authors' box, compact reports",
+            "Beyond the paper: subset, the authors' box, tickets",
             told,
             [beyond],
         ),
@@ -219,17 +217,22 @@ def _fig4(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list[Fi
             continue
         pair = []
         for metric, want in (("mse", {}), ("re", {"k": k})):
-            lines = _lines(("oue", "opt0", "mixed"), ", raw", metric=metric, **want, **common)
+            lines = _lines(("oue", "opt0", "subset"), ", raw", metric=metric, **want, **common)
             lines += _lines(
-                ("oue", "opt0", "mixed"), ", shrunk", metric=metric, view="shrunk", **want, **common
+                ("oue", "opt0", "subset"),
+                ", shrunk",
+                metric=metric,
+                view="shrunk",
+                **want,
+                **common,
             )
             pair.append(Panel(title, "eps", METRICS[metric].format(k=k), lines))
         beyond.append(pair)
     text = "MSE and RE of real-world data sets (single-item input: the first item of each user), the paper's Fig. 4."
-    told = "Beyond the paper: the same reports, raw and as posterior means (empirical Bayes), and mixed designs."
+    told = "Beyond the paper: the same reports, raw and as posterior means (empirical Bayes), and subset."
     return [
         Figure(name, "MSE and RE of real-world data", text, rows),
-        Figure(f"{name}_beyond", "Beyond the paper: shrunk estimates, mixed designs", told, beyond),
+        Figure(f"{name}_beyond", "Beyond the paper: shrunk estimates, subset", told, beyond),
     ]
 
 
@@ -262,7 +265,7 @@ def _fig6(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list[Fi
                 **want,
             }
             line.append(Panel(title, "share", label, _lines(THREE_MODELS, **common)))
-            more.append(Panel(title, "share", label, _lines(("oue", "opt0", "mixed"), **common)))
+            more.append(Panel(title, "share", label, _lines(("oue", "opt0", "subset"), **common)))
         rows.append(line)
         beyond.append(more)
     name_ = data["retail"].title
@@ -270,10 +273,10 @@ def _fig6(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list[Fi
         "Under different privacy budget distributions, the paper's Fig. 6: two budgets, varying the share of the items with the "
         f"smaller one, {name_}, first item of each user. The paper does not name the data and the budgets."
     )
-    told = f"Beyond the paper: mixed designs beside opt0 under different budget distributions, {name_}."
+    told = f"Beyond the paper: subset beside opt0 under different budget distributions, {name_}."
     return [
         Figure(name, f"Varying the share of sensitive items, {name_}", text, rows),
-        Figure(f"{name}_beyond", f"Beyond the paper: mixed designs, {name_}", told, beyond),
+        Figure(f"{name}_beyond", f"Beyond the paper: subset, {name_}", told, beyond),
     ]
 
 
@@ -299,7 +302,7 @@ def _fig7(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list[Fi
         want = {"metric": "precision", **fixed, **common}
         lines = _lines(("oue", "opt0"), "-PS, raw ranking", **want)
         lines += _lines(("opt0",), "-PS, posterior ranking", view="shrunk", **want)
-        lines += _lines(("mixed",), ", posterior ranking", view="shrunk", **want)
+        lines += _lines(("subset",), ", posterior ranking", view="shrunk", **want)
         beyond.append(
             Panel(
                 f"{title}, {told}",

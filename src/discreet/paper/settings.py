@@ -65,7 +65,7 @@ class Settings:
     @property
     def encodings(self) -> tuple[str, ...]:
         """Reports that are really made are made in both encodings."""
-        return ("bits", "compact") if self.through_reports else ("bits",)
+        return ("bits", "ticket") if self.through_reports else ("bits",)
 
     def paddings(self, mean: float) -> tuple[int, ...]:
         """Paddings that are tried by experiment, for sets of this mean size; the theory is shown for all up to the last."""

@@ -13,9 +13,11 @@ from discreet import theory
 from discreet.demo import example
 from discreet.designs import design, reductions
 from discreet.designs.reductions import Levels
+from discreet.designs.rounding import parts_of
+from discreet.encodings import Bits
 from discreet.exact import D
 from discreet.guarantee import leakage_bounds
-from discreet.mechanism import Mechanism, Part
+from discreet.mechanism import Mechanism
 from discreet.paper.boxed import boxed, optimum
 from discreet.paper.datasets import SOURCES, Dataset
 from discreet.paper.experiments import policy_of
@@ -153,27 +155,27 @@ def toy() -> Table:
 
 
 def _toy_row(mechanism: Mechanism) -> dict[str, float]:
-    noise, (a, b) = theory.noise(mechanism), (mechanism.a, mechanism.b)
-    variances = (noise.V[0], noise.h[0], noise.V[1], noise.h[1])
+    a, b = mechanism.a, mechanism.b
+    V, h = theory.absent_variance(mechanism), mechanism.decoder.slope[list(mechanism.groups)] - 1
+    variances = (V[0], h[0], V[1], h[1])
     values = (1 - a[0], 1 - a[1], b[0], b[1], *variances, *theory.mse_range(mechanism))
     return dict(zip(TOY_COLUMNS, map(float, values), strict=True))
 
 
 def _rounded(policy: Policy) -> Mechanism:
     """IDUE with the printed, rounded probabilities; they pass the exact check too."""
-    flips = PRINTED["opt0"]
-    A, B = (
-        tuple(round(x * D) for x in pair) for pair in ((1 - flips[0], 1 - flips[1]), flips[2:4])
-    )
-    return Mechanism(policy, "opt0", "bits", (Part(D, A, B),))
+    flips, groups = np.array(PRINTED["opt0"][:4]), (0, 1)
+    own, other = 1 - flips[None, :2], np.rint(flips[None, 2:] * D)
+    parts = parts_of(policy, Bits(), groups, np.ones((1, 2)), own, other)
+    return Mechanism(policy, "opt0", Bits(), groups, parts, (D // 5, D - D // 5))
 
 
 def toy_beyond() -> Table:
     """What the paper does not compare: GRR, and ours, at the same guarantee."""
     policy, rows = example("toy"), []
     for model, label in (
-        ("opt0", "IDUE (the paper's best)"), ("boxed", "IDUE in the authors' box"), ("mixed", "mixed"), ("grr", "GRR at ln 4"),
-        ("direct", "direct"),
+        ("opt0", "IDUE (the paper's best)"), ("boxed", "IDUE in the authors' box"), ("grr", "GRR at ln 4"),
+        ("ss", "subset selection at ln 4"), ("subset", "subset (the best possible)"),
     ):  # fmt: skip
         mechanism = boxed(policy) if model == "boxed" else design(policy, model)
         low, high = theory.mse_range(mechanism)
@@ -183,7 +185,7 @@ def toy_beyond() -> Table:
                 "smallest": float(low), "largest": float(high), "bytes per report": mechanism.report_size,
             }
         )  # fmt: skip
-    caption = "The toy example with the same guarantee for every pair of answers; GRR is plain LDP at the smallest budget."
+    caption = "The toy example with the same guarantee for every pair of answers; GRR and subset selection are plain LDP at the smallest budget."
     return Table("table2_beyond", "Beyond the paper: the toy example", caption, rows)
 
 
@@ -260,7 +262,7 @@ def designs(settings: Settings) -> Table:
                     f"a {factor:g}": float(mechanism.a[k]),
                     f"b {factor:g}": float(mechanism.b[k]),
                 }
-                row |= {f"V {factor:g}": float(theory.noise(mechanism).V[k])}
+                row |= {f"V {factor:g}": float(theory.absent_variance(mechanism)[k])}
             rows.append(row)
     caption = (
         "m = 100, budgets eps x {1, 1.2, 2} for 5/5/90 % of the items. Worst case: the objective of opt0, the largest total MSE / "

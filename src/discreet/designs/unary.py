@@ -1,0 +1,69 @@
+"""Models of one part of independent items, from u = ln(a/b) and w = ln((1-b)/(1-a)): the paper's and plain LDP's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from discreet.designs import plain, reductions
+from discreet.designs.fields import best_field
+from discreet.designs.rounding import unary
+from discreet.designs.task import Task
+from discreet.encodings import Bits, Encoding
+from discreet.mechanism import Certificate, Floats, Mechanism
+
+Unary = tuple[Floats, Floats]  # u and w, per level or one for all
+
+
+def one_part(model: str, solve: Callable[[Task], Unary]) -> Callable[[Task], Mechanism]:
+    """The model that solves for u and w."""
+
+    def make(task: Task) -> Mechanism:
+        u, w = solve(task)
+        t = len(task.sizes)
+        groups = tuple(range(t)) if len(u) == t else (0,) * t
+        shares = np.bincount(groups, weights=task.shares)
+        whole = task.whole_shares(np.append(shares, task.empty) if task.padding else shares)
+
+        def of(encoding: Encoding) -> Mechanism:
+            parts = unary(task.policy, encoding, groups, u, w)
+            prior = task.prior_name
+            return Mechanism(task.policy, model, encoding, groups, parts, whole, task.padding, prior)
+
+        if task.encoding != "ticket":
+            return of(Bits())
+        return of(best_field(task.policy.m, lambda field: task.score(of(field))))
+
+    return make
+
+
+def opt0(task: Task) -> Mechanism:
+    """The paper's optimum, proved for its own objective: the worst case of one pair (a, b) per level."""
+    if not task.policy.pairs:
+        u, w, value, bound = reductions.opt0(task.levels)
+    else:
+        from discreet.designs import program
+
+        u, w = program.solve(task.protected_pairs, task.sizes, "opt0")
+        value, bound = program.certify(task.protected_pairs, task.sizes, u, w)
+    note = f"the best single pair (a, b) per level by the worst case: {value:.6g}, at least {bound:.6g}"
+    found = one_part("opt0", lambda _: (u, w))(task)
+    return found.certified(Certificate(task.score(found), None, note))
+
+
+def _reduced(model: str) -> Callable[[Task], Unary]:
+    def solve(task: Task) -> Unary:
+        if task.policy.pairs:
+            from discreet.designs import program
+
+            return program.solve(task.protected_pairs, task.sizes, model)
+        return (reductions.opt1 if model == "opt1" else reductions.opt2)(task.levels)
+
+    return solve
+
+
+opt1 = one_part("opt1", _reduced("opt1"))
+opt2 = one_part("opt2", _reduced("opt2"))
+rappor = one_part("rappor", plain.rappor)
+oue = one_part("oue", plain.oue)
