@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -23,15 +24,15 @@ DISCREET = Path(sys.executable).with_name("discreet")
 TOKEN = "a-token-of-the-organiser"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 DEADLINE = 60.0  # seconds after which a real process is given up; nothing waits that long
-KINDS = ("bits", "compact", "direct", "parts", "compact parts", "set")
 _MODELS = {
     "bits": ("opt0", {}),
-    "compact": ("opt0", {"encoding": "compact"}),
-    "direct": ("direct", {}),
-    "parts": ("mixed", {}),
-    "compact parts": ("mixed", {"encoding": "compact"}),
-    "set": ("mixed", {"padding": 2}),
+    "ticket": ("opt0", {"encoding": "ticket"}),
+    "fixed": ("subset", {}),
+    "grr": ("grr", {}),
+    "ticket parts": ("subset", {"encoding": "ticket"}),
+    "set": ("subset", {"padding": 2}),
 }
+KINDS = (*_MODELS, "bits parts")
 
 
 def policy(name="survey", sizes=(2, 3, 6), eps=1.0, **settings):
@@ -45,12 +46,46 @@ def policy(name="survey", sizes=(2, 3, 6), eps=1.0, **settings):
 @cache
 def mechanism(kind="bits", name=None):
     """A small mechanism of this kind, in a collection of this name (the kind's, unless told)."""
+    if kind == "bits parts":
+        return _with_silence(mechanism("bits", name or kind))
     model, settings = _MODELS[kind]
     made = d.design(
         policy(name or kind, input="set" if kind == "set" else "single"), model, **settings
     )
-    assert made.direct or (len(made.parts) > 1) == (model == "mixed")
+    assert made.encoding.kind == {"subset": "fixed", "grr": "fixed", "opt0": "bits"}[model] or (
+        made.encoding.kind == settings["encoding"]
+    )
+    assert (len(made.parts) > 1) == (model == "subset")
     return made
+
+
+def _with_silence(one):
+    """The same bits in two parts; the first says nothing about the first level, which no design does."""
+    (part,), half = one.parts, 2**31
+    whole = replace(part, chance_=[half] * len(part.chance_))
+    quiet = replace(whole, own_=(0, *part.own_[1:]), other_=(0, *part.other_[1:]))
+    return replace(one, model="subset", parts=(quiet, whole), certificate=None)
+
+
+def spoiled(kind, report):
+    """A report of this kind with one thing wrong: (reason, bytes), one of every reason there is."""
+    made = mechanism(kind)
+    found = [("length", report[:-1]), ("length", report + b"\0"), ("length", b"")]
+    if made.encoding.number:
+        last = len(made.parts) * made.encoding.tickets
+        return [*found, ("ticket", last.to_bytes(4, "little")), ("ticket", b"\xff" * 4)]
+    front = len(made.parts) > 1
+    if front:
+        found += [("part", bytes([k]) + report[1:]) for k in (len(made.parts), 255)]
+    found += [("tail", report[:-1] + bytes([report[-1] | bit])) for bit in (0x08, 0x80)]
+    if made.encoding.fixed_size:
+        found.append(
+            ("size", bytes([report[front] ^ 1 if k == front else x for k, x in enumerate(report)]))
+        )
+    elif front:  # "high 0" is item 0; part 0 says nothing about it
+        found.append(("silent", bytes([0, report[1] | 1, report[2]])))
+    assert {reason for reason, _ in found} - {"length"} <= set(made.coder.reasons)
+    return found
 
 
 @cache

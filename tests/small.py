@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import exhaustive
 import numpy as np
@@ -167,17 +167,29 @@ def pair_chances(document, o, held):
 
 
 def _ticket_pairs(document, of, part, held):
-    """From all tickets, weighed by the mark that they give the own item."""
-    q, t = document["encoding"]["q"], document["encoding"]["t"]
-    codes = np.array([exhaustive.code(document, i) for i in range(len(of))])
-    every = np.stack(np.unravel_index(np.arange(q ** (t + 1)), [q] * (t + 1)), axis=1)
-    marks = (every[:, :1] + every[:, 1:] @ codes.T) % q
-    named = (marks < np.array(part["other"])[of]).astype(float)
-    weight = np.full(len(every), q ** -float(t + 1))
-    if held is not None and part["other"][of[held]]:
-        own, limit = part["own"][of[held]] / D, part["other"][of[held]]
-        weight = np.where(named[:, held] > 0, own / limit, (1 - own) / (q - limit)) / q**t
-    return (named * weight[:, None]).T @ named
+    """Two marks are independent, but for a held item on a line with both: there from all pairs of marks."""
+    q, m = document["encoding"]["q"], len(of)
+    limit = np.array(part["other"])[of]
+    p = limit / q
+    if held is None or not limit[held]:
+        both = np.outer(p, p)
+        np.fill_diagonal(both, p)
+        return both
+    own, v = part["own"][of[held]] / D, np.arange(q)
+    weight = np.where(v < limit[held], own / limit[held], (1 - own) / (q - limit[held]))
+    p[held] = own
+    both = np.outer(p, p)
+    np.fill_diagonal(both, p)
+    codes = np.array([exhaustive.code(document, i) for i in range(m)])
+    away = (codes - codes[held]) % q
+    for i, j in combinations([x for x in range(m) if x != held], 2):
+        lead = int(np.flatnonzero(away[i])[0])
+        ratio = int(away[j][lead]) * pow(int(away[i][lead]), -1, q) % q
+        if ((ratio * away[i] - away[j]) % q == 0).all():  # v_j = v + ratio (v_i - v)
+            mark = (v[:, None] + ratio * (v[None, :] - v[:, None])) % q
+            named = (v[None, :] < limit[i]) & (mark < limit[j])
+            both[i, j] = both[j, i] = float(weight @ named.mean(axis=1))
+    return both
 
 
 def chances_of(document, answer):

@@ -8,6 +8,7 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 
 from discreet import Policy, design
+from discreet.designs import fields
 from discreet.encodings import Ticket
 from discreet.policy import Budget, Pair
 
@@ -51,7 +52,7 @@ def with_pairs(draw, **settings):
 
 def small_tickets(policy, model="subset", field=FIELD, **arguments):
     """A design that sends tickets of a small field, whatever it costs."""
-    with patch.object(search, "fields", lambda m: iter([field])):
+    with patch.object(fields, "fields", lambda m: iter([field])):
         return design(policy, model, encoding="ticket", **arguments)
 
 

@@ -38,29 +38,40 @@ PEOPLE = [[i] if k % 2 else [i, (i + 1) % 5] for k, i in enumerate(ANSWERS)]
 SET_TRUTH = np.bincount([i for x in PEOPLE for i in x], minlength=5).tolist()
 
 
-def in_parts(policy, encoding, padding=None):
-    first, second = (
-        d.design(policy, model, encoding=encoding, padding=padding) for model in ("opt0", "opt1")
-    )
+def in_parts(policy, padding=None):
+    """Independent bits in two parts, made by hand: a quarter of the people as opt0, the rest as opt1."""
+    first, second = (d.design(policy, model, padding=padding) for model in ("opt0", "opt1"))
+    none = None if padding is None else D // 4
+    rest = None if padding is None else D - D // 4
     parts = (
-        replace(first.parts[0], numerator=D // 4),
-        replace(second.parts[0], numerator=D - D // 4),
+        replace(first.parts[0], chance_=[D // 4] * 2, none=none),
+        replace(second.parts[0], chance_=[D - D // 4] * 2, none=rest),
     )
-    return replace(first, model="mixed", parts_=parts, certificate=None)
+    return replace(first, model="subset", parts=parts, certificate=None)
 
 
 MECHANISMS = {
     "bits": d.design(SINGLE, "opt0"),
-    "compact": d.design(SINGLE, "opt0", encoding="compact"),
-    "bits parts": in_parts(SINGLE, "bits"),
-    "compact parts": in_parts(SINGLE, "compact"),
-    "direct": d.design(SINGLE, "direct"),
+    "ticket": d.design(SINGLE, "opt0", encoding="ticket"),
+    "bits parts": in_parts(SINGLE),
+    "ticket parts": d.design(SINGLE, "subset", encoding="ticket"),
+    "fixed": d.design(SINGLE),
     "grr": d.design(SINGLE, "grr"),
+    "ss": d.design(SINGLE, "ss"),
     "set bits": d.design(SETS, "opt0", padding=2),
-    "set compact": d.design(SETS, "opt0", padding=2, encoding="compact"),
-    "set bits parts": in_parts(SETS, "bits", 2),
-    "set compact parts": in_parts(SETS, "compact", 2),
+    "set ticket": d.design(SETS, "opt0", padding=2, encoding="ticket"),
+    "set bits parts": in_parts(SETS, 2),
+    "set ticket parts": d.design(SETS, "subset", padding=2, encoding="ticket"),
+    "set fixed": d.design(SETS, padding=2),
 }
+
+
+def test_the_mechanisms_here_are_of_every_kind():
+    kinds = {name: (m.encoding.kind, len(m.parts) > 1) for name, m in MECHANISMS.items()}
+    for name, (kind, several) in kinds.items():
+        word = name.removeprefix("set ").split()[0]
+        assert kind == {"grr": "fixed", "ss": "fixed"}.get(word, word), name
+        assert several == ("parts" in name or "fixed" in name), name
 
 
 def run(*arguments, code=0, stdin=None):
@@ -224,11 +235,13 @@ def test_the_whole_way(tmp_path, saved, name, data):
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz"])
-@pytest.mark.parametrize("encoding", ["bits", "compact"])
-def test_fimi_the_whole_way(tmp_path, suffix, encoding):
+@pytest.mark.parametrize(
+    ("model", "encoding"), [("opt0", "bits"), ("opt0", "ticket"), ("subset", "bits")]
+)
+def test_fimi_the_whole_way(tmp_path, suffix, model, encoding):
     policy = d.Policy.from_levels([("all", 2, ["11", "22", "33"])], input="set")
     mechanism = tmp_path / "m.json"
-    d.design(policy, "opt0", padding=2, encoding=encoding).save(mechanism)
+    d.design(policy, model, padding=2, encoding=encoding).save(mechanism)
     path = tmp_path / f"a.dat{suffix}"
     with {"": open, ".gz": gzip.open, ".xz": lzma.open}[suffix](path, "wb") as out:
         out.write(b"11 22\n33\n\n11\n" * 500)
@@ -246,7 +259,7 @@ def test_fimi_the_whole_way(tmp_path, suffix, encoding):
         )
 
 
-@pytest.mark.parametrize("name", ["bits parts", "compact", "direct"])
+@pytest.mark.parametrize("name", ["bits parts", "ticket", "fixed"])
 def test_the_whole_way_in_processes_of_their_own(tmp_path, saved, name):
     mechanism, data = saved(name), write_csv(tmp_path / "a.csv")
     reports, tally = tmp_path / "r.parquet", tmp_path / "t.json"
@@ -327,13 +340,72 @@ def test_refused_reports_are_said(ready, tmp_path):
     output = run("tally", mechanism, path, "-o", tmp_path / "x.json")
     assert "Counted 2 reports" in output.stdout
     assert sorted(output.stderr.splitlines()) == [
-        "Refused 1 that are not reports of this mechanism (padding).",
+        "Refused 1 that are not reports of this mechanism (tail).",
         "Refused 3 that are not reports of this mechanism (length).",
     ]
     facts = strictly(run("tally", mechanism, path, "-o", tmp_path / "x.json", "--json").stdout)
-    assert facts["reports"] == 2 and facts["refused"] == {"length": 3, "padding": 1}
+    assert facts["reports"] == 2 and facts["refused"] == {"length": 3, "tail": 1}
     run("tally", mechanism, tmp_path / "x.json", tmp_path / "x.json", "-o", tmp_path / "y.json")
-    assert json.loads((tmp_path / "y.json").read_text())["refused"] == {"length": 6, "padding": 2}
+    assert json.loads((tmp_path / "y.json").read_text())["refused"] == {"length": 6, "tail": 2}
+
+
+REFUSED = {  # of two parts each: a report that is none, and why
+    "bits parts": [("part", b"\x02\x01"), ("tail", b"\x01\x20")],
+    "fixed": [("part", b"\x63\x00"), ("tail", b"\x00\x80"), ("size", b"\x00\x1f")],
+    "grr": [("tail", b"\x21"), ("size", b"\x00"), ("size", b"\x03")],
+    "ticket": [("ticket", b"\xff" * 4), ("ticket", (211**3).to_bytes(4, "little"))],
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_every_reason_is_said(tmp_path, saved, name):
+    mechanism, path = MECHANISMS[name], tmp_path / "r.parquet"
+    good = [row.tobytes() for row in mechanism.perturb_many(ANSWERS[:50])]
+    bad = [report for _, report in REFUSED[name]]
+    pq.write_table(pa.table({"report": pa.array([*bad, *good, good[0] + b"x"], pa.binary())}), path)
+    wanted = {reason: 0 for reason, _ in REFUSED[name]} | {"length": 1}
+    for reason, _ in REFUSED[name]:
+        wanted[reason] += 1
+    output = run("tally", saved(name), path, "-o", tmp_path / "t.json")
+    assert "Counted 50 reports" in output.stdout
+    assert sorted(output.stderr.splitlines()) == sorted(
+        f"Refused {count} that are not reports of this mechanism ({reason})."
+        for reason, count in wanted.items()
+    )
+    tally = d.Tally.load(tmp_path / "t.json", mechanism)
+    assert tally == mechanism.tally([*bad, *good, b""]) and tally.refused == wanted
+
+
+def test_a_silent_level_that_is_named_is_said(blind, tmp_path):
+    path = tmp_path / "r.parquet"
+    pq.write_table(pa.table({"report": pa.array([b"\x06", b"\x07", b"\x01", b"\x21"])}), path)
+    output = run("tally", blind[0], path, "-o", tmp_path / "x.json", "--json")
+    assert strictly(output.stdout)["refused"] == {"silent": 2, "tail": 1}
+
+
+INTEGERS = [pa.uint32(), pa.int64(), pa.uint64(), pa.binary(4), pa.binary(), pa.large_binary()]
+
+
+@pytest.mark.parametrize("kind", INTEGERS, ids=str)
+@pytest.mark.parametrize("name", ["ticket", "ticket parts", "set ticket parts"])
+def test_tickets_of_any_engine_give_the_same_tally(tmp_path, saved, name, kind):
+    """Ours are unsigned 32-bit integers; Spark has 64 bits with a sign, others have bytes."""
+    mechanism, ours = MECHANISMS[name], tmp_path / "ours.parquet"
+    data = (write_user_rows if name.startswith("set") else write_csv)(tmp_path / "a.csv")
+    run("perturb", saved(name), data, "-o", ours)
+    column = pq.read_table(ours).column("report")
+    assert column.type == pa.uint32() and column.null_count == 0
+    numbers = column.to_pylist()
+    if not pa.types.is_integer(kind):
+        numbers = [number.to_bytes(4, "little") for number in numbers]
+    pq.write_table(pa.table({"report": pa.array(numbers, kind)}), tmp_path / "theirs.parquet")
+    for which in ("ours", "theirs"):
+        output = run(
+            "tally", saved(name), tmp_path / f"{which}.parquet", "-o", tmp_path / f"{which}.json"
+        )
+        assert "Counted 2,000 reports" in output.stdout and output.stderr == ""
+    tallies = [d.Tally.load(tmp_path / f"{which}.json", mechanism) for which in ("ours", "theirs")]
+    assert tallies[0] == tallies[1]
 
 
 # ---- estimate ---------------------------------------------------------------------------------------------
@@ -396,14 +468,13 @@ def test_plots_are_drawn(ready, tmp_path, suffix, start):
 
 @pytest.fixture
 def blind(tmp_path):
-    """A mechanism and a tally with reports only of a part in which the first level learns nothing."""
-    whole = d.design(SINGLE, "opt0").parts[0]
-    half = replace(whole, numerator=D // 2)
-    mechanism = d.Mechanism(
-        SINGLE, "mixed", "bits", (half, replace(half, A=(whole.B[0], whole.A[1])))
-    )
+    """A mechanism whose reports say nothing about the first level, and a tally."""
+    one = MECHANISMS["bits"]
+    (part,) = one.parts
+    quiet = replace(part, own_=(0, part.own_[1]), other_=(0, part.other_[1]))
+    mechanism = replace(one, parts=(quiet,), certificate=None)
     mechanism.save(tmp_path / "m.json")
-    mechanism.tally([b"\x01\x03", b"\x01\x02"] * 20).save(tmp_path / "t.json")
+    mechanism.tally([b"\x06", b"\x02"] * 20).save(tmp_path / "t.json")
     return tmp_path / "m.json", tmp_path / "t.json"
 
 

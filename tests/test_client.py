@@ -17,7 +17,6 @@ from collecting import DEADLINE, DISCREET, KINDS, listening, mechanism, policy
 
 import discreet as d
 from discreet import client as module
-from discreet import report as wire
 from discreet.cli import main
 from discreet.client import (
     Client,
@@ -179,7 +178,7 @@ def test_an_answer_is_perturbed_sent_and_counted_once(real, home, kind):
     assert (
         not home.exists() and stored(real, kind) == before
     )  # nothing has left yet, nothing is written
-    wire.check(asked.mechanism, prepared.report)
+    assert asked.mechanism.coder.check(prepared.report) is None
     assert client.send(prepared) == Receipt(1, 0)
     assert client.send(prepared) == Receipt(0, 1)
     after = stored(real, kind)
@@ -193,15 +192,15 @@ def test_an_answer_is_perturbed_sent_and_counted_once(real, home, kind):
 
 
 def test_the_same_collection_gets_the_same_report_whatever_is_answered(fake, home):
-    made = mechanism("direct")
+    made = mechanism("grr")
     server = fake(made)
     client = Client(server.url)
     for answer in ("high 0", "low 5", "high 0", 3):
-        client.answer("direct", answer)
-    assert len(server.posts) == 4 and len(set(server.posts)) == 1 and len(server.posts[0]) == 16 + 4
-    assert client.prepare(client.collection("direct"), "low 1").repeated and len(entries(home)) == 1
+        client.answer("grr", answer)
+    assert len(server.posts) == 4 and len(set(server.posts)) == 1 and len(server.posts[0]) == 16 + 2
+    assert client.prepare(client.collection("grr"), "low 1").repeated and len(entries(home)) == 1
     with pytest.raises(DataError, match='"none" is not an item'):
-        client.answer("direct", "none")
+        client.answer("grr", "none")
 
 
 def test_what_is_sent_is_a_function_of_the_report_alone(fake, home, monkeypatch):
@@ -302,12 +301,12 @@ def test_a_pinned_policy_must_be_the_collection_s(fake):
             client.collection("bits", policy=other)
 
 
-@pytest.mark.parametrize("kind", ["bits", "set", "direct"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_pinned_budget_bounds_what_is_promised(fake, kind):
     made = mechanism(kind)
     client = Client(fake(made).url)
     guarantee = made.guarantee()
-    most = float(max(guarantee.item_epsilons if kind == "set" else guarantee.level_epsilons))
+    most = float(max(guarantee.epsilons))
     assert client.collection(kind, max_epsilon=most).mechanism == made
     with pytest.raises(PromiseError, match="above the .* you allow; do not answer"):
         client.collection(kind, max_epsilon=most - 1e-3)
@@ -342,12 +341,14 @@ def test_a_pinned_fingerprint_must_be_the_collection_s(fake):
     client = Client(fake(made).url)
     assert client.collection("bits", fingerprint=made.fingerprint).mechanism == made
     with pytest.raises(FingerprintError):
-        client.collection("bits", fingerprint=mechanism("compact").fingerprint)
+        client.collection("bits", fingerprint=mechanism("ticket").fingerprint)
 
 
 def tampered():
     """Documents that a dishonest server could serve, and how each is noticed."""
-    unary, direct = document(mechanism("parts")), document(mechanism("direct"))
+    parts, bits, grr, ticket = (
+        document(mechanism(kind)) for kind in ("fixed", "bits", "grr", "ticket")
+    )
 
     def changed(base, change, sign=True):
         copy = json.loads(json.dumps(base))
@@ -355,33 +356,65 @@ def tampered():
         return signed(copy) if sign else copy
 
     def louder(raw):
-        raw["parts"][0]["a"][0] += 2**28
+        raw["parts"][0]["own"][0] += 2**28
 
-    yield "a larger a, signed", changed(unary, louder), GuaranteeError
-    yield "a larger a", changed(unary, louder, sign=False), FingerprintError
+    def certain(raw):
+        raw["parts"][0].update(own=[2**32] * 3, other=[0] * 3)
+
+    for kind, raw in (("bits", bits), ("grr", grr), ("ticket", ticket)):
+        yield f"{kind}: a larger own, signed", changed(raw, louder), GuaranteeError
+        yield f"{kind}: a larger own", changed(raw, louder, sign=False), FingerprintError
+        yield f"{kind}: certain", changed(raw, certain), MechanismError
+
+    def moved(raw):
+        """The chance of one part given to another: whose answer it is would show in the part."""
+        raw["parts"][1]["chance"][0] += raw["parts"][0]["chance"][0] - 1
+        raw["parts"][0]["chance"][0] = 1
+
+    yield "a part that one level never uses", changed(parts, moved), GuaranteeError
     yield (
-        "certain bits",
-        changed(unary, lambda raw: raw["parts"][0].update(a=[2**32] * 3, b=[0] * 3)),
-        GuaranteeError,
+        "chances beyond one",
+        changed(parts, lambda raw: raw["parts"][0]["chance"].__setitem__(0, 2**32)),
+        MechanismError,
     )
     yield (
-        "no noise",
-        changed(direct, lambda raw: raw["matrix"].update(diagonal=[2**32] * 3, off=[[0] * 3] * 3)),
-        GuaranteeError,
+        "another number of named items",
+        changed(grr, lambda raw: raw["parts"][0]["other"].__setitem__(0, 11)),
+        MechanismError,
+    )
+    yield (
+        "a field that is none",
+        changed(ticket, lambda raw: raw["encoding"].update(q=210)),
+        MechanismError,
+    )
+    yield (
+        "a certificate in other words",
+        changed(bits, lambda raw: raw["certificate"].update(value="1e3")),
+        MechanismError,
+    )
+    yield (
+        "format 1",
+        changed(bits, lambda raw: raw.update(format="discreet-mechanism/1")),
+        MechanismError,
     )
     yield (
         "a smaller budget claimed",
-        changed(unary, lambda raw: raw["policy"]["levels"][2].update(epsilon="0.1")),
+        changed(parts, lambda raw: raw["policy"]["levels"][2].update(epsilon="0.1")),
         GuaranteeError,
     )
     yield (
         "shares beyond one",
-        changed(unary, lambda raw: raw["parts"][0].update(share=2**32)),
-        GuaranteeError,
+        changed(parts, lambda raw: raw["shares"].__setitem__(0, 2**32)),
+        MechanismError,
     )
-    yield "another key", changed(unary, lambda raw: raw.update(note="hello")), MechanismError
-    yield "no policy", changed(unary, lambda raw: raw.pop("policy")), MechanismError
-    yield "no parts", changed(unary, lambda raw: raw.update(parts=[])), d.DiscreetError
+    yield (
+        "a weight",
+        changed(parts, lambda raw: raw["policy"]["levels"][0].update(weight="1")),
+        MechanismError,
+    )
+    yield "another key", changed(parts, lambda raw: raw.update(note="hello")), MechanismError
+    yield "no policy", changed(parts, lambda raw: raw.pop("policy")), MechanismError
+    yield "no parts", changed(parts, lambda raw: raw.update(parts=[])), d.DiscreetError
     yield "nothing", {}, d.DiscreetError
 
 
@@ -590,7 +623,7 @@ def test_a_nudged_probability_is_another_question(fake):
     client = Client(server.url)
     client.answer("bits", "high 0")
     nudged = document(made)
-    nudged["parts"][0]["a"][0] -= 1
+    nudged["parts"][0]["own"][0] -= 1
     server.documents["bits"] = signed(nudged)
     with pytest.raises(OverlapError):
         client.answer("bits", "high 0")
@@ -656,7 +689,7 @@ def test_budgets_add_up_item_by_item(fake):
 
 def test_the_sum_is_at_least_what_composition_promises(fake):
     """Same items, two different mechanisms: compose() knows the pairs and may be smaller, never larger."""
-    first, second = mechanism("bits", "first"), mechanism("direct", "second")
+    first, second = mechanism("bits", "first"), mechanism("grr", "second")
     server = fake(first, second)
     client = Client(server.url)
     client.answer("first", "high 0")
@@ -846,9 +879,9 @@ def test_whoever_is_second_sends_the_first_one_s_report(fake, home):
 
 
 def test_two_processes_at_once_send_one_report(real, home):
-    before = len(stored(real, "compact"))
+    before = len(stored(real, "ticket"))
     commands = [
-        [str(DISCREET), "answer", f"{real.url}/c/compact", answer, "--json"]
+        [str(DISCREET), "answer", f"{real.url}/c/ticket", answer, "--json"]
         for answer in ("high 0", "low 5")
     ]
     processes = [
@@ -859,7 +892,7 @@ def test_two_processes_at_once_send_one_report(real, home):
     assert [process.returncode for process in processes] == [0, 0], outputs
     receipts = [json.loads(output) for output, _ in outputs]
     assert sorted((r["accepted"], r["duplicates"]) for r in receipts) == [(0, 1), (1, 0)]
-    assert len(stored(real, "compact")) == before + 1 and len(entries(home)) == 1
+    assert len(stored(real, "ticket")) == before + 1 and len(entries(home)) == 1
 
 
 # ---- discreet answer ----------------------------------------------------------------------------------
@@ -913,8 +946,8 @@ def test_without_a_yes_nothing_is_sent_or_remembered(fake, home, said):
 
 
 def test_the_command_for_machines(fake, home):
-    server = fake(mechanism("direct"))
-    found = json.loads(run(f"{server.url}/c/direct", "high 0", "--json").stdout)
+    server = fake(mechanism("grr"))
+    found = json.loads(run(f"{server.url}/c/grr", "high 0", "--json").stdout)
     (body,) = server.posts
     assert found == {
         "accepted": 1,
@@ -946,7 +979,7 @@ def test_the_command_takes_sets(fake, home):
         home.unlink()
     assert len(server.posts) == 3
     for body in server.posts:
-        wire.check(mechanism("set"), body[16:])
+        assert mechanism("set").coder.check(body[16:]) is None
 
 
 def test_the_command_perturbs_the_answer_it_was_given(fake, monkeypatch):

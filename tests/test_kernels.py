@@ -1,13 +1,16 @@
 """The compiled loops against plain Python and numpy, bit by bit, on chosen random words."""
 
-from itertools import product
+from collections import Counter
+from itertools import combinations, product
+from math import comb, factorial
 
 import numpy as np
 import pytest
+from checks import must_fail
+from exhaustive import code
 
 from discreet import kernels
-from discreet.exact import P
-from discreet.tally import count_columns
+from discreet.encodings.packed import count_columns
 
 RNG = np.random.default_rng(20)
 FULL = 2**32
@@ -218,100 +221,266 @@ def test_count_columns_of_a_view_with_gaps():
     )
 
 
-def value(triples, c, prime):
-    """(s + t c + r c^2) mod prime, without overflow: everything is below 2^62."""
-    s, t, r = triples.astype(np.uint64).T
-    q = np.uint64(prime)
-    c = np.uint64(c) % q
-    return (s + t * c % q + r * (c * c % q) % q) % q
+# ---- subsets of fixed size ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("prime", [5, 7, P])
-@pytest.mark.parametrize("n", [0, 1, 1023, 1024, 1025, 3000])
-@pytest.mark.parametrize("m", [1, 2, 300])
-def test_count_compact(prime, n, m):
-    triples = RNG.integers(0, prime, (n, 3), dtype=np.uint32)
-    corners = np.array(list(product((0, 1, prime - 1), repeat=3)), dtype=np.uint32)[:n]
-    triples[: len(corners)] = corners
-    thresholds = RNG.integers(1, prime, m, dtype=np.uint32)
-    thresholds[0], thresholds[-1] = 1, prime - 1
-    counts = np.full(m, 7, np.int64)
-    kernels.count_compact(triples, thresholds, prime, counts)
-    assert counts.tolist() == [
-        7 + int((value(triples, k + 1, prime) < thresholds[k]).sum()) for k in range(m)
-    ]
+def word(r, bound, last=False):
+    """The first (or last) 32-bit word that means r below `bound`, by multiplication and rejection."""
+    first, end = -(-r * FULL // bound), -(-(r + 1) * FULL // bound) - 1
+    if last:
+        return end
+    return first if first * bound - r * FULL >= FULL % bound else first + 1
 
 
-# ---- compact triples ----------------------------------------------------------------------------------
+def subsets(sizes, words, rows=1, part=0, group=-1, place=-1, own=False, level_of=None, start=0):
+    """What the kernel makes of these words: the named items of every row, and how many were done."""
+    if level_of is None:
+        level_of = [g for g, n in enumerate(sizes[1]) for _ in range(n)]
+    level_of = np.array(level_of)
+    items = np.argsort(level_of, kind="stable")
+    first = np.concatenate(([0], np.cumsum(np.bincount(level_of, minlength=len(sizes[1])))))
+    out = np.zeros((rows, -(-len(level_of) // 8)), np.uint8)
+    full = [np.full(rows, x) for x in (part, group, place)]
+    done = kernels.fixed_subsets(
+        out, 0, *full, np.full(rows, own), np.atleast_2d(sizes[0]).astype(np.int64), items, first,
+        np.asarray(words, np.uint32), start,
+    )  # fmt: skip
+    named = np.unpackbits(out, axis=1, bitorder="little")[:, : len(level_of)]
+    return [tuple(np.flatnonzero(row).tolist()) for row in named], done
 
 
-def triples(place, low, span, prime, words, rows=None):
-    """All rows the kernel makes of these words, and how many were done."""
-    n = len(place) if rows is None else rows
-    out = np.full((n, 3), FULL - 1, np.uint32)
-    arrays = (np.asarray(place, np.int64), np.asarray(low, np.uint64), np.asarray(span, np.uint64))
-    done = kernels.compact_triples(out, *arrays, prime, np.asarray(words, np.uint32), 0)
-    return out, done
+def tuples(n, k):
+    """All that Floyd's algorithm can draw for k of n: r_j below j + 1, for j = n - k .. n - 1."""
+    k = min(k, n - k)
+    return list(product(*(range(j + 1) for j in range(n - k, n)))), [*range(n - k + 1, n + 1)]
 
 
-@pytest.mark.parametrize("prime", [5, 7])
-def test_compact_triples_are_a_bijection_of_the_words(prime):
-    """Every place, low and span: all words (v, t, r) give each triple with a value in [low, low + span) exactly once."""
-    for place, low in product(range(prime - 1), range(prime)):
-        for span in range(1, prime - low + 1):
-            words = list(product(range(span), range(prime), range(prime)))
-            n = len(words)
-            flat = [
-                x for v, t, r in words for x in (v, 2 * t + 1, 2 * r)
-            ]  # the lowest bit of t and r is dropped
-            out, done = triples([place] * n, [low] * n, [span] * n, prime, flat)
-            assert done == n
-            values = value(out, place + 1, prime)
-            assert values.tolist() == [low + v for v, _, _ in words]
-            np.testing.assert_array_equal(out[:, 1:], [(t, r) for _, t, r in words])
-            wanted = {
-                x
-                for x in product(range(prime), repeat=3)
-                if low <= value(np.array([x]), place + 1, prime)[0] < low + span
-            }
-            assert set(map(tuple, out.tolist())) == wanted
+def assert_uniform(found, wanted):
+    """Every wanted subset came equally often, and no other: an exact count, no chance in it."""
+    counts = Counter(found)
+    assert set(counts) == set(wanted)
+    assert len(set(counts.values())) == 1
 
 
-@pytest.mark.parametrize("place", [0, 1, 16_469, P - 2])
-def test_compact_triples_of_the_real_prime(place):
-    n = 2000
-    low = RNG.integers(0, P - 1, n).astype(np.uint64)
-    span = RNG.integers(1, P - low.astype(np.int64) + 1).astype(np.uint64)
-    out, done = triples([place] * n, low, span, P, RNG.integers(0, FULL, 12 * n))
-    assert done == n
-    assert (out < P).all()
-    got = value(out, place + 1, P)
-    assert ((low <= got) & (got < low + span)).all()
+@pytest.mark.parametrize(("n", "k"), [(n, k) for n in range(2, 8) for k in range(1, n)])
+def test_subsets_are_uniform(n, k):
+    """Fed with every tuple of draws once, which are equally likely: each subset k! times."""
+    draws, bounds = tuples(n, k)
+    words = [word(r, b) for row in draws for r, b in zip(row, bounds)]
+    found, done = subsets(([k], [n]), words, len(draws))
+    assert done == len(draws)
+    assert_uniform(found, list(combinations(range(n), k)))
+    assert len(found) == comb(n, k) * factorial(min(k, n - k))
+    if 2 <= k <= n - k:  # the twins: one draw less; repeated items without their second choice
+        must_fail(assert_uniform, found[:-1], list(combinations(range(n), k)))
+        careless = [tuple(sorted({*row[:-1], n - 1})) for row in draws]
+        must_fail(assert_uniform, careless, list(combinations(range(n), k)))
 
 
-def test_compact_triples_reject_what_would_bias():
-    """The words that a plain modulo would fold onto small values are skipped, and those just below are not."""
-    limit = FULL // 5 * 5
-    for high in range(limit, FULL):
-        out, done = triples([0], [0], [5], 5, [high, FULL - 1, 3, 10, 11, FULL - 1, 8, 2])
-        assert done == 1 and tuple(out[0, 1:]) == (4, 1)  # 10 >> 1 = 5 and 11 >> 1 = 5 are rejected
-        assert value(out, 1, 5)[0] == 3
-    out, done = triples([0], [0], [5], 5, [limit - 1, 0, 0])
-    assert done == 1 and value(out, 1, 5)[0] == 4
-    out, done = triples(
-        [0], [0], [2**31], P, [FULL - 1, 0, 2 * P]
-    )  # 2^31 divides 2^32: no value is rejected; P itself is, for r
-    assert done == 0
+@pytest.mark.parametrize("n", [2, 3, 5, 6])
+def test_subsets_around_the_own_item_are_uniform(n):
+    """The own item is in it iff own; the rest is a uniform subset of the others, every rank and size."""
+    for k, place, own in product(range(1, n), range(n), (False, True)):
+        if not own and k > n - 1:
+            continue
+        draws, bounds = tuples(n - 1, k - own)
+        words = [word(r, b) for row in draws for r, b in zip(row, bounds)]
+        found, done = subsets(
+            ([k], [n]), words, len(draws), group=0, place=place, own=own
+        )
+        assert done == len(draws)
+        others = [i for i in range(n) if i != place]
+        rest = combinations(others, k - own)
+        assert_uniform(found, [tuple(sorted((*some, *[place][:own]))) for some in rest])
 
 
-def test_compact_triples_draw_an_unfinished_row_again():
-    words = [1, 2, 4, 3, 6]  # a row, and two thirds of the next
-    out, done = triples([0, 3], [0, 1], [5, 4], 5, words)
+def test_subsets_of_several_groups_are_independent_and_uniform():
+    """Two groups that take turns, the own item in the second: the product of both; silent: nothing."""
+    level_of = [1, 0, 1, 0, 1, 1, 0, 0, 0]  # more than a byte
+    zero, one = ([i for i, g in enumerate(level_of) if g == x] for x in (0, 1))
+    first, second = tuples(5, 2), tuples(3, 1)  # 2 of 5; 1 of the 3 others beside the own item
+    draws = [(*a, *b) for a, b in product(first[0], second[0])]
+    bounds = [*first[1], *second[1]]
+    words = [word(r, b) for row in draws for r, b in zip(row, bounds)]
+    found, done = subsets(
+        ([2, 2], [5, 4]), words, len(draws), group=1, place=2, own=True, level_of=level_of
+    )
+    assert done == len(draws)
+    others = [i for i in one if i != one[2]]
+    pairs = product(combinations(zero, 2), others)
+    assert_uniform(found, [tuple(sorted((*some, one[2], other))) for some, other in pairs])
+    silent, _ = subsets(
+        ([2, 0], [5, 4]), [word(r, b) for row in first[0] for r, b in zip(row, first[1])],
+        len(first[0]), group=1, place=2, own=True, level_of=level_of,
+    )  # fmt: skip
+    assert_uniform(silent, list(combinations(zero, 2)))
+
+
+@pytest.mark.parametrize("bound", [2, 3, 5, 6, 7, 100, 1000, 65535])
+def test_every_value_of_a_draw_has_as_many_words(bound):
+    """Lemire's rejection, exactly: floor(2^32 / bound) words mean each r; those at the ends do, those below do not."""
+    for r in {0, 1, bound // 2, bound - 1}:
+        assert word(r, bound, last=True) - word(r, bound) + 1 == FULL // bound
+        for x in (word(r, bound), word(r, bound, last=True)):
+            found, done = subsets(([1], [bound]), [x])
+            assert (found, done) == ([(r,)], 1)
+        before = word(r, bound) - 1
+        if before * bound >= r * FULL:  # a word that a plain multiplication would add to r
+            assert subsets(([1], [bound]), [before]) == ([()], 0)
+            found, done = subsets(([1], [bound]), [before, word(bound - 1, bound)])
+            assert (found, done) == ([(bound - 1,)], 1)
+    if bound & (bound - 1):
+        assert subsets(([1], [bound]), [0]) == ([()], 0)  # 0 is always among the rejected
+
+
+def test_a_row_that_runs_out_is_left_empty_and_drawn_again():
+    words = np.array([word(r, b) for r, b in ((0, 4), (1, 5), (2, 6), (3, 4))], np.uint32)
+    found, done = subsets(([3], [6]), words, rows=2)  # 3 of 6, and a third of the next
     assert done == 1
-    assert (out[1] == FULL - 1).all()
-    arrays = (np.array([0, 3]), np.array([0, 1], np.uint64), np.array([5, 4], np.uint64))
+    assert len(found[0]) == 3 and found[1] == ()
+    out = np.zeros((2, 1), np.uint8)
+    people = [np.zeros(2, np.int64), np.full(2, -1), np.full(2, -1), np.zeros(2, bool)]
+    tables = [np.array([[3]]), np.arange(6), np.array([0, 6])]
+    assert kernels.fixed_subsets(out, 0, *people, *tables, words, 0) == 1
     first = out[0].copy()
-    assert kernels.compact_triples(out, *arrays, 5, np.array([2, 0, 8], np.uint32), 1) == 2
-    np.testing.assert_array_equal(out[0], first)
-    assert out[1, 1:].tolist() == [0, 4]
-    assert value(out[1:], 4, 5)[0] == 1 + 2
+    assert kernels.fixed_subsets(out, 0, *people, *tables, words[:3], 1) == 2
+    np.testing.assert_array_equal(out, [first, first])  # the same words, the same subset
+
+
+def plain_subset(rng_words, members, k, skip=None, own=False):
+    """Floyd's algorithm in plain Python, on the smaller of the subset and its complement."""
+    pool = [x for i, x in enumerate(members) if i != skip]
+    k, n = k - own, len(pool)
+    few = min(k, n - k)
+    chosen = set()
+    for j in range(n - few, n):
+        while True:
+            wide = int(next(rng_words)) * (j + 1)
+            if wide % FULL >= FULL % (j + 1):
+                break
+        r = wide >> 32
+        chosen.add(pool[j] if pool[r] in chosen else pool[r])
+    found = chosen if few == k and not 2 * k > n else set(pool) - chosen
+    return sorted(found | ({members[skip]} if own else set()))
+
+
+@pytest.mark.parametrize("m", [3, 8, 9, 64, 70, 500])
+def test_subsets_against_plain_python(m):
+    """Any words: the same items as Floyd's algorithm in plain Python, over groups in any order."""
+    level_of = RNG.integers(0, 3, m)
+    level_of[:3] = 0, 1, 2
+    groups = [np.flatnonzero(level_of == g).tolist() for g in range(3)]
+    sizes = np.array([[int(RNG.integers(0, len(g))) for g in groups] for _ in range(4)])
+    n = 40
+    part, held = RNG.integers(0, 4, n), RNG.integers(-1, m, n)
+    group = np.where(held < 0, -1, level_of[held])
+    place = np.array([-1 if x < 0 else groups[level_of[x]].index(x) for x in held])
+    own = RNG.random(n) < 0.5
+    words = RNG.integers(0, FULL, 4 * n * m + 100, dtype=np.uint32)
+    items = np.concatenate(groups)
+    first = np.concatenate(([0], np.cumsum([len(g) for g in groups])))
+    out = np.zeros((n, 2 + -(-m // 8)), np.uint8)
+    out[:, :2] = 77
+    assert n == kernels.fixed_subsets(
+        out, 2, part, group, place, own, sizes, items, first, words, 0
+    )
+    assert (out[:, :2] == 77).all()
+    stream = iter(words)
+    for i in range(n):
+        wanted = []
+        for g, members in enumerate(groups):
+            k = int(sizes[part[i], g])
+            if k:
+                mine = group[i] == g
+                wanted += plain_subset(
+                    stream, members, k, int(place[i]) if mine else None, bool(mine and own[i])
+                )
+        bits = np.unpackbits(out[i, 2:], bitorder="little")[:m]
+        assert np.flatnonzero(bits).tolist() == sorted(wanted), i
+
+
+@pytest.mark.parametrize("m", [1, 7, 8, 13, 70])
+def test_wrong_sizes(m):
+    """Rows of the right sizes, of one more or less, of another part's: against plain counting."""
+    n, parts = 400, 3
+    groups = RNG.integers(0, min(m, 4), m)
+    masks = np.packbits(groups[None] == np.arange(4)[:, None], axis=1, bitorder="little")
+    bits = RNG.random((n, m)) < 0.5
+    part = RNG.integers(0, parts, n)
+    sums = np.stack([bits[:, groups == g].sum(axis=1) for g in range(4)], axis=1)
+    sizes = sums[:parts].astype(np.int64)  # what the first rows have
+    part[:parts] = np.arange(parts)
+    body = np.packbits(bits, axis=1, bitorder="little")
+    wrong = RNG.random(n) < 0.5  # overwritten
+    kernels.wrong_sizes(body, part, masks, sizes, wrong)
+    np.testing.assert_array_equal(wrong, (sums != sizes[part]).any(axis=1))
+    assert not wrong[:parts].any() and (m == 1 or wrong.any())
+
+
+# ---- tickets ----------------------------------------------------------------------------------------------
+
+FIELDS = [(3, 2), (5, 2), (5, 3), (7, 4), (11, 8), (37, 3), (61, 3), (211, 2), (1621, 2)]
+
+
+def named(ticket, q, t, item, limit):
+    """Whether a ticket names an item, in plain Python."""
+    digits = [ticket // q**k % q for k in range(t, -1, -1)]
+    codes = code({"encoding": {"q": q, "t": t}}, item)
+    return (digits[0] + sum(a * c for a, c in zip(digits[1:], codes, strict=True))) % q < limit
+
+
+def tallied(tickets, q, t, limits):
+    counts = np.full(len(limits), 7, np.int64)  # it adds
+    kernels.count_tickets(
+        np.asarray(tickets, np.uint32), q, t, np.asarray(limits, np.uint16), counts
+    )
+    return (counts - 7).tolist()
+
+
+@pytest.mark.parametrize(("q", "t"), FIELDS)
+def test_counting_tickets_is_naming_item_by_item(q, t):
+    """All digits, the first and the last ticket, items up to the last of the field, silent ones."""
+    last = q ** (t + 1)
+    for m in sorted({1, 2, q - 1, q, q + 1, min(q**t, 300)}):
+        if m > 400:
+            continue
+        tickets = [0, 1, q, q**t, last - 1, last // 2, *RNG.integers(0, last, 40).tolist()]
+        limits = RNG.integers(0, q, m).tolist()
+        limits[0], limits[-1] = q - 1, 1
+        limits[m // 2] = 0 if m > 2 else limits[m // 2]
+        wanted = [sum(named(y, q, t, i, limits[i]) for y in tickets) for i in range(m)]
+        assert tallied(tickets, q, t, limits) == wanted
+        assert tallied([], q, t, limits) == [0] * m
+
+
+def test_the_last_items_of_a_field():
+    """m = q^t: every item, the last runs too."""
+    for q, t in ((3, 2), (5, 3), (7, 2)):
+        m = q**t
+        tickets = RNG.integers(0, q ** (t + 1), 50).tolist()
+        limits = RNG.integers(0, q, m).tolist()
+        wanted = [sum(named(y, q, t, i, limits[i]) for y in tickets) for i in range(m)]
+        assert tallied(tickets, q, t, limits) == wanted
+
+
+@pytest.mark.parametrize(("q", "t"), [(3, 2), (5, 2), (5, 3)])
+def test_marks_are_uniform_and_pairwise_independent(q, t):
+    """Over all tickets every item is named T q^t times, any two T T' q^(t-1) times: exactly."""
+    m, every = q**t, np.arange(q ** (t + 1), dtype=np.uint32)
+    limits = RNG.integers(1, q, m)
+    assert tallied(every, q, t, limits) == (limits * q**t).tolist()
+    some = RNG.choice(m, min(m, 6), replace=False)
+    for i, j in combinations(some.tolist(), 2):
+        mine = [y for y in every.tolist() if named(y, q, t, i, limits[i])]
+        assert tallied(mine, q, t, limits)[j] == limits[i] * limits[j] * q ** (t - 1)
+    # the twin: two items with one code would always be named together
+    must_fail(
+        lambda: np.testing.assert_equal(
+            tallied(mine, q, t, limits)[i], limits[i] * limits[i] * q ** (t - 1)
+        )
+    )
+
+
+def test_more_tickets_than_a_counter_of_16_bits_holds():
+    for n in (65534, 65535, 65536, 140_000):
+        assert tallied(np.zeros(n), 5, 2, [1, 4, 0, 2, 1, 1]) == [n, n, 0, n, n, n]

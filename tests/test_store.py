@@ -100,7 +100,7 @@ def test_another_mechanism_under_the_same_name_is_refused(store):
         DataError,
         match='a collection "survey" with another mechanism .its probabilities differ.*another name',
     ):
-        store.create(mechanism("compact", "survey"))
+        store.create(mechanism("ticket", "survey"))
     with pytest.raises(DataError, match=r'item "high 0" has epsilon 2.*another name'):
         store.create(d.design(policy("survey", eps=2.0), "opt0"))
     assert store.collection("survey").mechanism == mechanism("bits", "survey")
@@ -108,8 +108,8 @@ def test_another_mechanism_under_the_same_name_is_refused(store):
 
 def test_what_is_kept_cannot_be_changed(store):
     store.create(mechanism("bits"), "counts")
-    store.create(mechanism("compact"), "reports")
-    for kind, other in (("bits", "reports"), ("compact", "counts")):
+    store.create(mechanism("ticket"), "reports")
+    for kind, other in (("bits", "reports"), ("ticket", "counts")):
         with pytest.raises(
             DataError, match=f'"{kind}" was made with --keep .*cannot be changed to {other}'
         ):
@@ -140,8 +140,8 @@ def test_a_name_that_no_collection_can_have_is_just_unknown(store):
 def test_several_collections_do_not_mix(store):
     same = ids(5)
     for name in ("first", "second"):
-        store.create(mechanism("direct", name))
-    rows = people(mechanism("direct"), 5)
+        store.create(mechanism("grr", name))
+    rows = people(mechanism("grr"), 5)
     assert (
         store.add([Upload("first", same, rows), Upload("second", same, rows)])
         == [Outcome(5, 0)] * 2
@@ -153,20 +153,20 @@ def test_several_collections_do_not_mix(store):
 
 
 def test_the_same_id_is_counted_once_and_the_first_report_wins(store):
-    made = mechanism("direct")
+    made = mechanism("grr")
     store.create(made, "reports")
-    first, second = (np.array([[k, 0, 0, 0]], np.uint8) for k in (1, 2))
+    first, second = (np.array([[2**k, 0]], np.uint8) for k in (1, 2))
     (id_,) = ids(1)
     both = np.concatenate((first, second))
-    assert store.add([Upload("direct", [id_, id_], both)]) == [Outcome(1, 1)]  # twice in one upload
-    assert store.add([Upload("direct", [id_], second)] * 2) == [Outcome(0, 1)] * 2  # later
+    assert store.add([Upload("grr", [id_, id_], both)]) == [Outcome(1, 1)]  # twice in one upload
+    assert store.add([Upload("grr", [id_], second)] * 2) == [Outcome(0, 1)] * 2  # later
     (other,) = ids(1)
-    assert store.add([Upload("direct", [other], first), Upload("direct", [other], second)]) == [
+    assert store.add([Upload("grr", [other], first), Upload("grr", [other], second)]) == [
         Outcome(1, 0),
         Outcome(0, 1),
     ]
-    assert store.tally("direct") == made.tally(np.concatenate((first, first)))
-    assert list(store.reports("direct")) == [first.tobytes()] * 2
+    assert store.tally("grr") == made.tally(np.concatenate((first, first)))
+    assert list(store.reports("grr")) == [first.tobytes()] * 2
 
 
 def test_duplicates_are_told_apart_per_upload(store):
@@ -180,10 +180,10 @@ def test_duplicates_are_told_apart_per_upload(store):
 
 def test_an_upload_that_holds_other_reports_counts_nothing(store):
     """The service checks every frame; this is the second line."""
-    store.create(mechanism("direct"))
+    store.create(mechanism("grr"))
     with pytest.raises(DataError, match="not of this mechanism"):
-        store.add([Upload("direct", ids(1), np.full((1, 4), 255, np.uint8))])
-    assert store.tally("direct").n == 0
+        store.add([Upload("grr", ids(1), np.full((1, 2), 7, np.uint8))])
+    assert store.tally("grr").n == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -219,13 +219,13 @@ def test_an_upload_larger_than_one_query_with_old_and_new_ids(store):
 
 
 def test_counts_beyond_32_bits(store):
-    made = mechanism("direct")
+    made = mechanism("grr")
     key = store.create(made).key
-    store.add([upload(made, ids(1), np.array([[3, 0, 0, 0]], np.uint8))])
+    store.add([upload(made, ids(1), np.array([[8, 0]], np.uint8))])
     with store.writing():
         store._put_numbers(key, store._numbers(key) * 2**40)
-    store.add([upload(made, ids(1), np.array([[3, 0, 0, 0]], np.uint8))])
-    assert store.tally("direct").n == 2**40 + 1 == store.tally("direct").counts[0, 3]
+    store.add([upload(made, ids(1), np.array([[8, 0]], np.uint8))])
+    assert store.tally("grr").n == 2**40 + 1 == store.tally("grr").counts[0, 3]
 
 
 ADDING = """
@@ -241,7 +241,7 @@ for line in sys.stdin:
     start = int(line)
     accepted = 0
     for k in range(start, start + 50, 10):
-        (outcome,) = store.add([Upload("compact", mine[k : k + 10], made.perturb_many(np.zeros(10, np.int64)))])
+        (outcome,) = store.add([Upload("ticket", mine[k : k + 10], made.perturb_many(np.zeros(10, np.int64)))])
         assert outcome.accepted + outcome.duplicates == 10
         accepted += outcome.accepted
     print(accepted, flush=True)
@@ -251,7 +251,7 @@ store.close()
 
 def test_two_processes_count_every_id_once(place, store, tmp_path):
     """Both add overlapping ids in their own order and with their own reports, side by side in every one of ten rounds."""
-    made = mechanism("compact")
+    made = mechanism("ticket")
     store.create(made, "reports")
     made.save(tmp_path / "m.json")
     start = [sys.executable, "-c", ADDING, place, str(tmp_path / "m.json")]
@@ -272,19 +272,19 @@ def test_two_processes_count_every_id_once(place, store, tmp_path):
     assert (np.sum(accepted, axis=0) > 0).all() and (
         np.sum(accepted, axis=0) < 500
     ).all()  # each met what the other had sent
-    assert np.sum(accepted) == distinct == store.tally("compact").n
-    assert store.tally("compact") == made.tally(list(store.reports("compact")))
+    assert np.sum(accepted) == distinct == store.tally("ticket").n
+    assert store.tally("ticket") == made.tally(list(store.reports("ticket")))
 
 
 def test_a_reader_in_another_thread_sees_whole_transactions(store):
-    made = mechanism("direct")
+    made = mechanism("grr")
     store.create(made)
     seen, done, errors = [], threading.Event(), []
 
     def read():
         try:
             while not done.is_set():
-                seen.append(store.tally("direct").n)
+                seen.append(store.tally("grr").n)
         except Exception as error:
             errors.append(error)
 
@@ -544,7 +544,7 @@ def test_a_sqlite_file_that_another_program_holds_is_down_not_broken(tmp_path, m
 
 
 def test_what_was_counted_is_there_after_a_new_start(place):
-    made = mechanism("parts")
+    made = mechanism("fixed")
     some, rows = ids(20), people(made, 20)
     for start in range(0, 20, 5):
         store = open_store(place)
@@ -553,7 +553,7 @@ def test_what_was_counted_is_there_after_a_new_start(place):
         store.close()
     store = open_store(place)
     assert store.add([upload(made, some, rows)]) == [Outcome(0, 20)] and store.tally(
-        "parts"
+        "fixed"
     ) == made.tally(rows)
     store.close()
 
@@ -718,7 +718,7 @@ def test_a_stored_mechanism_is_checked_when_it_is_read(place):
     """Whoever can write into the store still cannot make the service promise what does not hold."""
     arrivals(place, ids(1))
     document = json.loads(ask(place, "SELECT document FROM collection")[0][0])
-    document["parts"][0]["a"][0] += 2**28
+    document["parts"][0]["own"][0] += 2**28
     ask(place, f"UPDATE collection SET document = '{json.dumps(document)}'")
     store = open_store(place)
     with pytest.raises(d.DiscreetError, match="fingerprint"):

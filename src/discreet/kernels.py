@@ -261,49 +261,138 @@ def wrong_sizes(body: Any, part: Any, masks: Any, sizes: Any, wrong: Any) -> Non
 
 
 @_jit
-def count_tickets(tickets: Any, q: int, t: int, limits: Any, counts: Any) -> None:
-    """Add to counts[k] the number of tickets whose mark of item k is below limits[k].
-
-    Items come in runs of q that share all digits but the first, x: their marks are the run's own shift plus
-    y_1 x + y_2 x^2 + …, which is worked out once for a ticket. Both are below q, so one subtraction reduces the sum.
+def tickets(
+    out: Any, part: Any, low: Any, span: Any, code: Any, q: int, t: int, random: Any, start: int
+) -> Any:
+    """Rows out[start:] of part q^(t+1) + y with the mark y_0 + y_1 c_1 + … + y_t c_t uniform in [low, low + span) and
+    y_1 … y_t uniform below q. Uniform integers by multiplication and rejection, exactly; a row that runs out of random
+    words is drawn again from the start. Returns the rows done.
     """
-    m = limits.size
-    runs = -(-m // q)
-    seen = np.zeros(m, np.uint16)
-    powers = np.empty(q, np.uint16)
-    digits = np.empty(t + 1, np.int64)
-    full = 0
-    for i in range(tickets.size):
-        rest: Any = np.int64(tickets[i])
-        for j in range(t, -1, -1):
-            digits[j] = rest % q
-            rest //= q
-        for x in range(q):
-            value = 0
-            for j in range(t, 0, -1):
-                value = (value + digits[j]) * x % q
-            powers[x] = value
-        for run in range(runs):
-            shift, rest = digits[0], run
-            for j in range(2, t + 1):
-                shift += digits[j] * (rest % q)
-                rest //= q
-            first = run * q
-            last = min(first + q, m)
-            _mark(powers, np.uint16(shift % q), np.uint16(q), limits[first:last], seen[first:last])
-        full += 1
-        if full == 65535:
-            for k in range(m):
-                counts[k] += seen[k]
-                seen[k] = 0
-            full = 0
-    for k in range(m):
-        counts[k] += seen[k]
+    at, many = 0, np.uint64(1)
+    for _ in range(t):
+        many *= np.uint64(q)
+    wide, low_bits = np.uint64(32), np.uint64(0xFFFFFFFF)
+    full = np.uint64(1) << wide
+    least_rest = (full - many) % many
+    p = np.uint64(q)
+    for i in range(start, out.size):
+        bound = np.uint64(span[i])
+        least = (full - bound) % bound
+        while True:
+            if at >= random.size:
+                return i
+            x = np.uint64(random[at]) * bound
+            at += 1
+            if (x & low_bits) >= least:
+                break
+        mark = np.uint64(low[i]) + (x >> wide)
+        while True:
+            if at >= random.size:
+                return i
+            x = np.uint64(random[at]) * many
+            at += 1
+            if (x & low_bits) >= least_rest:
+                break
+        rest = x >> wide
+        ticket = rest
+        minus = np.uint64(0)
+        for j in range(t - 1, -1, -1):  # y_t is the last digit
+            minus += rest % p * np.uint64(code[i, j])
+            rest //= p
+        first = (mark + p - minus % p) % p
+        out[i] = np.uint32(ticket + (first + p * np.uint64(part[i])) * many)
+    return out.size
 
 
 @_jit
-def _mark(powers: Any, shift: Any, q: Any, limits: Any, seen: Any) -> None:
-    for x in range(limits.size):
-        v = np.uint16(powers[x] + shift)
+def count_tickets(numbers: Any, q: int, t: int, limits: Any, counts: Any) -> None:
+    """Add to counts[k] the number of tickets whose mark of item k is below limits[k].
+
+    Items come in runs of q that share all digits but the first, x. A mark is the run's own shift plus
+    y_1 x + y_2 x^2 + …, which goes on from x to x + 1 by differences; everything is below q, so one subtraction
+    reduces a sum. Blocks of tickets, so that the inner loops are in vectors.
+    """
+    block, p = 1024, np.uint16(q)
+    digits = np.empty((t + 1, block), np.uint16)
+    steps, powers = np.empty((t + 1, block), np.uint16), np.empty((q, block), np.uint16)
+    shift = np.empty(block, np.uint16)
+    for first in range(0, numbers.size, block):
+        n = min(block, numbers.size - first)
+        for i in range(n):
+            rest: Any = np.int64(numbers[first + i])
+            for j in range(t, -1, -1):
+                digits[j, i] = rest % q
+                rest //= q
+        _differences(digits[:, :n], q, steps[:, :n])
+        for x in range(q):
+            powers[x, :n] = steps[0, :n]
+            for j in range(t):
+                _add_below(steps[j, :n], steps[j + 1, :n], p)
+        for run in range(-(-limits.size // q)):
+            if run % q:
+                _add_below(shift[:n], digits[2, :n], p)
+            else:
+                for i in range(n):
+                    total, digit = np.int64(digits[0, i]), run
+                    for j in range(2, t + 1):
+                        total += np.int64(digits[j, i]) * (digit % q)
+                        digit //= q
+                    shift[i] = total % q
+            for k in range(run * q, min(run * q + q, limits.size)):
+                counts[k] += _below(powers[k - run * q, :n], shift[:n], limits[k], p)
+
+
+@_jit
+def _differences(digits: Any, q: int, steps: Any) -> None:
+    """steps[k] = the k-th forward difference at 0 of y_1 x + y_2 x^2 + … mod q, for every ticket."""
+    t = digits.shape[0] - 1
+    for i in range(digits.shape[1]):
+        for x in range(t + 1):
+            value = np.int64(0)
+            for j in range(t, 0, -1):
+                value = (value + np.int64(digits[j, i])) * x % q
+            steps[x, i] = value
+        for k in range(1, t + 1):
+            for x in range(t, k - 1, -1):
+                steps[x, i] = (np.int64(steps[x, i]) + q - np.int64(steps[x - 1, i])) % q
+
+
+@_jit
+def _add_below(values: Any, more: Any, q: Any) -> None:
+    """values + more mod q, both below q."""
+    for i in range(values.size):
+        v = np.uint16(values[i] + more[i])
+        values[i] = min(v, np.uint16(v - q))
+
+
+@_jit
+def _below(powers: Any, shift: Any, limit: Any, q: Any) -> Any:
+    """How many sums, reduced, are below the limit."""
+    total = np.uint16(0)
+    for i in range(powers.size):
+        v = np.uint16(powers[i] + shift[i])
         v = min(v, np.uint16(v - q))  # unsigned: the smaller of v and v - q
-        seen[x] = np.uint16(seen[x] + np.uint16(v < limits[x]))
+        total = np.uint16(total + np.uint16(v < limit))
+    return total
+
+
+@_jit
+def add_tickets(numbers: Any, table: Any) -> None:
+    """Count every number."""
+    for i in range(numbers.size):
+        table[numbers[i]] += 1
+
+
+@_jit
+def turn(table: Any, turned: Any) -> None:
+    """One axis of the transform of a table of tickets: turned[c, v, r] = sum over y of table[y, v - y c, r], mod q."""
+    q, width = table.shape[0], table.shape[2]
+    for c in range(q):
+        goal = turned[c].reshape(-1)
+        goal[:] = 0
+        for y in range(q):
+            row, split = table[y].reshape(-1), (q - y * c % q) * width
+            for k in range(split):
+                goal[goal.size - split + k] += row[k]
+            for k in range(goal.size - split):
+                goal[k] += row[split + k]

@@ -258,7 +258,9 @@ class Mechanism:
         """The same mechanism with a certificate; its numbers were checked already."""
         other = copy.copy(self)
         other.__dict__.pop("fingerprint", None)
-        object.__setattr__(other, "certificate", certificate)
+        # as the file will say it: what was saved and loaded is equal to what was designed
+        told = Certificate.from_canonical(certificate.to_canonical())
+        object.__setattr__(other, "certificate", told)
         return other
 
     # ---- what is in it --------------------------------------------------------------------------
@@ -501,19 +503,28 @@ def fingerprint(document: Mapping[str, Any]) -> str:
 
 
 def read_bytes(raw: bytes) -> dict[str, Any]:
-    """A document as every language reads it: UTF-8 (a byte-order mark is ignored), numbers as IEEE doubles that
-    must be whole, so 2.0 is 2; raises MechanismError on anything else.
+    """A document as every language reads it: UTF-8 (a byte-order mark is ignored), numbers as IEEE doubles, so 2.0 is 2.
+    What it holds is judged afterwards.
     """
     try:
         document = json.loads(
-            raw.decode("utf-8-sig"), parse_float=_whole, parse_int=_whole, parse_constant=_whole
+            raw.decode("utf-8-sig"), parse_float=_double, parse_int=_double, parse_constant=_refuse
         )
-    except (ValueError, RecursionError) as error:
-        why = f": {error}" if isinstance(error, _NotWhole) else ""
-        raise MechanismError(f"this is not a mechanism file, which is JSON{why}") from None
+    except (ValueError, RecursionError):
+        raise MechanismError("this is not a mechanism file, which is JSON") from None
     if not isinstance(document, dict):
         raise MechanismError("this is not a mechanism file, which is a JSON object")
     return document
+
+
+def _double(text: str) -> int | float:
+    """A number as JavaScript reads it: whole where the nearest double is."""
+    number = float(text)
+    return int(number) if abs(number) < 2.0**53 and number.is_integer() else number
+
+
+def _refuse(text: str) -> None:
+    raise ValueError(text)  # NaN and Infinity are no JSON
 
 
 def refuse_strange(value: Any) -> None:
@@ -528,18 +539,6 @@ def refuse_strange(value: Any) -> None:
                 refuse_strange(inner)
     elif (type(value) is int and abs(value) >= 2**53) or not isinstance(value, str | int | None):
         raise MechanismError(f"the mechanism holds {show(value)}, which no mechanism does")
-
-
-class _NotWhole(ValueError):
-    """A number that no mechanism has."""
-
-
-def _whole(text: str) -> int:
-    """A whole number below 2^53, as JavaScript reads it too."""
-    number = float(text)
-    if not abs(number) < 2.0**53 or number != int(number):
-        raise _NotWhole(f"it holds {show(text)}, but only whole numbers below 2^53 are allowed")
-    return int(number)
 
 
 def read_document(path: str | Path) -> dict[str, Any]:

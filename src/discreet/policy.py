@@ -331,7 +331,7 @@ class Policy:
                     + (f"; did you mean {show(near[0])}?" if near else "")
                 )
             return place
-        if isinstance(item, bool) or not hasattr(item, "__index__"):
+        if isinstance(item, bool) or not hasattr(item, "__index__") or hasattr(item, "__len__"):
             raise DataError(f"an item is a label (text) or an index (whole number), got {item!r}")
         if not 0 <= item < self.m:
             raise DataError(f"item index {item} is out of range; it must be from 0 to {self.m - 1}")

@@ -9,6 +9,7 @@ from discreet.encodings.ticket import is_prime
 from discreet.errors import DesignError
 
 _TABLE = 2**24  # tickets of a part, if that many are enough
+_DIMENSIONS = (2, 3, 4, 5, 6)
 _CLOSE = 1.002  # a smaller table is taken for so much more error
 
 
@@ -16,7 +17,7 @@ def best_field(m: int, error: Callable[[Ticket], float]) -> Ticket:
     """The smallest table whose expected error is within 0.2 % of the best."""
     tried = [(error(field), field) for field in fields(m)]
     best = min(score for score, _ in tried)
-    good = [field for score, field in tried if score <= best * _CLOSE]
+    good = [field for score, field in tried if score - best <= (_CLOSE - 1) * abs(best)]
     return min(good, key=lambda field: field.tickets)
 
 
@@ -24,13 +25,13 @@ def fields(m: int) -> Iterator[Ticket]:
     """A few sizes for every t, up to 2^24 tickets where m allows it."""
     for table in (_TABLE, 2**28, 2**30):
         found = False
-        for t in range(2, 8):
+        for t in _DIMENSIONS:
             most = _prime_to(int(table ** (1 / (t + 1)) + 1e-9))
             q = _prime_from(max(_root(m, t), t + 1))
             while q <= most:
                 found = True
                 yield Ticket(q, t)
-                q = _prime_from(max(q + 1, min(int(q * 1.25), most)))
+                q = _prime_from(max(q + 1, min(int(q * 1.5), most)))
         if found:
             return
     raise DesignError(f"{m} items do not fit into a ticket of 4 bytes; use bits")

@@ -19,6 +19,7 @@ from discreet.encodings.base import Bytes, Coder, Encoding, Ints
 from discreet.randomness import Source
 
 LAST = 2**32  # a report is below it
+LARGEST_TABLE = 2**25  # tickets that are counted one by one in a table
 
 
 @dataclass(frozen=True)
@@ -100,23 +101,19 @@ class TicketCoder(Coder):
         own: NDArray[np.bool_],
         out: Bytes,
     ) -> None:
-        q = np.uint64(self.q)
+        from discreet import kernels
+
         limit = self.other[part, group]
         speaks = (held >= 0) & (limit > 0)
-        low = np.where(speaks & ~own, limit, 0).astype(np.uint64)
-        span = np.where(speaks, np.where(own, limit, self.q - limit), self.q).astype(np.uint64)
-        mark = low + source.below(span)
-        rest = source.below(np.full(len(held), self.q**self.t, np.uint64))  # y_1 … y_t
-        ticket, code = rest.copy(), self.codes.take(held, axis=0, mode="clip").astype(np.uint64)
-        minus = np.zeros(len(held), np.uint64)
-        for j in range(self.t - 1, -1, -1):  # y_t is the last digit
-            minus += rest % q * code[:, j]
-            rest //= q
-        first = (mark + q * np.uint64(self.t * self.q) - minus) % q
-        ticket += first * np.uint64(self.q**self.t) + part.astype(np.uint64) * np.uint64(
-            self.tickets
-        )
-        out[:] = ticket.astype("<u4").view(np.uint8).reshape(-1, 4)
+        low = np.where(speaks & ~own, limit, 0)
+        span = np.where(speaks, np.where(own, limit, self.q - limit), self.q)  # silent: any mark
+        code = self.codes.take(held, axis=0, mode="clip")
+        tickets, done = np.empty(len(held), np.uint32), 0
+        chunk = np.empty(min(1 << 16, 3 * len(held) + 64), np.uint32)
+        while done < len(held):
+            source.fill(chunk)
+            done = kernels.tickets(tickets, part, low, span, code, self.q, self.t, chunk, done)
+        out[:] = tickets.astype("<u4", copy=False).view(np.uint8).reshape(-1, 4)
 
     def check(self, report: bytes) -> str | None:
         """The reason why this is not a report of the mechanism, or None."""
@@ -131,15 +128,39 @@ class TicketCoder(Coder):
         return part, {"ticket": part >= len(self.parts)}
 
     def count(self, part: int, rows: Bytes) -> Ints:
-        """How many of these reports name each item: every mark of every ticket is looked at."""
+        """How many of these reports name each item: by a histogram of the tickets and its transform, or by looking at every
+        mark of every ticket, whichever is less work.
+        """
         from discreet import kernels
 
-        limits = self.other[part, self.group_of].astype(np.uint16)  # a sum of two marks fits too
+        found = numbers(rows) % np.uint32(self.tickets)
+        limits = self.other[part, self.group_of]
+        work = self.t * self.q ** (self.t + 2)  # additions of the transform, about four times as dear as a mark
+        if len(rows) * self.m > 4 * work and self.tickets <= LARGEST_TABLE:
+            table = np.zeros(self.tickets, np.int32)
+            kernels.add_tickets(found, table)
+            return self._named_by(table, limits)
         counts = np.zeros(self.m, np.int64)
-        kernels.count_tickets(
-            numbers(rows) % np.uint32(self.tickets), self.q, self.t, limits, counts
-        )
+        kernels.count_tickets(found, self.q, self.t, limits.astype(np.uint16), counts)
         return counts
+
+    def _named_by(self, table: NDArray[Any], limits: Ints) -> Ints:
+        """Counts of items from counts of tickets: one axis y_j -> c_j at a time, then the marks below each item's limit."""
+        from discreet import kernels
+
+        q, t = self.q, self.t
+        cube = table.reshape((q,) * (t + 1))  # y_0, y_1, …, y_t
+        for _ in range(t):
+            front = np.ascontiguousarray(np.moveaxis(cube, 1, 0)).reshape(q, q, -1)
+            turned = np.empty_like(front)
+            kernels.turn(front, turned)
+            cube = np.moveaxis(turned.reshape((q,) * (t + 1)), 0, -1)  # v, …, c_j
+        by_code = np.ascontiguousarray(cube).reshape(q, -1)  # marks x codes
+        place = np.zeros(self.m, np.int64)
+        for j in range(t):
+            place = place * q + self.codes[:, j]
+        below = np.cumsum(by_code, axis=0, dtype=np.int64)
+        return np.where(limits > 0, below[np.maximum(limits, 1) - 1, place], 0)
 
     def named(self, report: bytes) -> list[int]:
         """The items that a report names."""
@@ -150,8 +171,8 @@ class TicketCoder(Coder):
 
     @property
     def block(self) -> tuple[int, int]:
-        """Rows per block of counting."""
-        return (1 << 25) // self.m, (1 << 27) // self.m
+        """Rows per block of counting: enough of them for a histogram to pay."""
+        return max(8 * self.t * self.q ** (self.t + 2), 1 << 25) // self.m, 1 << 24
 
 
 def numbers(rows: Bytes) -> NDArray[np.uint32]:
