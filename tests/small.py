@@ -251,6 +251,7 @@ def expected_tally(mechanism, truth, n):
         of_group = np.bincount(of, weights=used)
         away = part_n[o] - of_group
         counts[o] = used * own[of] + (of_group[of] - used) * near[of] + (away * other)[of]
+    part_n[0] += 1e-13 * n  # so that rounding does not make n one person less
     return d.Tally(mechanism, part_n, counts)
 
 

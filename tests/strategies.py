@@ -40,7 +40,7 @@ def with_pairs(draw, **settings):
     own = st.sampled_from([None, "ln(2)", "ln(9)", "0.4", "1.7", "3"])
     pairs = [Pair(a, b, text and Budget.parse(text)) for a, b in chosen for text in [draw(own)]]
     if len(pairs) == len(every) and all(pair.budget is None for pair in pairs):
-        pairs[0] = Pair(*every[0], Budget.parse("ln(2)"))
+        pairs[0] = Pair(pairs[0].first, pairs[0].second, Budget.parse("ln(2)"))
     return Policy.from_levels(
         [
             (level.name, level.budget.text, [x for x, j in zip(plain.items, plain.level_of) if j == k])

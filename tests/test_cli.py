@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.resources import files
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 
 import discreet as d
 from discreet.cli import main
-from discreet.designs import MODELS
+from discreet.designs import BASELINES, MODELS
 from discreet.mechanism import fingerprint
 
 TOY = Path(str(files("discreet") / "data" / "toy.toml"))
@@ -48,7 +49,8 @@ def script(*arguments, **settings):
 def saved(tmp_path):
     """A saved mechanism of several parts, and its document."""
     path = tmp_path / "mechanism.json"
-    mechanism = d.design(d.Policy.load(TOY), "mixed")
+    mechanism = d.design(d.Policy.load(TOY))
+    assert len(mechanism.parts) > 1
     mechanism.save(path)
     return path, mechanism.to_canonical()
 
@@ -74,12 +76,14 @@ def test_design_writes_what_it_says(tmp_path, monkeypatch):
     )
     for word in (
         "toy-survey",
-        "direct",
+        "subset",
         "uniform",
+        "a report has 2 bytes (bits: subsets of fixed size)",
+        "Its expected error: the best possible for this guarantee and prior.",
         "serious",
         "common",
         "ln(4)",
-        "3.587",
+        "3.568",
         "rappor (plain LDP)",
         "paid by serious",
     ):
@@ -100,7 +104,7 @@ def test_design_of_every_model_as_json(tmp_path, model):
         run("design", TOY, "--model", model, "--json", "-o", tmp_path / "m.json").stdout
     )
     mechanism = d.Mechanism.load(tmp_path / "m.json")
-    assert facts["model"] == mechanism.model == ("direct" if model == "auto" else model)
+    assert facts["model"] == mechanism.model == model
     assert facts["fingerprint"] == mechanism.fingerprint and facts["holds"] is True
     assert facts["total_mse"][mechanism.model]["expected"] == pytest.approx(
         mechanism.expected_mse()
@@ -108,6 +112,70 @@ def test_design_of_every_model_as_json(tmp_path, model):
     assert [row["level"] for row in facts["levels"]] == ["serious", "common"]
     assert facts["levels"][0]["factor"] <= 4 * (1 + 1e-9)
     run("design", TOY, "--model", model)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_certificate_is_the_same_wherever_it_is_said(tmp_path, model):
+    """As numbers and a sentence in JSON, as the sentence for people; by design, plan and check."""
+    path = tmp_path / "m.json"
+    shown = run("design", TOY, "--model", model, "-o", path).stdout
+    certificate = d.Mechanism.load(path).certificate
+    assert bool(certificate) == (model in ("subset", "opt0"))
+    facts = json.loads(run("design", TOY, "--model", model, "--json").stdout)["certificate"]
+    planned = json.loads(run("plan", TOY, "--users", 9, "--model", model, "--json").stdout)
+    checked = json.loads(run("check", path, "--json").stdout)["certificate"]
+    texts = (
+        shown,
+        run("plan", TOY, "--users", 9, "--model", model).stdout,
+        run("check", path).stdout,
+    )
+    assert planned["certificate"] == facts and planned["best"] == model
+    if certificate is None:
+        assert facts is None and checked == ""
+        assert not any("xpected error" in text for text in texts)
+        return
+    assert facts == {
+        "value": certificate.value,
+        "lower_bound": certificate.lower_bound,
+        "gap": certificate.gap,
+        "note": certificate.note,
+        "sentence": certificate.sentence,
+    }
+    assert facts["value"] == pytest.approx(d.Mechanism.load(path).expected_mse(), rel=1e-11)
+    assert checked == certificate.sentence
+    assert all(f": {certificate.sentence}." in " ".join(text.split()) for text in texts)
+
+
+def test_what_is_certified_and_what_is_not(tmp_path):
+    facts = json.loads(run("design", TOY, "--json").stdout)["certificate"]
+    assert facts["lower_bound"] <= facts["value"] and 0 <= facts["gap"] < 1e-5
+    assert "best possible for this guarantee and prior" in facts["sentence"]
+    ticket = json.loads(run("design", TOY, "--encoding", "ticket", "--json").stdout)["certificate"]
+    assert ticket["lower_bound"] == pytest.approx(facts["lower_bound"])
+    assert ticket["gap"] == pytest.approx(ticket["value"] / ticket["lower_bound"] - 1)
+    assert re.match(r"[\d.]+ % above the best possible", ticket["sentence"])
+    opt0 = json.loads(run("design", TOY, "--model", "opt0", "--json").stdout)["certificate"]
+    assert opt0["lower_bound"] is None is opt0["gap"] and "8.5675" in opt0["note"]
+    (tmp_path / "sets.toml").write_text(SETS)
+    found = run("design", tmp_path / "sets.toml", "--padding", 2, "--json").stdout
+    sets = json.loads(found)["certificate"]
+    assert sets["lower_bound"] is None and sets["sentence"].startswith("not certified: set input")
+
+
+def test_a_weight_changes_the_design_but_stays_out_of_the_file(tmp_path):
+    """It is the organiser's wish, no promise: two files of the same probabilities are the same."""
+    path = tmp_path / "p.toml"
+    path.write_text(
+        TOY.read_text(encoding="utf-8").replace("items = [", "weight = 9\nitems = [", 1)
+    )
+    run("design", path, "-o", tmp_path / "m.json")
+    assert "weight" not in (tmp_path / "m.json").read_text(encoding="utf-8")
+    weighted, plain = d.Mechanism.load(tmp_path / "m.json"), d.design(d.Policy.load(TOY))
+    assert weighted.fingerprint != plain.fingerprint
+    mine, theirs = (d.theory.level_variance(m) for m in (weighted, plain))
+    assert mine[0] < theirs[0] and mine[1] > theirs[1]
+    assert run("check", tmp_path / "m.json", "--policy", path).stdout.startswith("OK")
+    assert run("check", tmp_path / "m.json", "--policy", TOY).stdout.startswith("OK")
 
 
 def test_design_of_every_prior(tmp_path):
@@ -141,15 +209,15 @@ def test_design_of_every_prior(tmp_path):
 def test_design_of_sets_and_encodings(tmp_path):
     path = tmp_path / "sets.toml"
     path.write_text(SETS)
-    facts = json.loads(
-        run("design", path, "--padding", 2, "--encoding", "compact", "--json").stdout
-    )
+    facts = json.loads(run("design", path, "--padding", 2, "--encoding", "ticket", "--json").stdout)
     assert (facts["padding"], facts["encoding"], facts["report_bytes"], facts["model"]) == (
         2,
-        "compact",
-        12,
-        "mixed",
+        "ticket",
+        4,
+        "subset",
     )
+    told = run("design", path, "--padding", 2, "--encoding", "ticket").stdout
+    assert "a report has 4 bytes (ticket: a number of four bytes)" in told
     assert "sets of answers, padding 2" in run("design", path, "--padding", 2).stdout
     assert "needs a padding" in refused("design", path)
 
@@ -182,40 +250,68 @@ def test_check_ok(saved):
     assert all(sentence in output for sentence in mechanism.guarantee().sentences())
     facts = json.loads(run("check", path, "--json").stdout)
     assert facts == {
-        "holds": True, "problems": [], "promises": mechanism.guarantee().sentences(), "fingerprint": mechanism.fingerprint,
-    }  # fmt: skip
+        "holds": True,
+        "problems": [],
+        "promises": mechanism.guarantee().sentences(),
+        "certificate": "the best possible for this guarantee and prior",
+        "fingerprint": mechanism.fingerprint,
+    }
+    assert output.endswith(
+        "Expected error, as the designer says: the best possible for this guarantee and prior.\n"
+    )
     assert run("check", path, "--policy", TOY).stdout == output
 
 
-@pytest.mark.parametrize("model", ["opt0", "mixed", "direct", "grr", "oue"])
-def test_check_names_the_pair_that_fails(tmp_path, model):
+def louder(document, part):
+    """The last group's own answer is named a little more often."""
+    document["parts"][part]["own"][-1] += 2**28
+
+
+def likelier(document, part):
+    """The first group takes the part more often, and the next one less often."""
+    first, second = (document["parts"][part + k]["chance"] for k in (0, 1))
+    more = min(first[0], second[0]) // 4
+    first[0], second[0] = first[0] + more, second[0] - more
+
+
+@pytest.mark.parametrize(
+    ("model", "encoding", "part", "change"),
+    [
+        ("opt0", None, 0, louder),
+        ("opt0", "ticket", 0, louder),
+        ("subset", None, 1, louder),
+        ("subset", None, 0, likelier),
+        ("subset", "ticket", 0, likelier),
+        ("grr", None, 0, louder),
+        ("ss", None, 0, louder),
+        ("oue", None, 0, louder),
+    ],
+)
+def test_check_names_the_pair_that_fails(tmp_path, model, encoding, part, change):
     """A fingerprint that fits does not help: the inequality is checked on the raw file."""
-    document = d.design(d.Policy.load(TOY), model).to_canonical()
-    if "matrix" in document:
-        last = len(document["matrix"]["diagonal"]) - 1
-        document["matrix"]["diagonal"][last] += 4 * 2**24
-        row = document["matrix"]["off"][last]
-        if last:  # four others: the serious one and three of the same level
-            document["matrix"]["off"][last] = [row[0] - 2**24, row[1] - 2**24]
-        else:
-            row[0] -= 2**24
-    else:
-        document["parts"][0]["a"][1] += 2**28
+    document = d.design(d.Policy.load(TOY), model, encoding=encoding).to_canonical()
+    change(document, part)
     result = run("check", resigned(tmp_path / "m.json", document), code=1)
     (line,) = result.stdout.splitlines()
-    assert line.startswith("FAILED: the guarantee does not hold: the pair of levels (")
+    assert line.startswith("FAILED: the guarantee does not hold: ")
     assert '"serious"' in line or '"common"' in line
     facts = json.loads(run("check", tmp_path / "m.json", "--json", code=1).stdout)
     assert facts["holds"] is False and facts["promises"] == [] and len(facts["problems"]) == 1
+    assert facts["certificate"] == ""  # nothing is said about what does not hold
 
 
 def test_check_of_degenerate_probabilities(saved):
     path, document = saved
-    document["parts"][0]["a"][0] = document["parts"][0]["b"][0] = 2**32
-    assert (
-        "break 0 < b <= a < 1 [levels serious]"
-        in run("check", resigned(path, document), code=1).stdout
-    )
+    document["parts"][1]["own"][1] = 2**32
+    output = run("check", resigned(path, document), code=1).stdout
+    assert "both lie strictly between 0 and 1" in output and "(part 1)" in output
+
+
+def test_check_of_chances_that_do_not_sum_to_one(saved):
+    path, document = saved
+    document["parts"][0]["chance"][0] -= 1
+    output = run("check", resigned(path, document), code=1).stdout
+    assert "the chances of the parts do not sum to 2^32" in output
 
 
 def test_check_of_a_wrong_fingerprint(saved):
@@ -261,7 +357,25 @@ def test_check_of_unreadable_files(tmp_path, content):
     refused("check", path)
 
 
-@pytest.mark.parametrize("change", [{"note": "hello"}, {"padding": ""}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"note": "hello"},
+        {"padding": ""},
+        {"padding": False},
+        {"format": "discreet-mechanism/1"},
+        {"model": "mixed"},
+        {"encoding": {"kind": "compact"}},
+        {"encoding": {"kind": "fixed", "q": 5}},
+        {"groups": [1, 0]},
+        {"shares": [2**32, 1]},
+        {"parts": []},
+        {"certificate": None},
+        {"certificate": {"value": "1.0", "lower_bound": "", "note": ""}},
+        {"certificate": {"value": "1", "lower_bound": "", "note": "", "gap": "0"}},
+    ],
+    ids=json.dumps,
+)
 def test_check_and_load_agree(saved, change):
     """A file that no participant's device would load must not be OK for the auditor."""
     path, document = saved
@@ -285,11 +399,12 @@ def test_plan():
     for word in (
         "toy-survey",
         "100,000 people",
-        "direct",
+        "subset",
         "oue",
         "serious",
         "users for the target",
-        "Best: direct",
+        "Best: subset",
+        "Its expected error: the best possible for this guarantee and prior.",
     ):
         assert word in output
     assert "users for the target" not in run("plan", TOY, "--users", 100).stdout
@@ -301,9 +416,7 @@ def test_plan_as_json():
         run("plan", TOY, "--users", users, "--target-error", target, "--json").stdout
     )
     policy = d.Policy.load(TOY)
-    assert (
-        {row["model"] for row in facts["rows"]} == set(MODELS) - {"auto"} == set(facts["total_mse"])
-    )
+    assert {row["model"] for row in facts["rows"]} == set(MODELS) == set(facts["total_mse"])
     for row in facts["rows"]:
         mechanism = d.design(policy, row["model"])
         k = ["serious", "common"].index(row["level"])
@@ -316,26 +429,26 @@ def test_plan_as_json():
             <= target * (1 + 1e-12)
             < (variance / (needed - 1)) ** 0.5 * (1 + 1e-9)
         )
-    assert facts["best"] == "direct" and facts["best_plain"] == "grr"
-    assert facts["gain"] == pytest.approx(
-        1 - facts["total_mse"]["direct"] / facts["total_mse"]["grr"]
-    )
+    totals = facts["total_mse"]
+    assert facts["best"] == "subset" == min(totals, key=totals.get)
+    assert facts["best_plain"] == min(BASELINES, key=totals.get)
+    assert facts["gain"] == pytest.approx(1 - totals["subset"] / totals[facts["best_plain"]])
     assert (
         "users_for_target"
         not in json.loads(run("plan", TOY, "--users", 9, "--json").stdout)["rows"][0]
     )
 
 
-def test_plan_of_sets_leaves_out_direct(tmp_path):
+def test_plan_of_sets_leaves_out_what_takes_no_sets(tmp_path):
     (tmp_path / "sets.toml").write_text(SETS)
     facts = json.loads(
         run("plan", tmp_path / "sets.toml", "--users", 1000, "--padding", 2, "--json").stdout
     )
-    assert (
-        "direct" not in facts["total_mse"]
-        and "grr" not in facts["total_mse"]
-        and facts["padding"] == 2
-    )
+    assert set(facts["total_mse"]) == set(MODELS) - {"grr", "ss"} and facts["padding"] == 2
+    for model in ("grr", "ss"):
+        arguments = [tmp_path / "sets.toml", "--padding", 2, "--model", model]
+        assert model in refused("design", *arguments)
+        assert model in refused("plan", *arguments, "--users", 10)
 
 
 def test_demo():
@@ -384,8 +497,10 @@ def test_the_list_of_commands_is_tested():
         (["design", TOY, "--prior", "serious=0.2,common=0.2"], ["sums to 0.4"]),
         (["design", TOY, "--prior", "missing.csv"], ["missing.csv cannot be read"]),
         (["design", TOY, "--prior", "missing.json"], ["missing.json cannot be read"]),
-        (["design", TOY, "--encoding", "bytes"], ['encoding = "bytes"', "bits, compact"]),
-        (["design", TOY, "--model", "grr", "--encoding", "bits"], ["does not apply to grr"]),
+        (["design", TOY, "--encoding", "bytes"], ['encoding = "bytes"', "bits, ticket"]),
+        (["design", TOY, "--encoding", "compact"], ['encoding = "compact"', "bits, ticket"]),
+        (["design", TOY, "--model", "mixed"], ['model = "mixed" does not exist']),
+        (["design", TOY, "--model", "grr", "--encoding", "ticket"], ["grr", "ticket"]),
         (["design", TOY, "--padding", 3], ["padding = 3", "set"]),
         (["design", TOY, "-o", "missing/m.json"], ["missing/m.json cannot be written"]),
         (["check", "missing.json"], ["missing.json does not exist"]),

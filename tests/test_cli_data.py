@@ -349,11 +349,14 @@ def test_refused_reports_are_said(ready, tmp_path):
     assert json.loads((tmp_path / "y.json").read_text())["refused"] == {"length": 6, "tail": 2}
 
 
-REFUSED = {  # of two parts each: a report that is none, and why
+REFUSED = {  # what is no report, and why
     "bits parts": [("part", b"\x02\x01"), ("tail", b"\x01\x20")],
     "fixed": [("part", b"\x63\x00"), ("tail", b"\x00\x80"), ("size", b"\x00\x1f")],
     "grr": [("tail", b"\x21"), ("size", b"\x00"), ("size", b"\x03")],
-    "ticket": [("ticket", b"\xff" * 4), ("ticket", (211**3).to_bytes(4, "little"))],
+    "ticket": [
+        ("ticket", b"\xff" * 4),
+        ("ticket", MECHANISMS["ticket"].encoding.tickets.to_bytes(4, "little")),
+    ],
 }
 
 

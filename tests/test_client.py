@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from contextlib import contextmanager
 from types import SimpleNamespace
+from urllib.parse import unquote
 
 import pytest
 from click.testing import CliRunner
@@ -78,7 +79,7 @@ class Fake(http.server.ThreadingHTTPServer):
             return self.script.popleft()
         if method == "POST":
             return 200, {}, COUNTED
-        name = path.removeprefix("/v1/collections/")
+        name = unquote(path.removeprefix("/v1/collections/"))
         if name not in self.documents:
             return 404, {}, b'{"detail": "there is no such collection"}'
         return (
@@ -359,12 +360,13 @@ def tampered():
         raw["parts"][0]["own"][0] += 2**28
 
     def certain(raw):
-        raw["parts"][0].update(own=[2**32] * 3, other=[0] * 3)
+        groups = len(raw["shares"])
+        raw["parts"][0].update(own=[2**32] * groups, other=[0] * groups)
 
     for kind, raw in (("bits", bits), ("grr", grr), ("ticket", ticket)):
         yield f"{kind}: a larger own, signed", changed(raw, louder), GuaranteeError
         yield f"{kind}: a larger own", changed(raw, louder, sign=False), FingerprintError
-        yield f"{kind}: certain", changed(raw, certain), MechanismError
+        yield f"{kind}: certain", changed(raw, certain), GuaranteeError
 
     def moved(raw):
         """The chance of one part given to another: whose answer it is would show in the part."""
@@ -375,12 +377,12 @@ def tampered():
     yield (
         "chances beyond one",
         changed(parts, lambda raw: raw["parts"][0]["chance"].__setitem__(0, 2**32)),
-        MechanismError,
+        GuaranteeError,
     )
     yield (
         "another number of named items",
         changed(grr, lambda raw: raw["parts"][0]["other"].__setitem__(0, 11)),
-        MechanismError,
+        GuaranteeError,
     )
     yield (
         "a field that is none",

@@ -25,6 +25,7 @@ from collecting import (
     ids,
     mechanism,
     people,
+    spoiled,
     until,
     upload,
 )
@@ -32,8 +33,10 @@ from postgres import GROUP
 
 import discreet as d
 from discreet.collector import app, commit, server
-from discreet.collector.metrics import Metrics
+from discreet.collector.metrics import REFUSALS, Metrics
 from discreet.collector.store import Collection, StoreDown, open_store
+from discreet.designs import BASELINES
+from discreet.encodings import REASONS
 from discreet.errors import DataError
 
 
@@ -187,6 +190,8 @@ def test_a_description_is_all_that_a_participant_needs(serve, kind):
     )
     guarantee = made.guarantee()
     promised = guarantee.item_epsilons if kind == "set" else guarantee.level_epsilons
+    assert found["certificate"] == (made.certificate.sentence if made.certificate else "")
+    assert all("weight" not in level for level in found["mechanism"]["policy"]["levels"])
     assert [level["name"] for level in found["levels"]] == ["high", "middle", "low"]
     assert [(level["epsilon"], level["items"]) for level in found["levels"]] == [
         ("1", 2),
@@ -298,7 +303,7 @@ def test_reports_are_counted_once_and_durable_when_answered(serve, kind):
 
 
 def test_a_body_may_come_in_pieces_and_its_type_may_have_parameters(serve):
-    made, service = mechanism("parts"), serve("parts")
+    made, service = mechanism("fixed"), serve("fixed")
     content = frames(made, 9)
 
     async def pieces():
@@ -314,28 +319,20 @@ def test_a_body_may_come_in_pieces_and_its_type_may_have_parameters(serve):
 
 def refusals():
     """Every way in which an upload of two frames can be wrong."""
-    bits, compact, direct, parts = (
-        mechanism(kind) for kind in ("bits", "compact", "direct", "parts")
-    )
-    good = {kind: frames(mechanism(kind), 2) for kind in KINDS}
-    prime = (2**31 - 1).to_bytes(4, "little")
-    bad = {
-        "padding": (bits, good["bits"][:-1] + b"\x08"),  # 11 items: the bit of a twelfth
-        "range": (compact, good["compact"][:-4] + prime),
-        "item": (direct, good["direct"][:-4] + (11).to_bytes(4, "little")),
-        "part": (
-            parts,
-            good["parts"][: 16 + parts.report_size + 16] + b"\x63" + good["parts"][-2:],
-        ),
-    }
-    sentences = {
-        "padding": "frame 1 is not a report: a bit beyond the last item is set; nothing was counted",
-        "range": r"frame 1 is not a report: s, t and r of a compact report are below 2\^31 - 1; nothing was counted",
-        "item": "frame 1 is not a report: the item's index must be below 11, got 11; nothing was counted",
-        "part": r"frame 1 is not a report: the first byte names part 99, but the mechanism has parts 0 to \d; nothing was counted",
-    }
-    for reason, (made, content) in bad.items():
-        yield pytest.param(made, content, {}, 422, reason, sentences[reason], 1, id=reason)
+    bits, seen = mechanism("bits"), set()
+    good = frames(bits, 2)
+    for kind in KINDS:
+        made = mechanism(kind)
+        content = frames(made, 2)
+        for k, (reason, report) in enumerate(spoiled(kind, content[-made.report_size :])):
+            if reason != "length":  # which is that of a frame, here
+                seen.add(reason)
+                sentence = f"frame 1 is not a report: {REASONS[reason]}; nothing was counted"
+                bad = content[: -made.report_size] + report
+                yield pytest.param(
+                    made, bad, {}, 422, reason, sentence, 1, id=f"{kind}: {reason} {k}"
+                )
+    assert seen == set(REASONS) - {"length"}
     size = 16 + bits.report_size
     again = "fetch /v1/collections/bits and send its fingerprint"
     for content, headers, status, title, sentence, index in (
@@ -348,17 +345,17 @@ def refusals():
             None,
         ),
         (
-            good["bits"][:-1],
+            good[:-1],
             {},
             400,
             "frame",
             f"frame 1 has {size - 1} of {size} bytes .*; nothing was counted",
             1,
         ),
-        (good["bits"] + b"x", {}, 400, "frame", f"frame 2 has 1 of {size} bytes", 2),
-        (good["bits"][:5], {}, 400, "frame", f"frame 0 has 5 of {size} bytes", 0),
+        (good + b"x", {}, 400, "frame", f"frame 2 has 1 of {size} bytes", 2),
+        (good[:5], {}, 400, "frame", f"frame 0 has 5 of {size} bytes", 0),
         (
-            good["bits"],
+            good,
             {"Content-Type": "text/plain"},
             415,
             "type",
@@ -366,7 +363,7 @@ def refusals():
             None,
         ),
         (
-            good["bits"],
+            good,
             {"Content-Type": None},
             415,
             "type",
@@ -374,7 +371,7 @@ def refusals():
             None,
         ),
         (
-            good["bits"],
+            good,
             {"Discreet-Mechanism": None},
             400,
             "mechanism",
@@ -382,7 +379,7 @@ def refusals():
             None,
         ),
         (
-            good["bits"],
+            good,
             {"Discreet-Mechanism": "0" * 64},
             409,
             "mechanism",
@@ -390,7 +387,7 @@ def refusals():
             None,
         ),
         (
-            good["bits"],
+            good,
             {"Discreet-Mechanism": bits.fingerprint.upper()},
             409,
             "mechanism",
@@ -398,7 +395,7 @@ def refusals():
             None,
         ),
         (
-            good["bits"],
+            good,
             {"Content-Length": str(1 << 40)},
             413,
             "large",
@@ -436,15 +433,15 @@ def test_a_wrong_upload_is_refused_whole_with_a_sentence(
 
 def test_the_first_bad_frame_is_named_whatever_its_reason(serve):
     """Frame 3 has a wrong part, frame 1 a bit too many: 1 is first."""
-    made, service = mechanism("parts"), serve("parts")
+    made, service = mechanism("fixed"), serve("fixed")
     size = 16 + made.report_size
     content = bytearray(frames(made, 5))
     content[3 * size + 16] = 200
     content[2 * size - 1] |= 0x80
-    assert_problem(service.post(made, bytes(content)), 422, "padding", "frame 1 is not")
+    assert_problem(service.post(made, bytes(content)), 422, "tail", "frame 1 is not")
     content[size + 16] = 77  # both at once, in the same frame
     found = assert_problem(service.post(made, bytes(content)), 422, "part", "frame 1 is not")
-    assert found["index"] == 1 and service.n("parts") == 0
+    assert found["index"] == 1 and service.n("fixed") == 0
 
 
 def test_unknown_collections_and_addresses(serve):
@@ -684,13 +681,34 @@ def test_an_estimate_is_that_of_the_tally(serve, kind):
     assert "shrunk" not in estimate(service, kind).json()["items"][0]
 
 
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("fixed", "the best possible for this guarantee and prior"),
+        ("ticket parts", r"[\d.]+ % above the best possible for this guarantee and prior"),
+        ("set", "not certified: set input is sampled here, .+"),
+        ("bits", r"not certified: the best single pair \(a, b\) .+"),
+        ("grr", ""),
+    ],
+)
+def test_the_certificate_is_said_with_and_without_reports(serve, kind, sentence):
+    made, service = mechanism(kind), serve(kind)
+    told = service.get(f"/v1/collections/{kind}").json()
+    assert re.fullmatch(sentence, told["certificate"]), told["certificate"]
+    for _ in range(2):
+        assert estimate(service, kind).json()["certificate"] == told["certificate"]
+        service.post(made, frames(made, 3))
+    loaded = d.Mechanism.from_document(told["mechanism"])
+    assert loaded.certificate == made.certificate
+
+
 def test_what_plain_ldp_would_have_given_is_said(serve):
     """The best of the baselines at the smallest budget, per level and per item; n persons' variance."""
     made, service = mechanism("bits"), serve("bits")
     service.post(made, frames(made, 500))
     found = estimate(service, "bits").json()
     plain = min(
-        (d.design(made.policy, name) for name in ("grr", "rappor", "oue")),
+        (d.design(made.policy, name) for name in BASELINES),
         key=lambda m: m.expected_mse(),
     )
     assert found["plain_model"] == plain.model
@@ -722,21 +740,22 @@ def test_of_nothing_and_of_one_report_there_is_little_to_say(serve, kind):
     assert found["n"] == 1 and len(found["items"]) == made.m
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        *("bits", "parts", "set"),
-        "direct",
-    ],
-)
+def possible(made):
+    """Reports that can be sent: those of 2000 people and, of independent bits, all and none of every part."""
+    found = {row.tobytes() for row in people(made, 2000)}
+    if made.encoding.kind == "bits":
+        for k in range(len(made.parts)):
+            front = bytes([k]) if len(made.parts) > 1 else b""
+            all_ = b"\xff\x07" if made.parts[k].own_[0] else b"\xfc\x07"  # "high": items 0 and 1
+            found |= {front + b"\0\0", front + all_}
+    assert made.tally(found).refused == {}
+    return sorted(found)[:: -(-len(found) // 400)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_one_report_proves_nothing_of_anyone(kind):
-    """Of every report that is possible in this respect: all bits, or none, in every part; every item."""
     made = mechanism(kind)
-    if made.direct:
-        reports = [k.to_bytes(4, "little") for k in range(made.m)]
-    else:
-        front = [bytes([k]) for k in range(len(made.parts))] if len(made.parts) > 1 else [b""]
-        reports = [part + bits for part in front for bits in (b"\0\0", b"\xff\x07")]
+    reports = possible(made)
     collection = Collection(1, kind, made, "counts", True)
     expected = (np.ones(3), np.ones(3), "oue")
     found = [
@@ -748,10 +767,10 @@ def test_one_report_proves_nothing_of_anyone(kind):
 
 
 def test_csv_holds_the_same_numbers(serve):
-    made, service = mechanism("parts"), serve("parts")
+    made, service = mechanism("fixed"), serve("fixed")
     service.post(made, frames(made, 300))
-    rows = estimate(service, "parts", shrunk="true").json()["items"]
-    answer = estimate(service, "parts", format="csv", shrunk="true")
+    rows = estimate(service, "fixed", shrunk="true").json()["items"]
+    answer = estimate(service, "fixed", format="csv", shrunk="true")
     assert (
         answer.headers["content-type"].startswith("text/csv")
         and "attachment" in answer.headers["content-disposition"]
@@ -761,7 +780,7 @@ def test_csv_holds_the_same_numbers(serve):
         {key: "" if value is None else str(value) for key, value in row.items()} for row in rows
     ] == table
     asked = service.get(
-        "/v1/collections/parts/estimate?shrunk=true", headers=BEARER | {"Accept": "text/csv"}
+        "/v1/collections/fixed/estimate?shrunk=true", headers=BEARER | {"Accept": "text/csv"}
     )
     assert asked.content == answer.content
 
@@ -874,6 +893,15 @@ def test_metrics_are_in_the_format_of_prometheus(serve):
     for line in answer.text.splitlines():
         assert re.fullmatch(r'#.*|\w+(\{\w+="[^"]+"\})? [0-9.e+-]+', line), line
         assert line.startswith("#") or any(line.startswith(name) for name, _ in kinds)
+
+
+def test_metrics_know_every_reason(tmp_path):
+    metrics = Metrics(tmp_path)
+    for reason in REASONS:
+        metrics.refused(reason)
+    assert set(REASONS) < set(REFUSALS) and len(set(REFUSALS)) == len(REFUSALS)
+    counted = dict(re.findall(r'refused_total\{reason="(\w+)"\} (\d+)', metrics.text()))
+    assert counted == {reason: str(int(reason in REASONS)) for reason in REFUSALS}
 
 
 def test_counters_of_all_workers_add_up_those_of_dead_ones_too(tmp_path, monkeypatch):
@@ -1002,17 +1030,17 @@ def test_a_transaction_that_fails_is_told_to_all_and_the_next_one_works(serve, e
 
 
 def test_uploads_of_several_collections_share_a_transaction(serve):
-    service = serve("bits", "direct")
+    service = serve("bits", "grr")
     gate = Gate(service)
     first = service.begin(service.sending(mechanism("bits"), frames(mechanism("bits"), 1)))
     assert gate.entered.wait(DEADLINE)
     rest = [
         service.begin(service.sending(mechanism(k), frames(mechanism(k), 3)))
-        for k in ("bits", "direct", "bits")
+        for k in ("bits", "grr", "bits")
     ]
     until(lambda: waiting(service) == 3, "three uploads wait")
     other = open_store(service.path)
-    other.close_collection("direct")
+    other.close_collection("grr")
     other.close()
     gate.open.set()
     assert [answer.result(DEADLINE).status_code for answer in (first, *rest)] == [
@@ -1021,7 +1049,7 @@ def test_uploads_of_several_collections_share_a_transaction(serve):
         410,
         200,
     ]
-    assert (service.n("bits"), service.n("direct")) == (7, 0)
+    assert (service.n("bits"), service.n("grr")) == (7, 0)
 
 
 def test_when_too_much_waits_people_are_asked_to_come_back(serve, monkeypatch):
@@ -1221,20 +1249,20 @@ def test_closing_is_noticed_at_once(serve, monkeypatch):
 
 
 def test_a_collection_made_later_by_another_process_is_found(serve):
-    service, made = serve("bits"), mechanism("direct")
+    service, made = serve("bits"), mechanism("grr")
     assert service.post(made, frames(made, 1)).status_code == 404
     other = open_store(service.path)
     other.create(made)
     assert service.post(made, frames(made, 2)).json()["accepted"] == 2
     assert len(service.get("/v1/collections").json()["collections"]) == 2
     other.add([upload(made, ids(3))])
-    assert estimate(service, "direct").json()["n"] == 5
+    assert estimate(service, "grr").json()["n"] == 5
     other.close()
 
 
 @GROUP
 def test_over_postgresql_it_is_the_same_service(serve, database):
-    made, service = mechanism("parts"), serve("parts", url=database, keep="reports")
+    made, service = mechanism("fixed"), serve("fixed", url=database, keep="reports")
     rows, some = people(made, 50), ids(50)
     assert service.post(made, body(some[:30], rows[:30])).json() == {
         "accepted": 30,
@@ -1242,15 +1270,15 @@ def test_over_postgresql_it_is_the_same_service(serve, database):
     }
     assert service.post(made, body(some, rows)).json() == {"accepted": 20, "duplicates": 30}
     assert_problem(service.post(made, body(some, rows)[:-1]), 400, "frame", "frame 49")
-    found = estimate(service, "parts").json()
+    found = estimate(service, "fixed").json()
     assert [row["count"] for row in found["items"]] == [
         round(x, 6) for x in made.tally(rows).estimate().counts
     ]
     other = open_store(database)
-    other.close_collection("parts")
+    other.close_collection("fixed")
     other.close()
     assert_problem(service.post(made, frames(made, 1)), 410, "closed", "closed")
-    assert service.get("/healthz").status_code == 200 and service.n("parts") == 50
+    assert service.get("/healthz").status_code == 200 and service.n("fixed") == 50
 
 
 @GROUP

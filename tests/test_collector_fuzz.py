@@ -12,17 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import schemathesis
-from collecting import KINDS, TOKEN, mechanism, people
+from collecting import KINDS, TOKEN, mechanism, people, spoiled
 from hypothesis import strategies as st
 from schemathesis.engine import events, from_schema
 from schemathesis.specs.openapi import media_types
 
-from discreet import report
 from discreet.collector import app
 from discreet.collector.metrics import Metrics
 from discreet.collector.store import open_store
-from discreet.errors import ReportError
-from discreet.exact import P
+from discreet.encodings import REASONS
 
 # ---- the description ----------------------------------------------------------------------------------
 
@@ -139,7 +137,7 @@ class Bodies:
     """Bodies of one mechanism: some whole, most of them damaged in one way or another."""
 
     def __init__(self, kind, seed):
-        self.made, self.rng = mechanism(kind), np.random.default_rng(seed)
+        self.kind, self.made, self.rng = kind, mechanism(kind), np.random.default_rng(seed)
         self.rows = people(self.made, 2000, seed)
         self.ids = self.rng.integers(0, 256, (POOL, 16), np.uint8)
         self.ways = [
@@ -153,6 +151,7 @@ class Bodies:
         ]
         self.ways += [
             self.wrong_part,
+            self.spoilt,
             self.repeated,
             self.swapped,
             bytes,
@@ -193,19 +192,22 @@ class Bodies:
         return frames.tobytes()
 
     def wrong_word(self):
-        """A number at the edge or beyond it: s, t, r at P and around, an index at m and around."""
-        frames = self.frames()
-        edge = int(
-            self.rng.choice([P - 1, P, P + 1, 2**32 - 1, self.made.m - 1, self.made.m, 2**31, 0])
-        )
-        place = frames.shape[1] - 4 * int(
-            self.rng.integers(1, 4 if self.made.encoding == "compact" else 2)
-        )
+        """A number at the edge or beyond it: the last ticket and around."""
+        frames, encoding = self.frames(), self.made.encoding
+        last = len(self.made.parts) * encoding.tickets if encoding.number else self.made.m
+        edge = int(self.rng.choice([last - 1, last, last + 1, 2**32 - 1, 2**31, 0]))
+        place = frames.shape[1] - 4
         word = np.frombuffer(edge.to_bytes(4, "little"), np.uint8)
         frames[int(self.rng.integers(len(frames))), place : place + 4] = word[
             : frames.shape[1] - place
         ]
         return frames.tobytes()
+
+    def spoilt(self):
+        """One thing wrong with the last report, of every kind that there is."""
+        raw, size = self.whole(), self.made.report_size
+        found = [x for reason, x in spoiled(self.kind, raw[-size:]) if reason != "length"]
+        return raw[:-size] + found[int(self.rng.integers(len(found)))]
 
     def wrong_part(self):
         frames = self.frames()
@@ -228,16 +230,17 @@ class Bodies:
 
 
 def verdict(made, raw):
-    """What must be answered: the status, and the index of the first bad frame; one report at a time by report.check."""
+    """What must be answered: status, reason, index of the first bad frame; one report at a time."""
     size = 16 + made.report_size
-    if not raw or len(raw) % size:
-        return 400, len(raw) // size if raw else None
+    if not raw:
+        return 400, "empty", None
+    if len(raw) % size:
+        return 400, "frame", len(raw) // size
     for k in range(len(raw) // size):
-        try:
-            report.check(made, raw[k * size + 16 : (k + 1) * size])
-        except ReportError:
-            return 422, k
-    return 200, None
+        reason = made.coder.check(raw[k * size + 16 : (k + 1) * size])
+        if reason:
+            return 422, reason, k
+    return 200, None, None
 
 
 async def post(application, made, raw):
@@ -269,19 +272,15 @@ def resident():
 
 
 def test_of_fifty_thousand_mutated_bodies_just_the_good_ones_count(tmp_path):
-    """Every answer is what report.check says of its frames; at the end the store holds the good frames and nothing else.
+    """Every answer is what Coder.check says of its frames; at the end the store holds the good frames and nothing else.
 
     Hundred requests at a time, so that they share transactions. Memory: a block kept per request would be 40,000 of them.
     """
     service = collector(tmp_path, KINDS, keep="reports")
     application = service.application()
     makers = {kind: Bodies(kind, seed) for seed, kind in enumerate(KINDS)}
-    good, counted, statuses, blocks = (
-        {kind: bytearray() for kind in KINDS},
-        Counter(),
-        Counter(),
-        [],
-    )
+    good, blocks = {kind: bytearray() for kind in KINDS}, []
+    counted, statuses, reasons = Counter(), Counter(), Counter()
 
     async def batch(kinds):
         asked = [(kind, makers[kind].next()) for kind in kinds]
@@ -290,9 +289,10 @@ def test_of_fifty_thousand_mutated_bodies_just_the_good_ones_count(tmp_path):
         )
         for (kind, raw), (status, document) in zip(asked, answers, strict=True):
             made = makers[kind].made
-            expected, index = verdict(made, raw)
-            assert (status, document.get("index")) == (expected, index), (kind, raw, document)
+            got = (status, document.get("title"), document.get("index"))
+            assert got == verdict(made, raw), (kind, raw, document)
             statuses[status, kind] += 1
+            reasons[document.get("title")] += 1
             if status == 200:
                 assert document["accepted"] + document["duplicates"] == len(raw) // (
                     16 + made.report_size
@@ -312,6 +312,7 @@ def test_of_fifty_thousand_mutated_bodies_just_the_good_ones_count(tmp_path):
     assert service._waiting == 0
     assert all(statuses[status, kind] > 100 for status in (200, 400) for kind in KINDS)
     assert all(statuses[422, kind] > 100 for kind in KINDS)
+    assert all(reasons[reason] > 100 for reason in set(REASONS) - {"length"}), reasons
     db = sqlite3.connect(tmp_path / "store")
     for kind in KINDS:
         made, size = makers[kind].made, 16 + makers[kind].made.report_size

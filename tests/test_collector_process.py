@@ -105,22 +105,29 @@ def here(tmp_path, monkeypatch):
     return write
 
 
-@pytest.mark.parametrize(("m", "encoding"), [(512, "bits"), (513, "compact"), (2000, "compact")])
-def test_long_reports_are_compact_unless_told(here, m, encoding):
-    """512 items are 64 bytes: not more than 64."""
-    found = _served(here(m=m), "opt0", "uniform", None, None)
-    assert (
-        found.encoding == encoding == _served("survey.toml", "oue", "uniform", None, None).encoding
+@pytest.mark.parametrize(("m", "encoding", "size"), [(1000, "bits", 125), (1001, "ticket", 4)])
+def test_many_items_are_tickets_unless_told(here, m, encoding, size):
+    """Of subset; the other models send bits, however many."""
+    found = _served(here(m=m), "subset", "uniform", None, None)
+    assert (found.encoding.name, found.report_size - (len(found.parts) > 1) * (size > 4)) == (
+        encoding,
+        size,
     )
-    assert found == d.design(d.Policy.load("survey.toml"), "opt0", encoding=encoding)
-    assert _served("survey.toml", "opt0", "uniform", "bits", None).encoding == "bits"
+    assert found == d.design(d.Policy.load("survey.toml"))
+    told = {"bits": -(-m // 8), "ticket": 4}
+    for model in ("subset", "opt0", "oue"):
+        for wish in (None, *told):
+            other = _served("survey.toml", model, "uniform", wish, None)
+            name = wish or (encoding if model == "subset" else "bits")
+            assert other.encoding.name == name
+            assert other.report_size - (len(other.parts) > 1) * (name == "bits") == told[name]
 
 
 def test_a_policy_is_designed_and_a_mechanism_is_taken_as_it_is(here):
-    designed = _served(here(), "auto", "uniform", None, None)
+    designed = _served(here(), "subset", "uniform", None, None)
     assert designed == d.design(d.Policy.load("survey.toml"))
     designed.save("m.json")
-    assert _served("m.json", "auto", "uniform", None, None) == designed
+    assert _served("m.json", "subset", "uniform", None, None) == designed
     with pytest.raises(
         DesignError,
         match=r"m.json is a mechanism: --model, --prior, --encoding and --padding are for policies",
@@ -135,12 +142,12 @@ def test_a_name_must_fit_into_an_address(here, name):
 
 @pytest.mark.parametrize("name", ["a b", "ü", "a?b#c", "100%", "x" * 200, "-", "a..b"])
 def test_other_names_do(here, name):
-    assert _served(here(name=name), "auto", "uniform", None, None).policy.name == name
+    assert _served(here(name=name), "subset", "uniform", None, None).policy.name == name
 
 
 def test_serve_refuses_a_changed_policy_and_changed_keeping(here):
     store = open_store("discreet.sqlite")
-    store.create(_served(here(), "auto", "uniform", None, None))
+    store.create(_served(here(), "subset", "uniform", None, None))
     store.close()
     line = refused("serve", "survey.toml", "--keep", "reports")
     assert (
@@ -211,7 +218,7 @@ def started(monkeypatch):
 
 def test_serve_says_where_and_serves_all_files(here, started):
     here(name="first", file="a.toml")
-    here(name="ü b", m=600, file="b.toml")
+    here(name="ü b", m=1001, file="b.toml")
     output = run(
         "serve",
         "a.toml",
@@ -221,15 +228,15 @@ def test_serve_says_where_and_serves_all_files(here, started):
         "--workers",
         3,
         "--open-results",
-        "--model",
-        "opt0",
     ).stdout
     ((store, (host, port), workers, open_results),) = started
     assert (store, host, workers, open_results) == ("discreet.sqlite", "127.0.0.1", 3, True)
     opened = open_store("discreet.sqlite")
-    marks = {c.name: (c.mechanism.fingerprint, c.mechanism.encoding) for c in opened.collections()}
+    marks = {
+        c.name: (c.mechanism.fingerprint, c.mechanism.encoding.name) for c in opened.collections()
+    }
     opened.close()
-    assert marks["first"][1] == "bits" and marks["ü b"][1] == "compact"
+    assert marks["first"][1] == "bits" and marks["ü b"][1] == "ticket"
     assert f"http://127.0.0.1:{port}/c/first#{marks['first'][0]}\n" in output
     assert f"http://127.0.0.1:{port}/c/%C3%BC%20b#{marks['ü b'][0]}\n" in output
     assert "token" not in output  # results are open
@@ -264,8 +271,9 @@ def test_serve_takes_the_token_file_of_the_environment(here, started, monkeypatc
     assert "The organiser's token is in mine." in output and not Path("discreet.token").exists()
 
 
-def test_close_and_export(here):
-    made = _served(here(m=20), "mixed", "uniform", None, None)
+@pytest.mark.parametrize("encoding", ["bits", "ticket"])
+def test_close_and_export(here, encoding):
+    made = _served(here(m=20), "subset", "uniform", encoding, None)
     rows, some = people(made, 300), ids(300)
     store = open_store("discreet.sqlite")
     store.create(made, "reports")
@@ -282,9 +290,10 @@ def test_close_and_export(here):
     import pyarrow.parquet as pq
 
     order = sorted(range(300), key=some.__getitem__)
-    assert [x.as_py() for x in pq.read_table("r.parquet").column(0)] == [
-        rows[k].tobytes() for k in order
-    ]
+    stored = [rows[k].tobytes() for k in order]
+    if encoding == "ticket":
+        stored = [int.from_bytes(report, "little") for report in stored]
+    assert [x.as_py() for x in pq.read_table("r.parquet").column(0)] == stored
     found = json.loads(run("export", "survey", "-o", "t.json", "--json").stdout)
     assert found == {"name": "survey", "n": 300, "fingerprint": made.fingerprint}
     run("estimate", "m.json", "t.json")
@@ -292,7 +301,7 @@ def test_close_and_export(here):
 
 def test_export_and_close_refuse_what_is_not_there(here):
     store = open_store("discreet.sqlite")
-    store.create(_served(here(), "auto", "uniform", None, None))
+    store.create(_served(here(), "subset", "uniform", None, None))
     store.close()
     assert "keeps counts only" in refused(
         "export", "survey", "-o", "t.json", "--reports", "r.parquet"
@@ -354,18 +363,18 @@ def posting(made, content, **headers):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """The mechanism "parts" in a file."""
+    """The mechanism "fixed" in a file."""
     path = tmp_path_factory.mktemp("saved") / "m.json"
-    mechanism("parts").save(path)
+    mechanism("fixed").save(path)
     return path
 
 
 def test_a_server_as_it_is_started_by_default(tmp_path, saved):
     """A free port of loopback alone, a token in a new private file, a store in a private file, results behind the token."""
-    made = mechanism("parts")
+    made = mechanism("fixed")
     with serving(tmp_path, saved, token=None) as server, web(server) as client:
         assert (
-            f"parts\n  invitation  {server.url}/c/parts#{made.fingerprint}\n  results     {server.url}/c/parts/results\n"
+            f"fixed\n  invitation  {server.url}/c/fixed#{made.fingerprint}\n  results     {server.url}/c/fixed/results\n"
             in server.output
         )
         assert (
@@ -391,9 +400,9 @@ def test_a_server_as_it_is_started_by_default(tmp_path, saved):
             "accepted": 4,
             "duplicates": 0,
         }
-        assert client.get("/v1/collections/parts/estimate").status_code == 401
+        assert client.get("/v1/collections/fixed/estimate").status_code == 401
         bearer = {"Authorization": f"Bearer {token}"}
-        assert client.get("/v1/collections/parts/estimate", headers=bearer).json()["n"] == 4
+        assert client.get("/v1/collections/fixed/estimate", headers=bearer).json()["n"] == 4
         assert token not in server.output + server.log
         assert commands(server.process.pid) and not any(
             token in command for command in commands(server.process.pid)
@@ -416,7 +425,7 @@ def test_no_token_can_be_given_on_the_command_line(here):
 
 def test_logs_and_stores_hold_nothing_of_anyone(tmp_path, saved):
     """Everything that could tell who sent what is sent, by good and by bad requests; then every file is searched."""
-    made = mechanism("parts")
+    made = mechanism("fixed")
     agent, secret, forwarded = "Mozilla/5.0 Tell-Tale", "s3cr3t-query", "203.0.113.77"
     told = {
         "User-Agent": agent,
@@ -434,7 +443,7 @@ def test_logs_and_stores_hold_nothing_of_anyone(tmp_path, saved):
             for path in (
                 f"/v1/collections/{secret}",
                 f"/?{secret}",
-                f"/v1/collections/parts/estimate?{secret}=1",
+                f"/v1/collections/fixed/estimate?{secret}=1",
             ):
                 client.get(path, headers=BEARER)
         with server.connect() as raw:  # and what is no HTTP at all
@@ -519,7 +528,7 @@ def test_whoever_drips_the_head_of_a_second_request_is_cut_off(impatient):
 
 @pytest.mark.parametrize("drip", [False, True], ids=["silent", "dripping"])
 def test_whoever_does_not_finish_a_body_is_told_so(impatient, drip):
-    made = mechanism("parts")
+    made = mechanism("fixed")
     content = frames(made, 3)
     with impatient.connect() as connection, web(impatient) as other:
         connection.sendall(head(made, len(content)) + content[:20])
@@ -563,7 +572,7 @@ def test_a_head_that_never_ends_is_cut_off(impatient):
 
 
 def test_requests_on_one_connection_are_answered_one_after_another(impatient):
-    made = mechanism("parts")
+    made = mechanism("fixed")
     content = frames(made, 2)
     with impatient.connect() as connection:
         for k in range(3):
@@ -580,7 +589,7 @@ def test_requests_on_one_connection_are_answered_one_after_another(impatient):
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["content-length", "chunked"])
 def test_a_body_beyond_the_limit_is_refused_by_a_real_server(impatient, chunked):
-    made = mechanism("parts")
+    made = mechanism("fixed")
     with impatient.connect() as connection:
         start = head(made, 9 << 20)
         if chunked:
@@ -608,7 +617,7 @@ def paused(pid):
 
 
 def test_whoever_sends_all_of_a_body_before_listening_is_told_that_it_is_too_large(impatient):
-    made = mechanism("parts")
+    made = mechanism("fixed")
     connection = http.client.HTTPConnection("127.0.0.1", impatient.port, timeout=DEADLINE)
     asked = posting(made, bytes(20 << 20))
     try:
@@ -644,7 +653,7 @@ def test_too_many_connections_are_a_problem_too(tmp_path, saved):
 
 def test_two_workers_count_together(tmp_path, saved):
     """While one of them is paused the other answers, in turn; the store and the counters are one."""
-    made = mechanism("parts")
+    made = mechanism("fixed")
     first, second = frames(made, 3), frames(made, 4)
     with serving(tmp_path, saved, "--workers", 2) as server:
         one, two = until(
@@ -668,7 +677,7 @@ def test_two_workers_count_together(tmp_path, saved):
         )
         with web(server) as client:
             text = client.get("/metrics", headers=BEARER).text
-            assert client.get("/v1/collections/parts/estimate", headers=BEARER).json()["n"] == 7
+            assert client.get("/v1/collections/fixed/estimate", headers=BEARER).json()["n"] == 7
         assert (
             "discreet_reports_accepted_total 7\n" in text
             and "discreet_reports_duplicate_total 3\n" in text
@@ -683,7 +692,7 @@ def test_two_workers_count_together(tmp_path, saved):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_server_that_is_asked_to_stop_finishes_what_it_has_begun(tmp_path, saved, workers):
-    made = mechanism("parts")
+    made = mechanism("fixed")
     content = frames(made, 5)
     with serving(tmp_path, saved, "--workers", workers) as server:
         with server.connect() as connection, server.connect() as idle:
@@ -697,7 +706,7 @@ def test_a_server_that_is_asked_to_stop_finishes_what_it_has_begun(tmp_path, sav
             assert b" 200 " in answer and answer.endswith(b'{"accepted":5,"duplicates":0}')
         assert server.process.wait(DEADLINE) in (0, -signal.SIGTERM)
     store = open_store(str(tmp_path / "discreet.sqlite"))
-    assert store.tally("parts").n == 5
+    assert store.tally("fixed").n == 5
     store.close()
 
 

@@ -100,7 +100,7 @@ def test_every_report_of_plain_subsets_keeps_the_policy(model, data):
 @pytest.mark.parametrize("what", ["single", "set"])
 def test_one_budget_per_item_keeps_the_policy(notion, what):
     """Nine levels: the search for many of them, in bits and in tickets."""
-    budgets = {f"i{k}": f"{0.8 + k / 7:.3f}" for k in range(9)}
+    budgets = {f"i{k}": f"{0.8 + k / 12:.3f}" for k in range(9)}
     policy = Policy.from_budgets(budgets, notion=notion, input=what)
     padding = 2 if what == "set" else None
     for mechanism in (small_bits(policy, padding=padding), small_tickets(policy, padding=padding)):
@@ -166,7 +166,9 @@ def checked(document):
 
 def full(document):
     """A policy that can be read: the oracle needs fewer keys."""
-    return {**document, "policy": {"name": "", "question": "", **document["policy"]}}
+    items = [f"i{k}" for k in range(len(document["policy"]["items"]))]
+    policy = {"name": "", "question": "", **document["policy"], "items": items}
+    return {**document, "policy": policy}
 
 
 def test_the_check_and_the_enumeration_agree():
@@ -274,7 +276,7 @@ def test_a_chance_moved_from_part_to_part_is_refused(toy):
         first, second, *rest = good.parts
         for sign in (-1, 1):
             moved = [
-                replace(part, chance_=(part.chance_[0], part.chance_[1] + s * sign * D // 20))
+                replace(part, chance_=(part.chance_[0], part.chance_[1] + s * sign * (D // 20)))
                 for part, s in ((first, 1), (second, -1))
             ]
             with pytest.raises(GuaranteeError, match="told apart|not positive"):

@@ -32,6 +32,8 @@ NUMBERED = d.design(d.Policy.from_levels([("all", 1, ["10", "20", "30", "40"])])
 NUMBERED_SETS = d.design(
     d.Policy.from_levels([("all", 1, ["10", "20", "30", "40"])], input="set"), "opt0", padding=3
 )
+TICKETS = d.design(SINGLE.policy, encoding="ticket")  # of several parts
+LAST = len(TICKETS.parts) * TICKETS.encoding.tickets
 ANSWERS = [0, 3, 1, 1, 4, 2, 0, 3]
 PEOPLE = [[0], [1, 3], [], [4, 2, 0], [1]]
 
@@ -552,10 +554,12 @@ def reports_refused(path, mechanism=SINGLE):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("model", ["opt0", "mixed", "compact", "direct"])
-def test_reports_round_trip(tmp_path, model):
-    settings = {"model": "opt0", "encoding": "compact"} if model == "compact" else {"model": model}
-    mechanism = d.design(SINGLE.policy, **settings)
+@pytest.mark.parametrize(
+    ("model", "encoding"),
+    [("opt0", "bits"), ("opt0", "ticket"), ("subset", "bits"), ("subset", "ticket"), ("grr", None)],
+)
+def test_reports_round_trip(tmp_path, model, encoding):
+    mechanism = d.design(SINGLE.policy, model, encoding=encoding)
     rows = mechanism.perturb_many(np.arange(5000) % 5)
     path = tmp_path / "r.parquet"
     assert (
@@ -563,12 +567,14 @@ def test_reports_round_trip(tmp_path, model):
         == 5000
     )
     back = np.concatenate(report_blocks(path, mechanism))
-    assert np.array_equal(back, rows)
+    assert back.dtype == np.uint8 and np.array_equal(back, rows)
+    assert read(path, mechanism) == mechanism.tally(rows)
     schema = pq.read_schema(path)
     assert schema.metadata[files.FINGERPRINT].decode() == mechanism.fingerprint
-    assert schema.field("report").type == pa.binary(mechanism.report_size) and schema.names == [
-        "report"
-    ]
+    kind = pa.uint32() if encoding == "ticket" else pa.binary(mechanism.report_size)
+    assert schema.names == ["report"] and schema.field("report") == pa.field(
+        "report", kind, nullable=False
+    )
 
 
 def test_no_reports(tmp_path):
@@ -619,7 +625,7 @@ def test_plain_binary_of_other_tools(tmp_path, kind):
         report=pa.array([*good, b"", b"\x00\x00", None, b"\xe0", *good], kind),
     )
     tally = read(path)
-    assert tally.n == 100 and tally.refused == {"length": 3, "padding": 1}
+    assert tally.n == 100 and tally.refused == {"length": 3, "tail": 1}
     assert np.array_equal(tally.counts, SINGLE.tally(good + good).counts)
 
 
@@ -642,6 +648,86 @@ def test_files_without_reports(tmp_path):
     )
     for column in (pa.array(["HIV"]), pa.array([1]), pa.array([[b"a"]])):
         assert "must be binary" in reports_refused(parquet(tmp_path / "a.parquet", report=column))
+
+
+INTEGERS = [getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)]
+
+
+def test_a_ticket_is_the_number_of_its_little_endian_bytes(tmp_path):
+    rows = TICKETS.perturb_many(np.arange(1000) % 5)
+    files.write_reports(tmp_path / "r.parquet", TICKETS, [rows])
+    numbers = pq.read_table(tmp_path / "r.parquet").column("report").to_pylist()
+    assert numbers == [int.from_bytes(row.tobytes(), "little") for row in rows]
+    assert max(numbers) < LAST
+
+
+@pytest.mark.parametrize("kind", INTEGERS, ids=str)
+def test_tickets_in_any_integers(tmp_path, kind):
+    """Whole and with nulls; of what no ticket can be, each is refused and counted."""
+    least, most = (-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1)
+    if str(kind).startswith("u"):
+        least, most = 0, 2**kind.bit_width - 1
+    good = [k for k in (0, 1, 5, 100, 200, 30_000, LAST - 1) if k <= min(most, LAST - 1)]
+    path = parquet(tmp_path / "r.parquet", report=pa.array(good, kind))
+    reports = [k.to_bytes(4, "little") for k in good]
+    assert read(path, TICKETS) == TICKETS.tally(reports) and read(path, TICKETS).refused == {}
+    strange = [k for k in (-1, least, most, 2**32 - 1, 2**32, 2**32 + 5) if least <= k <= most]
+    strange = [k for k in strange if not 0 <= k < LAST]
+    path = parquet(tmp_path / "r.parquet", report=pa.array([None, *good, *strange, None], kind))
+    tally = read(path, TICKETS)
+    beyond = sum(0 <= k < 2**32 for k in strange)
+    wanted = {"length": 2 + len(strange) - beyond, "ticket": beyond}
+    assert tally.refused == {reason: count for reason, count in wanted.items() if count}
+    assert np.array_equal(tally.counts, TICKETS.tally(reports).counts)
+    assert tally == TICKETS.tally(
+        [*reports, *(b"" for _ in range(wanted["length"])), *(b"\xff" * 4 for _ in range(beyond))]
+    )
+
+
+@pytest.mark.parametrize("number", [-1, -(2**32), 2**32, 2**32 + 5, 2**63 - 1, None])
+def test_a_number_that_is_no_ticket_does_not_become_another(tmp_path, number):
+    """2^32 + 5 must not be read as 5, nor -1 as the last one; alone, and among good ones."""
+    for good in ([], [5], [5, 7, 0]):
+        path = parquet(tmp_path / "r.parquet", report=pa.array([*good, number], pa.int64()))
+        tally = read(path, TICKETS)
+        assert tally.refused == {"length": 1} and tally.n == len(good)
+        assert np.array_equal(
+            tally.counts, TICKETS.tally([k.to_bytes(4, "little") for k in good]).counts
+        )
+
+
+@pytest.mark.parametrize("kind", [pa.uint32(), pa.int64()], ids=str)
+def test_rows_of_a_sliced_column_of_tickets(kind):
+    rows = TICKETS.perturb_many(np.arange(20) % 5)
+    numbers = [int.from_bytes(row.tobytes(), "little") for row in rows]
+    column = pa.array(numbers, kind)
+    assert np.array_equal(files.rows_of(column.slice(3, 9), 4), rows[3:12])
+    assert len(files.rows_of(column.slice(3, 0), 4)) == 0
+    with_null = pa.array([*numbers[:5], None, *numbers[6:]], kind).slice(3, 9)
+    wanted = [row.tobytes() for row in rows[3:12]]
+    wanted[2] = b""
+    assert files.rows_of(with_null, 4) == wanted
+
+
+def test_tickets_as_bytes(tmp_path):
+    rows = TICKETS.perturb_many(np.arange(100) % 5)
+    listed = [row.tobytes() for row in rows]
+    for kind in (pa.binary(4), pa.binary(), pa.large_binary()):
+        path = parquet(tmp_path / "r.parquet", report=pa.array([*listed, None], kind))
+        tally = read(path, TICKETS)
+        assert tally.refused == {"length": 1} and tally == TICKETS.tally([*listed, b""])
+
+
+def test_what_no_ticket_can_stand_in(tmp_path):
+    for column in (pa.array(["5"]), pa.array([5.0]), pa.array([[5]]), pa.array([True])):
+        path = parquet(tmp_path / "a.parquet", report=column)
+        assert "must be an integer or binary, got" in reports_refused(path, TICKETS)
+
+
+def test_no_tickets(tmp_path):
+    for kind in (pa.uint32(), pa.int64(), pa.binary(4)):
+        path = parquet(tmp_path / "r.parquet", report=pa.array([], kind))
+        assert read(path, TICKETS).n == 0 and read(path, TICKETS).refused == {}
 
 
 def test_damaged_pages_of_reports(tmp_path):

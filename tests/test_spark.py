@@ -37,12 +37,14 @@ SINGLE = three_levels(1.0, sizes=(3, 4, 30))
 SETS = three_levels(1.0, sizes=(3, 4, 30), input="set")
 MECHANISMS = {
     "bits": d.design(SINGLE, "opt0"),
-    "bits, parts": d.design(SINGLE, "mixed"),
-    "compact": d.design(SINGLE, "mixed", encoding="compact"),
-    "direct": d.design(SINGLE, "direct"),
-    "sets, bits": d.design(SETS, "mixed", padding=2),
-    "sets, compact": d.design(SETS, "opt0", padding=2, encoding="compact"),
+    "fixed": d.design(SINGLE),
+    "ticket": d.design(SINGLE, encoding="ticket"),
+    "grr": d.design(SINGLE, "grr"),
+    "sets, fixed": d.design(SETS, padding=2),
+    "sets, ticket": d.design(SETS, "opt0", padding=2, encoding="ticket"),
 }
+LONG = d.design(three_levels(1.0, sizes=(30, 40, 130)), "opt0")  # no two reports are the same
+assert all(len(MECHANISMS[name].parts) > 1 for name in ("fixed", "ticket", "sets, fixed"))
 every = pytest.mark.parametrize("name", MECHANISMS)
 
 
@@ -64,6 +66,10 @@ def answers(mechanism, n, seed=1):
     ]
 
 
+def number(report):
+    return int.from_bytes(bytes(report), "little")
+
+
 def frame(spark, reports, **columns):
     rows = [bytes(r) if r is not None else None for r in reports]
     return spark.createDataFrame(pa.table({"report": pa.array(rows, pa.binary()), **columns}))
@@ -80,7 +86,7 @@ def test_the_same_counts_as_locally(spark, name):
 
 
 def test_skewed_and_empty_partitions(spark):
-    mechanism = MECHANISMS["compact"]
+    mechanism = MECHANISMS["ticket"]
     reports = mechanism.perturb_many(answers(mechanism, 3000))
     keys = pa.array([0] * 2900 + [1] * 100)
     data = frame(spark, reports, k=keys).repartition(8, "k")  # two partitions hold all rows
@@ -88,21 +94,60 @@ def test_skewed_and_empty_partitions(spark):
     assert engine.tally(data.where("k = 7"), mechanism) == Tally.empty(mechanism)
 
 
-def test_bad_rows_are_counted_by_reason_as_locally(spark):
-    mechanism = MECHANISMS["compact"]
+@pytest.mark.parametrize("name", ["ticket", "fixed", "bits"])
+def test_bad_rows_are_counted_by_reason_as_locally(spark, name):
+    mechanism = MECHANISMS[name]
     good = [bytes(r) for r in mechanism.perturb_many(answers(mechanism, 50))]
-    bad = [None, b"", good[0][:-1], bytes([200]) + good[0][1:], good[0][:1] + b"\xff" * 12]
-    found = engine.tally(frame(spark, good + bad), mechanism)
-    assert found == mechanism.tally(good + [b"" if r is None else r for r in bad])
-    assert found.n == 50 and dict(found.refused) == {"length": 3, "part": 1, "range": 1}
+    one = good[0]
+    bad = {
+        "ticket": {"ticket": b"\xff" * 4},
+        "fixed": {
+            "part": b"\xc8" + one[1:],
+            "tail": one[:-1] + b"\x80",
+            "size": one[:1] + b"\xff" * 4 + b"\x1f",
+        },
+        "bits": {"tail": one[:-1] + b"\x20"},
+    }[name]
+    rows = [*good, None, b"", one[:-1], *bad.values()]
+    found = engine.tally(frame(spark, rows), mechanism)
+    assert found == mechanism.tally([b"" if r is None else r for r in rows])
+    assert found.n == 50 and dict(found.refused) == {"length": 3} | dict.fromkeys(bad, 1)
     marks = pa.array([mechanism.fingerprint] * 48 + ["0" * 64, None])
     assert dict(engine.tally(frame(spark, good, fingerprint=marks), mechanism).refused) == {
         "fingerprint": 2
     }
 
 
+def test_tickets_are_numbers_of_64_bits_here(spark, tmp_path):
+    """Ours are unsigned 32-bit integers, which Spark reads as bigint; what cannot be one is refused."""
+    from discreet.files import tally_file, write_reports
+
+    mechanism = MECHANISMS["ticket"]
+    rows = mechanism.perturb_many(answers(mechanism, 500))
+    ours = tmp_path / "ours.parquet"
+    write_reports(ours, mechanism, [rows])
+    assert pq.read_schema(ours).field("report").type == pa.uint32()
+    read = spark.read.parquet(str(ours))
+    assert read.schema["report"].dataType.simpleString() == "bigint"
+    local = mechanism.tally(rows)
+    assert engine.tally(read, mechanism) == local
+    assert engine.tally_files([str(ours)], mechanism) == {None: local}
+    strange = [None, -1, -(2**40), 2**32, 2**32 + 5, 2**63 - 1, 2**32 - 1]
+    column = pa.array([*map(number, rows), *strange], pa.int64())
+    data = spark.createDataFrame(pa.table({"report": column}))
+    found = engine.tally(data.repartition(3), mechanism)
+    assert dict(found.refused) == {"length": 6, "ticket": 1} and found.n == 500
+    assert np.array_equal(found.counts, local.counts)
+    data.write.parquet(str(tmp_path / "theirs"))
+    assert engine.tally_files([str(tmp_path / "theirs")], mechanism) == {None: found}
+    parts = [
+        t[None] for p in (tmp_path / "theirs").glob("*.parquet") for t in tally_file(p, mechanism)
+    ]
+    assert sum(parts[1:], parts[0]) == found
+
+
 def test_groups_in_one_job(spark, tmp_path):
-    mechanism = MECHANISMS["bits, parts"]
+    mechanism = MECHANISMS["fixed"]
     reports = mechanism.perturb_many(answers(mechanism, 900))
     regions = ["north", "south", None] * 300
     found = engine.tally(frame(spark, reports, region=pa.array(regions)), mechanism, by="region")
@@ -137,7 +182,12 @@ def test_perturbed_on_spark_and_tallied_locally(spark, name, tmp_path):
     stored = spark.read.parquet(str(tmp_path / "r"))
     on_spark = engine.tally(stored, mechanism)
     table = pq.read_table(tmp_path / "r")
-    assert on_spark == mechanism.tally(table["report"].to_pylist()) and on_spark.n == 4000
+    reports = table["report"].to_pylist()
+    if mechanism.encoding.number:
+        assert table.schema.field("report").type == pa.int64()
+        reports = [k.to_bytes(4, "little") for k in reports]
+    assert on_spark == mechanism.tally(reports) and on_spark.n == 4000
+    assert on_spark.refused == {}
     assert not {"item"} & set(table.column_names)
     estimate = on_spark.estimate()
     truth = np.bincount(
@@ -163,11 +213,11 @@ def test_the_sampler_on_spark_bit_by_bit(spark):
 
 def test_repetition_makes_new_reports(spark, tmp_path):
     """Two actions perturb twice, so the docs say: write once. What was written stays as it is."""
-    mechanism = MECHANISMS["compact"]
+    mechanism = LONG
     _, data = data_of(spark, mechanism, 200)
     made = engine.perturb(data, mechanism)
     first, second = ([bytes(row["report"]) for row in made.collect()] for _ in range(2))
-    assert not set(first) & set(second)  # 13 random bytes: nothing correlated, nothing reused
+    assert not set(first) & set(second)  # 200 random bits: nothing correlated, nothing reused
     made.write.parquet(str(tmp_path / "r"))
     twice = [
         sorted(bytes(row["report"]) for row in spark.read.parquet(str(tmp_path / "r")).collect())
@@ -201,7 +251,7 @@ def test_a_task_that_fails_and_is_retried(tmp_path):
         "print('rows', engine.tally(spark.read.parquet(sys.argv[3]), m).n)\n"
         "spark.stop()\n"
     )
-    MECHANISMS["compact"].save(tmp_path / "m.json")
+    LONG.save(tmp_path / "m.json")
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path / "m.json"), str(tmp_path / "flag"), str(tmp_path / "out")],
         capture_output=True, text=True, timeout=240,
@@ -222,7 +272,7 @@ def run(*arguments, code=0):
 
 
 def test_commands_on_both_engines(spark, tmp_path):
-    mechanism = MECHANISMS["compact"]
+    mechanism = MECHANISMS["ticket"]
     mechanism.save(tmp_path / "m.json")
     given = answers(mechanism, 600)
     labels = pa.array([mechanism.policy.items[i] for i in given])
@@ -306,7 +356,7 @@ def test_commands_on_both_engines(spark, tmp_path):
 
 def test_files_of_many_row_groups_with_bad_rows_and_unfinished_parts(spark, tmp_path):
     """The workers read the files themselves: every row group once, subfolders too, and nothing a writer has not finished."""
-    mechanism = MECHANISMS["bits, parts"]
+    mechanism = MECHANISMS["fixed"]
     reports = [bytes(r) for r in mechanism.perturb_many(answers(mechanism, 900))] + [
         b"",
         b"short",
@@ -326,12 +376,15 @@ def test_files_of_many_row_groups_with_bad_rows_and_unfinished_parts(spark, tmp_
     assert found.n == 900 and found.refused == {"length": 3}
 
 
-def test_groups_that_are_folders_go_through_spark(spark, tmp_path):
-    mechanism = MECHANISMS["compact"]
+@pytest.mark.parametrize("kind", [pa.binary(), pa.int64(), pa.uint32()], ids=str)
+def test_groups_that_are_folders_go_through_spark(spark, tmp_path, kind):
+    mechanism = MECHANISMS["ticket"]
     reports = mechanism.perturb_many(answers(mechanism, 300))
     for k, region in enumerate(("north", "south")):
         (tmp_path / f"region={region}").mkdir()
-        rows = pa.array(map(bytes, reports[k::2]), pa.binary())
+        rows = pa.array(
+            [(bytes if kind == pa.binary() else number)(r) for r in reports[k::2]], kind
+        )
         pq.write_table(pa.table({"report": rows}), tmp_path / f"region={region}" / "x.parquet")
     found = engine.tally_files([str(tmp_path)], mechanism, by="region")
     assert found == {
@@ -341,7 +394,7 @@ def test_groups_that_are_folders_go_through_spark(spark, tmp_path):
 
 
 def test_corrupt_and_strange_files(spark, tmp_path):
-    mechanism, other = MECHANISMS["compact"], MECHANISMS["bits"]
+    mechanism, other = MECHANISMS["ticket"], MECHANISMS["bits"]
     mechanism.save(tmp_path / "m.json")
     from discreet.files import write_reports
 
@@ -386,7 +439,7 @@ def test_corrupt_and_strange_files(spark, tmp_path):
 
 
 def test_what_must_not_be_kept_and_missing_columns(spark):
-    mechanism = MECHANISMS["compact"]
+    mechanism = MECHANISMS["ticket"]
     _, data = data_of(spark, mechanism, 10)
     with pytest.raises(DataError, match="would store the answers"):
         engine.perturb(data, mechanism, keep=["item"])

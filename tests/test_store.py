@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import psycopg
 import pytest
-from collecting import KINDS, ids, long_mechanism, mechanism, people, policy, until, upload
+from collecting import KINDS, ids, long_mechanism, mechanism, people, policy, spoiled, until, upload
 from postgres import GROUP
 
 import discreet as d
@@ -178,12 +178,18 @@ def test_duplicates_are_told_apart_per_upload(store):
     assert store.tally("bits").n == 3
 
 
-def test_an_upload_that_holds_other_reports_counts_nothing(store):
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_upload_that_holds_other_reports_counts_nothing(store, kind):
     """The service checks every frame; this is the second line."""
-    store.create(mechanism("grr"))
-    with pytest.raises(DataError, match="not of this mechanism"):
-        store.add([Upload("grr", ids(1), np.full((1, 2), 7, np.uint8))])
-    assert store.tally("grr").n == 0
+    made = mechanism(kind)
+    store.create(made)
+    rows = people(made, 3)
+    for reason, report in spoiled(kind, rows[1].tobytes()):
+        if reason != "length":  # rows have one length
+            rows[1] = np.frombuffer(report, np.uint8)
+            with pytest.raises(DataError, match="not of this mechanism"):
+                store.add([Upload(kind, ids(3), rows)])
+    assert store.tally(kind).n == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

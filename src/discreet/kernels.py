@@ -6,6 +6,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.extending import intrinsic
 
 PLANES = 8  # of random bits drawn for every word; the few lanes still undecided draw more
 _jit = numba.njit(cache=True, nogil=True, boundscheck=False)
@@ -91,31 +92,35 @@ def put_bytes(words: Any, out: Any, offset: int) -> None:
             row[b] = np.uint8(packed[b >> 3] >> np.uint64(8 * (b & 7)))
 
 
+@intrinsic
+def _popcount(typing: Any, x: Any) -> Any:
+    """The number of ones of a 64-bit word, by the processor's own instruction."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return numba.types.uint64(numba.types.uint64), generate
+
+
+SLICES = 4  # bits of the chance that a first guess of a subset is drawn with
+
+
 @_jit
 def fixed_subsets(
-    out: Any,
-    front: int,
-    part: Any,
-    group: Any,
-    place: Any,
-    own: Any,
-    sizes: Any,
-    items: Any,
-    first: Any,
-    random: Any,
-    start: int,
+    out: Any, front: int, part: Any, group: Any, place: Any, own: Any, sizes: Any, items: Any, first: Any,
+    masks: Any, guess: Any, random: Any, start: int,
 ) -> Any:
-    """Set in rows out[start:] (zero before) the bits of uniform subsets: sizes[p, g] items of every group.
+    """Write to rows out[start:] the bits of uniform subsets: sizes[p, g] items of every group.
 
     place[i] is the rank of the held item in its group (negative: none is held); it is in the subset iff own[i], and
-    the rest is a uniform subset of the others. Floyd's algorithm on the smaller of the subset and its complement; uniform
-    integers by multiplication and rejection (Lemire), exactly. A row that runs out of random words is drawn again
-    from the start, which changes nothing: its accepted values do not depend on how many were rejected. Returns the
-    rows done.
+    the rest is a uniform subset of the others. A row that runs out of random words is drawn again from the start, which
+    changes nothing: its accepted values do not depend on how many were rejected. Returns the rows done.
     """
+    words = np.zeros(masks.shape[1], np.uint64)
+    size = out.shape[1] - front
     at = 0
     for i in range(start, out.shape[0]):
-        row = out[i, front:]
+        words[:] = 0
         for g in range(sizes.shape[1]):
             k = sizes[part[i], g]
             if k == 0:
@@ -126,45 +131,92 @@ def fixed_subsets(
                 n -= 1
                 skip = place[i]
                 k -= own[i]
-            flip = 2 * k > n
-            at = _floyd(row, members, n, skip, n - k if flip else k, random, at)
+            if guess[part[i], g]:
+                at = _guess(words, masks[g], members, skip, k, guess[part[i], g], random, at)
+            elif 2 * k > n:
+                at = _floyd(words, members, n, skip, n - k, random, at)
+                for r in range(members.size):
+                    if r != skip:
+                        words[members[r] >> 6] ^= np.uint64(1) << np.uint64(members[r] & 63)
+            else:
+                at = _floyd(words, members, n, skip, k, random, at)
             if at < 0:
-                row[:] = 0
                 return i
-            if flip:
-                _flip(row, members, skip)
             if skip < members.size and own[i]:
-                row[members[skip] >> 3] |= np.uint8(1 << (members[skip] & 7))
+                words[members[skip] >> 6] |= np.uint64(1) << np.uint64(members[skip] & 63)
+        row = out[i, front:]
+        for b in range(size):
+            row[b] = np.uint8(words[b >> 3] >> np.uint64(8 * (b & 7)))
     return out.shape[0]
 
 
 @_jit
-def _floyd(row: Any, members: Any, n: int, skip: int, k: int, random: Any, at: int) -> Any:
-    """Set k of the n bits of members without the one at `skip`, uniformly; the place in `random`, -1 at its end."""
+def _below_bound(bound: int, random: Any, at: int) -> Any:
+    """A uniform integer below the bound (Lemire's multiplication and rejection) and the place in `random`; -1 at its end."""
+    n, mask = np.uint64(bound), np.uint64(0xFFFFFFFF)
+    while at < random.size:
+        wide = np.uint64(random[at]) * n
+        at += 1
+        # rejected below 2^32 mod n, which need not be worked out for most draws
+        if (wide & mask) >= n or (wide & mask) >= (mask - n + np.uint64(1)) % n:
+            return np.int64(wide >> np.uint64(32)), at
+    return np.int64(0), -1
+
+
+@_jit
+def _floyd(words: Any, members: Any, n: int, skip: int, k: int, random: Any, at: int) -> Any:
+    """Set k of the n bits of members without the one at `skip`, uniformly (Floyd); the place in `random`, -1 at its end."""
     for j in range(n - k, n):
-        bound = np.uint64(j + 1)
-        least = ((np.uint64(1) << np.uint64(32)) - bound) % bound  # 2^32 mod bound
-        while True:
-            if at >= random.size:
-                return -1
-            wide = np.uint64(random[at]) * bound
-            at += 1
-            if (wide & np.uint64(0xFFFFFFFF)) >= least:
-                break
-        r = np.int64(wide >> np.uint64(32))
+        r, at = _below_bound(j + 1, random, at)
+        if at < 0:
+            return -1
         item = members[r + (r >= skip)]
-        if row[item >> 3] >> np.uint8(item & 7) & 1:
+        if words[item >> 6] >> np.uint64(item & 63) & np.uint64(1):
             item = members[j + (j >= skip)]
-        row[item >> 3] |= np.uint8(1 << (item & 7))
+        words[item >> 6] |= np.uint64(1) << np.uint64(item & 63)
     return at
 
 
 @_jit
-def _flip(row: Any, members: Any, skip: int) -> None:
-    """Turn the members' bits around, but the one at `skip`."""
-    for r in range(members.size):
-        if r != skip:
-            row[members[r] >> 3] ^= np.uint8(1 << (members[r] & 7))
+def _guess(
+    words: Any, mask: Any, members: Any, skip: int, k: int, chance: int, random: Any, at: int
+) -> Any:
+    """The same for many items: every bit is drawn with a chance near k / n, 64 at once, and then random ones are cleared or
+    random zeros set until there are k. Given their number the first bits are uniform, so the result is, whatever the chance.
+    """
+    count, kept = 0, np.int64(-1)
+    if skip < members.size:
+        kept = members[skip]
+    for w in range(words.size):
+        lanes = mask[w]
+        if lanes == 0:
+            continue
+        if kept >= 0 and kept >> 6 == w:
+            lanes &= ~(np.uint64(1) << np.uint64(kept & 63))
+        if at + 2 * SLICES > random.size:
+            return -1
+        less, equal = np.uint64(0), lanes
+        for j in range(SLICES - 1, -1, -1):
+            r = np.uint64(random[at]) << np.uint64(32) | np.uint64(random[at + 1])
+            at += 2
+            if chance >> j & 1:
+                less |= equal & ~r
+                equal &= r
+            else:
+                equal &= ~r
+        words[w] |= less
+        count += np.int64(_popcount(less))
+    wanted = np.uint64(count < k)  # a zero becomes a one, or a one a zero
+    while count != k:
+        r, at = _below_bound(members.size, random, at)
+        if at < 0:
+            return -1
+        item = members[r]
+        bit = np.uint64(item & 63)
+        if r != skip and (words[item >> 6] >> bit & np.uint64(1)) != wanted:
+            words[item >> 6] ^= np.uint64(1) << bit
+            count += 1 if wanted else -1
+    return at
 
 
 @_jit
@@ -245,17 +297,14 @@ def _flush(counts: Any, state: Any, first: int, unit: int) -> None:
 
 
 @_jit
-def wrong_sizes(body: Any, part: Any, masks: Any, sizes: Any, wrong: Any) -> None:
-    """Which rows have another number of bits within some mask than their part asks for."""
-    table = np.zeros(256, np.uint8)
-    for k in range(1, 256):
-        table[k] = table[k >> 1] + (k & 1)
-    for i in range(body.shape[0]):
+def wrong_sizes(words: Any, part: Any, masks: Any, sizes: Any, wrong: Any) -> None:
+    """Which rows of words have another number of bits within some mask than their part asks for."""
+    for i in range(words.shape[0]):
         bad = False
         for g in range(masks.shape[0]):
-            mask, total = masks[g], 0
-            for b in range(body.shape[1]):
-                total += table[body[i, b] & mask[b]]
+            total = np.int64(0)
+            for w in range(words.shape[1]):
+                total += np.int64(_popcount(words[i, w] & masks[g, w]))
             bad |= total != sizes[part[i], g]
         wrong[i] = bad
 

@@ -8,22 +8,33 @@ import random
 import re
 import socket
 import time
-from contextlib import closing
-from functools import cache
+from contextlib import closing, contextmanager
+from functools import cache, partial
 from pathlib import Path
 from urllib.parse import urlencode
 
 import chromium
 import numpy as np
 import pytest
-from checks import assert_bernoulli, detectable, must_fail, z_for
+from checks import must_fail
 from chromium import TOKEN, Server, Visitor, Wire, command, hosted
-from statistical.test_samplers import bits_of, check_bits, check_pairs, inputs, mechanism_of
+from drawing import (
+    check_frequencies,
+    expected,
+    features,
+    linked,
+    moved,
+    some_report,
+    too_large,
+    too_small,
+    words_for,
+)
+from exhaustive import groups_of
+from small import KINDS, named_in, pair_chances, small
 
 import discreet as d
 from discreet.collector import pages
 from discreet.demo import answers, example
-from discreet.exact import P
 from discreet.mechanism import fingerprint
 
 if chromium.missing():
@@ -60,6 +71,12 @@ def of(policy, name):
     return levels(*rows, name=name, question=policy.question)
 
 
+def sets(name):
+    """A question with several answers."""
+    serious, common = ["HIV", "hepatitis"], ["cold", "flu", "headache", "back pain", "allergy"]
+    return levels(("serious", 1, serious), ("common", 2, common), name=name, input="set")
+
+
 @cache
 def mechanisms():
     """All that is asked for; the last one, the toy survey, `discreet serve` designs itself from its policy."""
@@ -69,7 +86,6 @@ def mechanisms():
         ("common", 2, [f"item {k}" for k in range(1900)]),
         name="wide",
     )
-    serious, common = ["HIV", "hepatitis"], ["cold", "flu", "headache", "back pain", "allergy"]
     odd = levels(
         ("<i>rare", 1, [HTML, "\"quotes\" & 'apostrophes'", "שלום עולם"]),
         ("b", 2, ["&lt;b&gt;", LONG]),
@@ -78,28 +94,27 @@ def mechanisms():
     )
     found = [
         d.design(of(health, "bits"), "opt0"),
-        d.design(of(health, "parts"), "mixed"),
-        d.design(wide, "mixed", encoding="compact"),
-        d.design(
-            levels(("serious", 1, serious), ("common", 2, common), name="sets", input="set"),
-            "opt0",
-            padding=3,
-        ),
+        d.design(of(health, "parts")),
+        d.design(of(health, "ticket"), encoding="ticket"),
+        d.design(wide, encoding="ticket"),
+        d.design(sets("sets"), "opt0", padding=3),
+        d.design(sets("set-parts"), padding=3),
+        d.design(sets("set-ticket"), encoding="ticket", padding=3),
         d.design(of(toy, "renamed")),
         d.design(of(toy, "nudged"), "grr"),
         d.design(of(toy, "closed")),
         d.design(of(toy, "closing")),
         d.design(odd),
         d.design(of(toy, "empty")),
-        d.design(of(health, "few"), "mixed"),
-        d.design(of(health, "live"), "mixed"),
+        d.design(of(health, "few")),
+        d.design(of(health, "live")),
         d.design(levels(("all", 2, [f"item {k}" for k in range(150)]), name="many"), "oue"),
     ]
     return {mechanism.policy.name: mechanism for mechanism in [*found, d.design(toy)]}
 
 
-def document(mechanism):
-    return {**mechanism.to_canonical(), "fingerprint": mechanism.fingerprint}
+def document(name):
+    return mechanisms()[name].to_document()
 
 
 @pytest.fixture(scope="module")
@@ -225,9 +240,10 @@ def ledger(page):
         ("bits", "HIV"),
         ("parts", "arthritis"),
         ("wide", "rare 7"),
+        ("nudged", "anemia"),
         (ODD, HTML),
     ],
-    ids=["direct", "bits", "parts", "compact", "odd"],
+    ids=["silent", "bits", "parts", "ticket", "grr", "odd"],
 )
 def test_answer_a_single_question(visitor, server, name, label):
     mechanism, before = mechanisms()[name], server.n(name)
@@ -243,11 +259,7 @@ def test_answer_a_single_question(visitor, server, name, label):
     assert visitor.posts() == [body]
     assert len(body) == 16 + mechanism.report_size
     expect(page.locator("#mechanism")).to_have_text(mechanism.fingerprint)
-    named = [mechanism.policy.items[k] for k in mechanism.coder.named(body[16:])]
-    more = f" and {len(named) - 5:,} more" if len(named) > 5 else ""
-    expect(page.locator("#named")).to_have_text(
-        ", ".join(f"“{x}”" for x in named[:5]) + more or "no answer"
-    )
+    expect(page.locator("#named")).to_have_text(repeated(document(name), body[16:]))
     expect(page.locator("#thanks")).to_have_text("Your report is counted, once and for good.")
     assert server.n(name) == before + 1
     assert [(e["name"], e["id"] + e["report"], e["sent"]) for e in ledger(page)] == [
@@ -260,9 +272,10 @@ def test_answer_a_single_question(visitor, server, name, label):
     [["HIV", "flu"], ["cold", "flu", "headache", "allergy"], []],
     ids=["two", "four", "none"],
 )
-def test_answer_a_set_question(visitor, server, chosen):
-    before = server.n("sets")
-    page = invited(visitor, server.links["sets"])
+@pytest.mark.parametrize("name", ["sets", "set-parts", "set-ticket"])
+def test_answer_a_set_question(visitor, server, name, chosen):
+    before = server.n(name)
+    page = invited(visitor, server.links[name])
     none = page.get_by_role("button", name="None of these: show what will be sent")
     expect(none).to_be_enabled()
     choose(page, *chosen)
@@ -273,26 +286,141 @@ def test_answer_a_set_question(visitor, server, chosen):
         )
     body = answer(page)
     assert visitor.posts() == [body]
-    assert server.n("sets") == before + 1
+    assert server.n(name) == before + 1
 
 
-def test_what_will_be_sent_is_shown_in_words(visitor, server):
-    """The items that the report names, decoded by Python, and the promise of the chosen answer."""
+def chances_told(document_, o):
+    """Of the items that part o speaks about: how many they are, the chances that one's own is
+    named, and the chances that another is; these from every kind of answer that people may have.
+    """
+    of = groups_of(document_)
+    speaking = [i for i, g in enumerate(of) if document_["parts"][o]["other"][g]]
+    held = [i for i, g in enumerate(of) if of[:i].count(g) < 2]  # more are like these
+    nothing = [None] if document_["padding"] else []
+    own, others = [], []
+    for x in [*held, *nothing]:
+        named = np.diagonal(pair_chances(document_, o, x))
+        own += [named[i] for i in speaking if i == x]
+        others += [named[i] for i in speaking if i != x]
+    return len(speaking), own, others
+
+
+def says(text, chances):
+    """A percentage, or two that differ: the smallest and the largest, rounded as printed."""
+    told = [x.removesuffix(" %") for x in text.split(" to ")]
+    for x, chance in zip((told[0], told[-1]), (min(chances), max(chances)), strict=True):
+        digits = 1 if chance < 0.1 else 0
+        assert len(x.partition(".")[2]) == digits
+        assert abs(float(x) - 100 * chance) <= 0.5 * 10**-digits + 1e-9, (text, chances)
+    assert len(set(told)) == len(told)
+
+
+OPENINGS = {
+    "fixed": "The report names {named} of {among}, drawn at random: ",
+    "bits": "For each of {among} it was drawn at random whether the report names it; "
+    "it names {named}: ",
+    "ticket": "The report is a number that stands for a random choice among {among}; "
+    "it names {named}: ",
+}
+CHANCES = (
+    r"(?P<who>[^%]*) is named with a chance of (?P<own>[^,]*), "
+    r"one that is not yours with about (?P<others>[^%]* %(?: to [^%]* %)?)\.(?P<rest>.*)"
+)
+
+
+def check_meaning(document_, report, sentence):
+    """Every word and every number of what the page says about a report."""
+    (o,), (bits,) = named_in(document_, np.frombuffer(report, np.uint8)[None])
+    m, kinds = len(bits), len(document_["parts"])
+    among, own, others = chances_told(document_, o)
+    rest = []
+    if among:
+        count = "1 answer" if among == 1 else f"{among:,} answers"
+        opening = OPENINGS[document_["encoding"]["kind"]]
+        opening = opening.format(named=bits.sum() or "none", among=count)
+        assert sentence.startswith(opening), (opening, sentence)
+        told = re.fullmatch(CHANCES, sentence.removeprefix(opening))
+        assert told, sentence
+        these = among < m
+        assert told["who"] == (
+            f"one of yours, if one is drawn at random{' and is one of these' * these},"
+            if document_["padding"]
+            else f"your own answer{', if it is one of these,' * these}"
+        )
+        says(told["own"], own)
+        says(told["others"], others)
+        if these:
+            rest = [f"says nothing about {m - among:,} of the answers"]
+        sentence = told["rest"]
+    else:
+        silent = "The report names no answer, whatever yours is."
+        assert sentence.startswith(silent)
+        sentence = sentence.removeprefix(silent)
+    if kinds > 1:
+        chances = "with chances that depend on your answer"
+        rest.append(f"is one of {kinds} kinds, drawn at random {chances}")
+    assert sentence == (f" It {', and '.join(rest)}." if rest else "")
+
+
+def repeated(document_, report):
+    """What the receipt says that a report names."""
+    _, (bits,) = named_in(document_, np.frombuffer(report, np.uint8)[None])
+    named = [document_["policy"]["items"][k] for k in np.flatnonzero(bits)]
+    more = f" and {len(named) - 5:,} more" if len(named) > 5 else ""
+    return ", ".join(f"“{x}”" for x in named[:5]) + more or "no answer"
+
+
+TOLD = {  # answers to one question of every encoding and input
+    "parts": ["HIV"], "bits": ["HIV"], "ticket": ["HIV"], "toy-survey": ["HIV"],
+    "set-parts": ["HIV", "flu"], "sets": ["HIV", "flu"], "set-ticket": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_what_will_be_sent_is_shown_in_words(visitor, server, name):
+    """The items that the report names, what that means in every part, and the receipt."""
+    document_, rng = document(name), random.Random(name)
+    seen = set()
+    while len(seen) < len(document_["parts"]):
+        report = some_report(document_, rng)
+        (o,), (bits,) = named_in(document_, np.frombuffer(report, np.uint8)[None])
+        if o in seen:
+            continue
+        seen.add(o)
+        page = invited(visitor, server.links[name])
+        script(page, bytes(16), document_, TOLD[name], report)
+        choose(page, *TOLD[name])
+        assert prepare(page) == report
+        yes = [document_["policy"]["items"][k] for k in np.flatnonzero(bits)]
+        shown = page.locator("#bits li").all_inner_texts()
+        assert shown == (yes if len(yes) <= 24 else [*yes[:24], f"and {len(yes) - 24} more"])
+        sentence = page.locator("#meaning").inner_text()
+        check_meaning(document_, report, sentence)
+    assert visitor.posts() == ledger(page) == []
+    assert send(page)[16:] == report
+    assert page.locator("#named").inner_text() == repeated(document_, report)
+    # The twins: another number, another part's or another mechanism's sentence, another report.
+    if re.search(r"\d %", sentence):
+        digit = re.search(r"(\d) %", sentence)
+        other = str((int(digit[1]) + 5) % 10)
+        wrong = sentence[: digit.start()] + other + sentence[digit.end() - 2 :]
+        must_fail(check_meaning, document_, report, wrong)
+    must_fail(check_meaning, document_, report, sentence + " It is safe.")
+    wrong = next(x for x in TOLD if x != name and document(x)["parts"] != document_["parts"])
+    must_fail(check_meaning, document(wrong), some_report(document(wrong), rng), sentence)
+
+
+def test_looking_again_does_not_draw_again(visitor, server):
+    """And nothing is sent or written down before it is sent; the promise is that of the answer."""
     mechanism = mechanisms()["bits"]
     page = invited(visitor, server.links["bits"])
     choose(page, "HIV")
     factor = math.ceil(100 * math.exp(mechanism.guarantee().level_epsilons[0]) * (1 - 1e-12)) / 100
     expect(page.locator("#promise")).to_have_text(
-        f"Whoever sees your report can change their odds between “HIV” and any other answer by at most a factor of {factor:g}."
+        "Whoever sees your report can change their odds between “HIV” and any other answer by at "
+        f"most a factor of {factor:g}."
     )
     report = prepare(page)
-    _, (bits,) = bits_of(mechanism, np.frombuffer(report, np.uint8)[None])
-    yes = [mechanism.policy.items[k] for k in np.flatnonzero(bits)]
-    shown = page.locator("#bits li").all_inner_texts()
-    assert shown == (yes if len(yes) <= 24 else [*yes[:24], f"and {len(yes) - 24} more"])
-    expect(page.locator("#meaning")).to_contain_text(f"names {len(yes) or 'none'}")
-    expect(page.locator("#meaning")).to_contain_text("is named with a chance of")
-    # Looking again does not draw again, and nothing was sent or written down so far.
     page.get_by_role("button", name="Back").click()
     expect(page.get_by_role("heading", level=1)).to_be_focused()
     assert prepare(page) == report
@@ -433,12 +561,12 @@ def test_without_a_fingerprint_the_page_says_so(visitor, server):
 
 
 def tampered(sign):
-    """The toy survey's matrix with HIV told apart by too much; signed anew, or not."""
+    """The toy survey with HIV told apart by too much; signed anew, or not."""
     body = mechanisms()["toy-survey"].to_canonical()
-    matrix = body["matrix"]
-    group, other = matrix["groups"]
-    matrix["diagonal"][group] += 4 * 10**6
-    matrix["off"][group][other] -= 10**6
+    first, second, *_ = body["parts"]
+    assert first["chance"][0] > first["chance"][1]
+    first["chance"][0] += 10**6
+    second["chance"][0] -= 10**6
     return {
         **body,
         "fingerprint": fingerprint(body) if sign else mechanisms()["toy-survey"].fingerprint,
@@ -971,9 +1099,33 @@ def test_results_are_what_the_service_says(visitor, server, live):
     assert rows(page) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("live", "the best possible for this guarantee and prior"),
+        ("wide", " % above the best possible for this guarantee and prior"),
+        ("sets", "not certified: "),
+        ("nudged", None),
+    ],
+)
+def test_results_show_the_certificate(visitor, server, live, name, words):
+    """What the mechanism's file says about how good it is; nothing where it says nothing."""
+    certificate = mechanisms()[name].certificate
+    page = organiser(visitor, server, name)
+    if words is None:
+        assert certificate is None
+        expect(page.locator("#certificate")).to_be_hidden()
+        return
+    assert words in certificate.sentence
+    expect(page.locator("#certificate")).to_have_text(
+        f"The mechanism’s expected error: {certificate.sentence}."
+    )
+
+
 def test_results_update_as_reports_arrive(patient, server):
     """From none over few to many, without a reload; nothing is said that cannot be said."""
     mechanism, rng = mechanisms()["few"], random.Random(5)
+    made = partial(some_report, document("few"), rng)
     page = organiser(patient, server, "few")
     verdict = page.locator("#verdict")
 
@@ -984,12 +1136,12 @@ def test_results_update_as_reports_arrive(patient, server):
     expect(verdict).to_have_text("No report has arrived yet.")
     assert rows(page) == []
     page.evaluate("window.same = true")
-    server.upload(mechanism, [some_report(mechanism, rng)])
+    server.upload(mechanism, [made()])
     expect(verdict).to_contain_text(
         "Nothing can be said yet: with 1 report the error of a count is ± "
     )  # by itself
     assert len(rows(page)) == 41
-    server.upload(mechanism, [some_report(mechanism, rng) for _ in range(4)])
+    server.upload(mechanism, [made() for _ in range(4)])
     soon("Nothing can be said yet: with 5 reports the error of a count is ± ")
     assert rows(page) == expected_rows(server.estimate("few").json())
     server.upload(mechanism, mechanism.perturb_many(np.zeros(5000, int)))
@@ -1217,67 +1369,13 @@ def test_a_copy_whose_server_is_away(patient, server, host):
 
 # ---- nothing but the perturbed report leaves the page --------------------------------------------------------------------
 
-SECRETS = ("toy-survey", "bits", "parts", "wide", "sets")
 TWO_ANSWERS = {  # of every encoding, as different as can be; sets of different sizes
-    "toy-survey": (["HIV"], ["toothache"]), "bits": (["HIV"], ["arthritis"]), "parts": (["depression"], ["acne"]),
-    "wide": (["rare 0"], ["rare 59"]), "sets": ([], ["HIV", "hepatitis", "cold", "flu"]),
+    "toy-survey": (["HIV"], ["toothache"]), "bits": (["HIV"], ["arthritis"]),
+    "parts": (["depression"], ["acne"]), "wide": (["rare 0"], ["rare 59"]),
+    "sets": ([], ["HIV", "hepatitis", "cold", "flu"]), "set-parts": (["HIV"], ["cold", "flu"]),
+    "set-ticket": (["hepatitis"], []),
 }  # fmt: skip
-
-
-def some_report(mechanism, rng):
-    """A report that anybody may send."""
-    if mechanism.direct:
-        return rng.randrange(mechanism.m).to_bytes(4, "little")
-    head = bytes([rng.randrange(len(mechanism.parts))]) if len(mechanism.parts) > 1 else b""
-    if mechanism.encoding == "compact":
-        return head + b"".join(rng.randrange(P).to_bytes(4, "little") for _ in range(3))
-    return (
-        head
-        + np.packbits([rng.random() < 0.4 for _ in range(mechanism.m)], bitorder="little").tobytes()
-    )
-
-
-def draws_for(mechanism, labels, report):
-    """32-bit words with which this answer gives that report: every report can come from every answer."""
-    policy = mechanism.policy
-    held = policy.index[labels[0]] if labels else None
-    if mechanism.direct:
-        return [_direct_draw(mechanism, held, int.from_bytes(report, "little"))]
-    words = (
-        [0] if mechanism.padding else []
-    )  # of a set, the first item is sampled; of none, a dummy
-    part = mechanism.parts[0]
-    if len(mechanism.parts) > 1:
-        part = mechanism.parts[report[0]]
-        words.append(sum(before.numerator for before in mechanism.parts[: report[0]]))
-        report = report[1:]
-    if mechanism.encoding == "bits":
-        bits = np.unpackbits(np.frombuffer(report, np.uint8), bitorder="little")[: mechanism.m]
-        return words + [0 if bit else 2**32 - 1 for bit in bits]
-    s, t, r = np.frombuffer(report, "<u4").tolist()
-    c, edge = held + 1, part.B[policy.level_of[held]]
-    value = (s + t * c + r * c * c) % P
-    return words + ([0, value] if value < edge else [2**32 - 1, value - edge]) + [t, r]
-
-
-def _direct_draw(mechanism, held, sent):
-    """The first draw of the item's place in the row: itself, then group by group in the order of items."""
-    matrix = mechanism.matrix
-    group = [matrix.groups[k] for k in mechanism.policy.level_of]
-    row, others = (
-        group[held],
-        [
-            k
-            for c in range(len(matrix.diagonal))
-            for k in range(mechanism.m)
-            if group[k] == c and k != held
-        ],
-    )
-    if sent == held:
-        return 0
-    return matrix.diagonal[row] + sum(
-        matrix.off[row][group[k]] for k in others[: others.index(sent)]
-    )
+SECRETS = tuple(TWO_ANSWERS)
 
 
 SCRIPTED = """(text) => {
@@ -1292,14 +1390,19 @@ SCRIPTED = """(text) => {
 }"""
 
 
+def script(page, id_, document_, labels, report):
+    """From now on the page's randomness is such that this answer gives that report."""
+    held = document_["policy"]["items"].index(labels[0]) if labels else None
+    words = words_for(document_, held, report)
+    draws = b"".join(int(word).to_bytes(4, "little") for word in words) + bytes(4096)
+    page.evaluate(SCRIPTED, base64.b64encode(id_ + draws).decode())
+
+
 class Told:
     """All that somebody told by answering: the bytes that left Chromium, and what it keeps."""
 
     def __init__(self, visitor, wire, name, labels, report, doctored=None):
         mechanism, id_ = mechanisms()[name], bytes(range(16))
-        draws = b"".join(
-            word.to_bytes(4, "little") for word in draws_for(mechanism, labels, report)
-        ) + bytes(4096)
         visitor.arrive(wire.base)
         wire.take()
         if doctored:
@@ -1307,7 +1410,7 @@ class Told:
                 "**/c/*", lambda route: route.fulfill(body=doctored, content_type="text/html")
             )
         page = invited(visitor, f"{wire.base}/c/{name}#{mechanism.fingerprint}")
-        page.evaluate(SCRIPTED, base64.b64encode(id_ + draws).decode())
+        script(page, id_, document(name), labels, report)
         assert answer(page, *labels) == id_ + report
         self.kept = (
             visitor.context.storage_state(indexed_db=True),
@@ -1347,7 +1450,7 @@ def test_all_that_leaves_is_a_function_of_the_report(someone, wire, tmp_path):
                     wire,
                     name,
                     TWO_ANSWERS[name][run],
-                    some_report(mechanisms()[name], rng),
+                    some_report(document(name), rng),
                 )
                 for name in SECRETS
             ]
@@ -1391,7 +1494,7 @@ def test_a_page_that_tells_more_is_seen(someone, wire, server, leak):
         assert text.count(old) == 1
         text = text.replace(old, new)
     text = re.sub("<meta http-equiv=.*>", "", text)
-    wire.target, report = server.port, some_report(mechanisms()["bits"], random.Random(12))
+    wire.target, report = server.port, some_report(document("bits"), random.Random(12))
     first, second = (
         Told(someone, wire, "bits", labels, report, doctored=text) for labels in TWO_ANSWERS["bits"]
     )
@@ -1399,90 +1502,163 @@ def test_a_page_that_tells_more_is_seen(someone, wire, server, leak):
     assert leak == "storage" or first.sent != second.sent
 
 
-# ---- reports in distribution: the module in Chromium draws as Python does ---------------------------------------------------
+# ---- reports in distribution: the module in Chromium draws as the numbers say ---------------------------
 
 EACH = 5000
-SETTINGS = [
-    ("mixed", "bits", "single"),
-    ("mixed", "compact", "single"),
-    ("mixed", "bits", "set"),
-    ("opt0", "compact", "set"),
-]
 PERTURB = """async ({ document, answers, each }) => {
   const { Mechanism } = await import("/discreet.js");
   const mechanism = await Mechanism.from(document);
-  const rows = new Uint8Array(answers.length * each * mechanism.reportSize);
+  const { reportSize } = mechanism;
+  const rows = new Uint8Array(answers.length * each * reportSize);
   let at = 0;
   for (const answer of answers) {
-    for (let person = 0; person < each; person++, at += mechanism.reportSize) rows.set(mechanism.perturb(answer), at);
+    for (let person = 0; person < each; person++, at += reportSize) {
+      const report = mechanism.perturb(answer);
+      if (mechanism.check(report) !== null) throw new Error(mechanism.check(report));
+      rows.set(report, at);
+    }
   }
   let text = "";
-  for (let k = 0; k < rows.length; k += 4096) text += String.fromCharCode(...rows.subarray(k, k + 4096));
+  for (let k = 0; k < rows.length; k += 4096) {
+    text += String.fromCharCode(...rows.subarray(k, k + 4096));
+  }
   return btoa(text);
 }"""
 
 
-@pytest.fixture(scope="module")
-def draw(browser):
-    """A function of a mechanism and answers: the reports of EACH people per answer, from Chromium's randomness."""
-    with hosted(STATIC) as origin:
+@cache
+def sampled(kind, what, padding):
+    """A small mechanism of three parts or of one, made by hand, or one that is designed."""
+    if what != "designed":
+        return small(kind, what, padding).to_document()
+    budgets = {f"i{k}": ("1", "1.2", "2")[(k * k + 1) % 3] for k in range(43)}
+    policy = d.Policy.from_budgets(budgets, input="set" if padding else "single")
+    how = {"fixed": ("subset", "bits"), "bits": ("opt0", "bits"), "ticket": ("subset", "ticket")}
+    model, encoding = how[kind]
+    made = d.design(policy, model, encoding=encoding, padding=padding).to_document()
+    assert made["encoding"]["kind"] == kind and len(made["parts"]) > (kind != "bits")
+    return made
+
+
+def answers_of(document_):
+    """The first and the last item and two others; of sets none, one and more than the padding."""
+    m = len(document_["policy"]["items"])
+    if document_["padding"]:
+        return [[], [0], [m - 1], [1, 2, m // 2, m - 1]]
+    return [0, 1, m // 2, m - 1]
+
+
+@contextmanager
+def perturbing(browser, folder):
+    """A function of a document: reports of EACH people per answer, from Chromium's randomness."""
+    with hosted(folder) as origin:
         visitor = Visitor(browser, origin)
         page = visitor.open(f"{origin}/icon.svg")
 
-        def drawn(mechanism, answers_):
-            given = answers_ if mechanism.padding else [x for (x,) in answers_]
-            found = page.evaluate(
-                PERTURB, {"document": document(mechanism), "answers": given, "each": EACH}
-            )
-            return np.frombuffer(base64.b64decode(found), np.uint8).reshape(
-                -1, mechanism.report_size
-            )
+        def drawn(document_):
+            given = {"document": document_, "answers": answers_of(document_), "each": EACH}
+            found = np.frombuffer(base64.b64decode(page.evaluate(PERTURB, given)), np.uint8)
+            return found.reshape(len(given["answers"]), EACH, -1)
 
         yield drawn
         visitor.leave()
+        visitor.context.close()
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids="-".join)
-def test_every_bit_and_every_pair_of_bits(draw, setting):
-    """At least 20,000 reports, the tests of Python's own sampler, and their twins."""
-    mechanism = mechanism_of(*setting)
-    held = inputs(setting[2], mechanism.m)
-    table = draw(mechanism, [sorted(x) for x in held])
-    assert len(table) >= 20_000
-    part, bits = bits_of(mechanism, table)
-    tally = mechanism.tally(table)
-    assert tally.n == len(table) and not tally.refused
-    shares = np.array([p.share for p in mechanism.parts])
-    z = z_for(len(shares))
-    assert_bernoulli(np.bincount(part, minlength=len(shares)), len(table), shares, z)
-    check_bits(mechanism, held, part, bits)
-    check_pairs(mechanism, held, part, bits)
-    most = max(np.bincount(part[k * EACH : (k + 1) * EACH]).max() for k in range(len(held)))
-    shift = float(detectable(most, 0.5, z_for(len(held) * len(shares) * mechanism.m)))
-    must_fail(check_bits, mechanism, held, part, bits, shift)
-    must_fail(check_bits, mechanism, held, part, bits, -shift)
-    must_fail(check_bits, mechanism, held, part, np.roll(bits, 1, axis=1))
-    linked = bits.copy()
-    linked[::4, -1] = linked[::4, 0]
-    must_fail(check_pairs, mechanism, held, part, linked)
-    if len(shares) > 1:
-        moved = float(detectable(len(table), shares[0], z))
-        wrong = shares + moved * np.array([1, -1] + [0] * (len(shares) - 2))
-        must_fail(assert_bernoulli, np.bincount(part, minlength=len(shares)), len(table), wrong, z)
+@pytest.fixture(scope="module")
+def draw(browser):
+    with perturbing(browser, STATIC) as drawn:
+        yield drawn
 
 
-def test_every_item_sent(draw):
-    mechanism = mechanism_of("direct")
-    matrix, groups = mechanism.matrix, np.array(mechanism.matrix.groups)[mechanism.level_of]
-    held = [0, 1, 5, 10]
-    table, z = draw(mechanism, [[x] for x in held]), z_for(mechanism.m * len(held))
-    assert len(table) == 20_000
-    for k, x in enumerate(held):
-        sent = mechanism.tally(table[k * EACH : (k + 1) * EACH]).counts[0]
-        expected = matrix.O[groups[x], groups]
-        expected[x] = matrix.D[groups[x]]
-        assert_bernoulli(sent, EACH, expected, z)
-        wrong = expected.copy()
-        wrong[x] += float(detectable(EACH, expected[x], z))
-        must_fail(assert_bernoulli, sent, EACH, wrong, z)
-        must_fail(assert_bernoulli, np.roll(sent, 1), EACH, expected, z)
+def check_reports(document_, tables):
+    """Parts, items and pairs of items of every answer, in one comparison."""
+    found = [features(document_, rows) for rows in tables]
+    chances = [expected(document_, answer) for answer in answers_of(document_)]
+    check_frequencies(np.concatenate(found), EACH, np.concatenate(chances))
+
+
+SETTINGS = [
+    (kind, what, padding)
+    for kind in KINDS
+    for what in ("parts", "one", "designed")
+    for padding in (None, 2)
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_every_item_and_every_pair_of_items(draw, setting):
+    """20,000 reports against exact chances, and what must be seen in them."""
+    document_ = sampled(*setting)
+    tables = draw(document_)
+    assert tables.shape[0] * tables.shape[1] >= 20_000
+    check_reports(document_, tables)
+    must_fail(check_reports, document_, tables[[1, 0, 3, 2]])  # somebody else's answer
+    check_twins(document_, tables[1], expected(document_, answers_of(document_)[1]))
+
+
+def check_twins(document_, rows, chances):
+    """Chances that are a little off; items in other places; two that go together."""
+    found, m = features(document_, rows), len(document_["policy"]["items"])
+    kinds, size = len(document_["parts"]), m * (m + 1) // 2
+    items = [kinds + o * size + i * m - i * (i - 1) // 2 for o in range(kinds) for i in (0, m - 1)]
+    speaking = [k for k in items if chances[k] > 0.02]
+    assert speaking
+    for k in [*speaking, *range(kinds if kinds > 1 else 0)]:
+        for off in (too_small, too_large):
+            wrong = chances.copy()
+            wrong[k] = off(EACH, chances[k], len(chances))
+            assert 0 < abs(wrong[k] - chances[k]) < 0.1
+            must_fail(check_frequencies, found, EACH, wrong)
+    must_fail(check_frequencies, moved(document_, rows), EACH, chances)
+    must_fail(check_frequencies, linked(document_, rows), EACH, chances)
+
+
+FAULTS = {  # a module that somebody has changed: old, new, and the mechanism that shows it
+    "a subset that is not uniform": (
+        "draws.below(end + 1)", "Math.min(draws.below(end + 2), end)", ("fixed", "one", None),
+    ),
+    "an own item that is drawn again": (
+        "const skipped = mine ? rank[held] : members[g].length;",
+        "const skipped = mine ? members[g].length - 1 : members[g].length;", ("fixed", "one", None),
+    ),
+    "a last bit that is sent as it is": (
+        "item === held ? own :", "item === held ? own || item === this.groups.m - 1 :",
+        ("bits", "one", None),
+    ),
+    "a first bit that is never set": (
+        "if (named) this.name(report, item);", "if (named && item) this.name(report, item);",
+        ("bits", "one", 2),
+    ),
+    "a mark from all marks": (
+        "threshold + draws.below(q - threshold)", "draws.below(q)", ("ticket", "one", None),
+    ),
+    "a ticket with a fixed digit": (
+        "const others = Array.from({ length: t }, () => draws.below(q));",
+        "const others = Array(t).fill(draws.below(q));", ("ticket", "one", None),
+    ),
+    "a part by another level's chances": (
+        "(held < 0 ? none : chance[group])", "(held < 0 ? none : chance[0])",
+        ("fixed", "parts", None),
+    ),
+    "a part for none by an item's chances": (
+        "(held < 0 ? none : chance[group])", "chance[group ?? 0]", ("ticket", "parts", 2),
+    ),
+    "a set without its dummies": (
+        "draws.below(Math.max(chosen.length, this.padding))",
+        "draws.below(Math.max(chosen.length, 1))", ("bits", "parts", 2),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_module_that_draws_otherwise_is_seen(browser, draw, tmp_path, fault):
+    """The twin in the module itself: the check passes before the change and fails after it."""
+    old, new, setting = FAULTS[fault]
+    text = (STATIC / "discreet.js").read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (tmp_path / "discreet.js").write_text(text.replace(old, new), encoding="utf-8")
+    (tmp_path / "icon.svg").write_bytes((STATIC / "icon.svg").read_bytes())
+    check_reports(sampled(*setting), draw(sampled(*setting)))
+    with perturbing(browser, tmp_path) as drawn:
+        must_fail(check_reports, sampled(*setting), drawn(sampled(*setting)))

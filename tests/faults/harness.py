@@ -33,7 +33,8 @@ POLICY = d.Policy.from_levels(
     name="faults",
     question="Which?",
 )
-MECHANISM = d.design(POLICY, "mixed")  # two parts, bits: 1 + 5 bytes
+MECHANISM = d.design(POLICY)  # several parts, bits: 1 + 5 bytes
+assert len(MECHANISM.parts) > 1 and MECHANISM.report_size == 6
 POOL = [row.tobytes() for row in MECHANISM.perturb_many(np.arange(4000) % POLICY.m)]
 
 

@@ -193,6 +193,7 @@ DOCUMENT: dict[str, Any] = {
                             "sentences": _list(_TEXT),
                         }
                     ),
+                    "certificate": _TEXT,
                     "mechanism": {
                         "type": "object",
                         "description": "The mechanism's file; verify it with `discreet check`.",
@@ -216,6 +217,7 @@ DOCUMENT: dict[str, Any] = {
                         )
                     ),
                     "plain_model": _TEXT,
+                    "certificate": _TEXT,
                     "note": _TEXT,
                     "telling": {
                         "type": "integer",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.encodings.base import Bytes, Ints
-from discreet.encodings.packed import Packed, PackedCoder
+from discreet.encodings.packed import Packed, PackedCoder, count_columns
 from discreet.randomness import Source
+
+_SMALL = 8  # items of a subset, or left out of it, up to which they are drawn one by one
 
 
 class Fixed(Packed):
@@ -44,30 +46,42 @@ class FixedCoder(PackedCoder):
         rank[items] = np.arange(self.m) - np.repeat(first[:-1], self.sizes)
         return items, first, rank
 
-    def _write(
-        self,
-        source: Source,
-        held: Ints,
-        group: Ints,
-        part: Ints,
-        own: NDArray[np.bool_],
-        out: Bytes,
-    ) -> None:
+    @cached_property
+    def words(self) -> NDArray[np.uint64]:
+        """The bits of every group, as 64-bit words."""
+        masks = self.masks(silent_only=False)
+        padded = np.zeros((len(masks), -(-masks.shape[1] // 8) * 8), np.uint8)
+        padded[:, : masks.shape[1]] = masks
+        return padded.view("<u8")
+
+    @cached_property
+    def guess(self) -> Ints:
+        """Per part and group: the chance, over 2^4, of a first guess of a large subset; 0 where subsets are small."""
+        from discreet.kernels import SLICES
+
+        near = np.rint(2**SLICES * self.other / self.sizes).astype(np.int64)
+        large = np.minimum(self.other, self.sizes - self.other) > _SMALL
+        return np.where(large, np.clip(near, 1, 2**SLICES - 1), 0)
+
+    def _subsets(self, fill: Callable[[Any], None], group: Ints, place: Ints, part: Ints, own: Any, out: Bytes) -> None:
         from discreet import kernels
 
-        items, first, rank = self.members
-        out[:] = 0
+        items, first, _ = self.members
+        chunk, done = np.empty(min(1 << 15, 4 * self.m * len(out)) + 8 * self.m + 64, np.uint32), 0
+        while done < len(out):
+            fill(chunk)
+            done = kernels.fixed_subsets(
+                out, out.shape[1] - -(-self.m // 8), part, group, place, own, self.other, items, first, self.words,
+                self.guess, chunk, done,
+            )  # fmt: skip
+
+    def _write(
+        self, source: Source, held: Ints, group: Ints, part: Ints, own: NDArray[np.bool_], out: Bytes
+    ) -> None:
         if self.front:
             out[:, 0] = part
-        n, done = len(held), 0
-        place = np.where(held < 0, -1, rank.take(held, mode="clip"))
-        most = int(np.minimum(self.other + 1, self.sizes - self.other + 1).sum(axis=1).max())
-        chunk = np.empty(min(1 << 16, 2 * most * n) + 4 * most + 64, np.uint32)
-        while done < n:
-            source.fill(chunk)
-            done = kernels.fixed_subsets(
-                out, self.front, part, group, place, own, self.other, items, first, chunk, done
-            )
+        place = np.where(held < 0, -1, self.members[2].take(held, mode="clip"))
+        self._subsets(source.fill, group, place, part, own, out)
 
     @cached_property
     def _groups(self) -> list[int]:
@@ -83,45 +97,28 @@ class FixedCoder(PackedCoder):
     def _refusals(self, part: Ints, body: Bytes) -> Mapping[str, NDArray[np.bool_]]:
         from discreet import kernels
 
+        padded = np.zeros((len(body), self.words.shape[1] * 8), np.uint8)
+        padded[:, : body.shape[1]] = body
         wrong = np.empty(len(body), np.bool_)
-        kernels.wrong_sizes(
-            np.ascontiguousarray(body), part, self.masks(silent_only=False), self.other, wrong
-        )
+        kernels.wrong_sizes(padded.view("<u8"), part, self.words, self.other, wrong)
         return {"size": wrong}
 
     def draw(self, holders: Ints, part_n: Ints, rng: np.random.Generator) -> Ints:
         """Fixed sizes tie the items together, so the reports themselves are drawn, with the same code."""
-        from discreet import kernels
+        rank, counts = self.members[2], np.zeros((len(self.parts), self.m), np.int64)
+        step = max(1, (1 << 22) // self.m)
 
-        rank = self.members[2]
-        counts = np.zeros((len(self.parts), self.m), np.int64)
-        for o, n in enumerate(part_n):
+        def fill(chunk: Any) -> None:
+            chunk[:] = rng.integers(0, 2**32, len(chunk), dtype=np.uint32)
+
+        for o, n in enumerate(part_n.tolist()):
             held = np.repeat(np.arange(self.m), holders[o])
-            place = np.concatenate((rank[held], np.full(int(n) - len(held), -1)))
-            group = np.concatenate((self.group_of[held], np.full(int(n) - len(held), -1)))
-            own = rng.random(len(place)) < np.append(self.parts[o].own_group, 0.0)[group]
-            step = max(1, (1 << 22) // self.m)
-            for start in range(0, int(n), step):
-                block = slice(start, min(start + step, int(n)))
-                self._draw_block(o, group[block], place[block], own[block], rng, counts[o], kernels)
+            none = np.full(n - len(held), -1)
+            place, group = (np.concatenate((x[held], none)) for x in (rank, self.group_of))
+            own = rng.random(n) < np.append(self.parts[o].own_group, 0.0)[group]
+            for start in range(0, n, step):
+                block = slice(start, min(start + step, n))
+                rows = np.empty((block.stop - start, -(-self.m // 8)), np.uint8)
+                self._subsets(fill, group[block], place[block], np.full(len(rows), o), own[block], rows)
+                counts[o] += count_columns(rows)[: self.m]
         return counts
-
-    def _draw_block(
-        self,
-        o: int,
-        group: Any,
-        place: Any,
-        own: Any,
-        rng: np.random.Generator,
-        counts: Ints,
-        kernels: Any,
-    ) -> None:
-        items, first, _ = self.members
-        rows = np.zeros((len(group), -(-self.m // 8)), np.uint8)
-        part, done = np.full(len(group), o), 0
-        while done < len(group):
-            chunk = rng.integers(0, 2**32, size=(1 << 18) + 8 * self.m, dtype=np.uint32)
-            done = kernels.fixed_subsets(
-                rows, 0, part, group, place, own, self.other, items, first, chunk, done
-            )
-        counts += self.count(o, np.pad(rows, ((0, 0), (self.front, 0))) if self.front else rows)

@@ -1,9 +1,10 @@
 """opt0 within the authors' box a >= 1/2 >= b, to be set beside the global optimum.
 
-In u = ln(a/b), w = ln((1-b)/(1-a)) the box is u >= g(w) and w >= g(u) with g(x) = ln(2 - e^-x). Given U = max u and W = max w the
-policy allows u_k <= min(U, eps_k - W) and w_k <= min(W, eps_k - U) (DESIGN "closed reductions"). Within the box a level's largest
-u and its largest w are still reached together, and every bracket of the objective falls in both: two scalars remain. The box is
-not convex in (u, w), so they are searched on a grid that zooms in.
+In u = ln(a/b), w = ln((1-b)/(1-a)) the box is u >= g(w) and w >= g(u) with g(x) = ln(2 - e^-x).
+Given U = max u and W = max w the policy allows u_k <= min(U, eps_k - W) and
+w_k <= min(W, eps_k - U) (DESIGN "closed reductions"). Within the box a level's largest u and its
+largest w are still reached together, and every bracket of the objective falls in both: two scalars
+remain. The box is not convex in (u, w), so they are searched on a grid that zooms in.
 """
 
 from __future__ import annotations
@@ -13,10 +14,8 @@ import math
 import numpy as np
 
 from discreet.designs.reductions import Levels
-from discreet.designs.rounding import unary
-from discreet.designs.subset import best_field
 from discreet.designs.task import Task
-from discreet.encodings import Bits, Encoding
+from discreet.designs.unary import one_part
 from discreet.mechanism import Certificate, Floats, Mechanism
 from discreet.policy import Policy
 
@@ -26,19 +25,12 @@ _STARTS = 5  # the best points of the first grid, zoomed in one by one
 
 
 def boxed(policy: Policy, encoding: str = "bits", padding: int | None = None) -> Mechanism:
-    """The mechanism of opt0 with every a >= 1/2 and every b <= 1/2 (up to the rounding toward privacy)."""
+    """The mechanism of opt0 with every a >= 1/2 and every b <= 1/2 (up to the rounding toward
+    privacy), for the notion `min`.
+    """
     task = Task(policy, "uniform", encoding, padding)
-    u, w, value = optimum(Levels(task.eps, task.sizes, "min"))
-    groups = tuple(range(len(u)))
-    shares = task.whole_shares(np.append(task.shares, task.empty) if padding else task.shares)
-
-    def of(kind: Encoding) -> Mechanism:
-        parts = unary(task.policy, kind, groups, u, w)
-        return Mechanism(task.policy, "opt0", kind, groups, parts, shares, padding, task.prior_name)
-
-    found = of(
-        best_field(policy.m, lambda kind: task.score(of(kind))) if encoding == "ticket" else Bits()
-    )
+    u, w, value = optimum(task.levels)
+    found = one_part("opt0", lambda _: (u, w))(task)
     note = f"opt0 within a >= 1/2 >= b, by the worst case: {value:.6g}"
     return found.certified(Certificate(task.score(found), None, note))
 
@@ -70,7 +62,9 @@ def _zoom(levels: Levels, U: float, W: float, reach: float) -> tuple[float, floa
 
 
 def _largest(levels: Levels, U: Floats, W: Floats) -> tuple[Floats, Floats]:
-    """The largest u and w of every level (columns) for every (U, W) (rows); not positive where there are none."""
+    """The largest u and w of every level (columns) for every (U, W) (rows); not positive where
+    there are none.
+    """
     u, w = (
         np.minimum(U[:, None], levels.eps - W[:, None]),
         np.minimum(W[:, None], levels.eps - U[:, None]),

@@ -1,12 +1,13 @@
-"""The experiments as tidy rows of numbers: one task is one mechanism on one data set, repeated.
+"""Experiments as tidy rows of numbers: one experiment is one mechanism on one data set, repeated.
 
-Levels are assigned to the items at random, anew for every repeat and the same for all mechanisms, so that comparisons are paired:
-the mechanism's levels stay in order, and the items are shuffled over its places.
+Levels are assigned to the items at random, anew for every repeat and the same for all mechanisms,
+so that comparisons are paired: the mechanism's levels stay in order, and the items are shuffled
+over its places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -18,7 +19,7 @@ from discreet.designs import design
 from discreet.mechanism import Floats, Mechanism
 from discreet.paper.boxed import boxed
 from discreet.paper.datasets import Dataset
-from discreet.paper.settings import FACTORS, PAPER_MODELS, SHARES, THREE_MODELS, TWO, Settings
+from discreet.paper.settings import FACTORS, SHARES, Setup
 from discreet.policy import Budget, Level, Policy
 from discreet.simulation import draw_set_tally, draw_tally, top_errors
 from discreet.tally import Tally
@@ -27,7 +28,7 @@ _BLOCK = 1 << 15  # people whose real reports are made at once
 
 
 @dataclass(frozen=True)
-class Task:
+class Experiment:
     """One mechanism on one data set. Without repeats there is only the theory."""
 
     data: str
@@ -44,23 +45,44 @@ class Task:
     @property
     def key(self) -> tuple[object, ...]:
         """What names its random draws: all but what is computed from them."""
-        return (
-            self.data,
-            self.model,
-            self.eps,
-            self.padding,
-            self.encoding,
-            *self.factors,
-            *self.shares,
-        )
+        place = (self.data, self.model, self.eps, self.padding, self.encoding)
+        return (*place, *self.factors, *self.shares)
+
+
+def grid(
+    models: Iterable[str], epsilons: Iterable[float], encodings: Iterable[str], **rest: Any
+) -> list[Experiment]:
+    """Every model at every eps in every encoding."""
+    places = [(model, eps) for model in models for eps in epsilons]
+    return [
+        Experiment(model=model, eps=eps, encoding=encoding, **rest)
+        for encoding in encodings
+        for model, eps in places
+    ]
+
+
+def merged(experiments: Iterable[Experiment]) -> list[Experiment]:
+    """Experiments with the same draws as one that answers for all of them."""
+    found: dict[tuple[object, ...], Experiment] = {}
+    for one in experiments:
+        old = found.get(one.key, one)
+        ks, shrunk = tuple(sorted({*old.ks, *one.ks})), old.shrunk or one.shrunk
+        found[one.key] = replace(one, ks=ks, shrunk=shrunk, repeats=max(old.repeats, one.repeats))
+    return list(found.values())
+
+
+# total MSE / n, its squared bias and its variance (in theory), and of the top k the relative error
+# and the precision
+METRICS = ("mse", "bias", "variance", "re", "precision")
 
 
 @dataclass(frozen=True)
 class Row:
     """One number of one cell, a value per repeat.
 
-    `theory` is its expectation over assignments and noise, None where there is no formula. Of raw total MSEs `expected` is the
-    expectation given the assignment of every repeat, and `sd` the standard deviation of one value given it.
+    `theory` is its expectation over assignments and noise, None where there is no formula. Of raw
+    total MSEs `expected` is the expectation given the assignment of every repeat, and `sd` the
+    standard deviation of one value given it.
     """
 
     data: str
@@ -70,7 +92,7 @@ class Row:
     share: float  # of the items at the smallest of them
     padding: int
     encoding: str
-    metric: str  # "mse" (total / n), its "bias" (squared) and "variance" in theory, "re" or "precision" (of the top k)
+    metric: str  # of METRICS
     k: int
     view: str  # "raw", or "shrunk": posterior means and their ranking
     values: tuple[float, ...]
@@ -100,187 +122,96 @@ class Numbers:
 
     def select(self, **want: Any) -> list[Row]:
         """The rows whose fields have these values (a tuple or list: one of them), in order."""
-        wanted = {key: tuple(x) if isinstance(x, tuple | list) else (x,) for key, x in want.items()}
-        return [
-            row
-            for row in self.rows
-            if all(getattr(row, key) in values for key, values in wanted.items())
-        ]
+        wanted = {k: tuple(x) if isinstance(x, tuple | list) else (x,) for k, x in want.items()}
+        return [row for row in self.rows if all(getattr(row, k) in x for k, x in wanted.items())]
 
 
-# ---- what is run ----------------------------------------------------------------------------------------
+# ---- one experiment ------------------------------------------------------------------------------
 
 
-def tasks_of(name: str, settings: Settings, data: Mapping[str, Dataset]) -> list[Task]:
-    """The tasks behind a figure and its panels beyond the paper."""
-    s, r = settings, settings.repeats
-    found: list[Task] = []
-
-    def add(models: Iterable[str], epsilons: Iterable[float], **rest: Any) -> None:
-        epsilons = list(epsilons)
-        for encoding in (rest.pop("encoding"),) if "encoding" in rest else s.encodings:
-            found.extend(
-                Task(model=model, eps=eps, encoding=encoding, **rest)
-                for model in models
-                for eps in epsilons
-            )
-
-    if name == "fig3":
-        for key in ("power-law", "uniform"):
-            add((*PAPER_MODELS, "subset", "boxed"), s.epsilons, data=key, repeats=r)
-            add(("opt0",), s.epsilons, data=key, repeats=r, encoding="ticket")
-    elif name in ("fig4", "fig5"):
-        for key in singles(data):
-            add(("rappor",), s.epsilons, data=key, repeats=r, ks=_fit(s.tops, data[key]))
-            shrunk = key in shrunk_singles(s, data)
-            add(
-                ("oue", "opt0", "subset"),
-                s.epsilons,
-                data=key,
-                repeats=r,
-                ks=_fit(s.tops, data[key]),
-                shrunk=shrunk,
-            )
-    elif name == "fig6":
-        for share in s.sensitive:
-            rest: dict[str, Any] = {
-                "repeats": r,
-                "ks": _fit((50,), data["retail"]),
-                "factors": TWO,
-                "shares": (share, 1 - share),
-            }
-            add((*THREE_MODELS, "subset"), s.some_epsilons, data="retail", **rest)
-    elif name == "fig7":
-        rest = {
-            "data": "clothing",
-            "repeats": r,
-            "ks": _fit(s.tops, data["clothing"]),
-            "padding": 2,
-        }
-        add(("rappor",), s.epsilons, **rest)
-        add(("oue", "opt0", "subset"), s.epsilons, shrunk=True, **rest)
-    elif name in ("fig8", "fig9"):
-        for key in padded(name, data):
-            grid = s.paddings(float(data[key].sizes.mean()))
-            ks = _fit((20 if name == "fig8" else 100,), data[key])
-            for ell in range(1, grid[-1] + 1):
-                encoding = {} if ell in grid else {"encoding": "bits"}
-                add(
-                    ("opt0",),
-                    s.padding_epsilons,
-                    data=key,
-                    repeats=r if ell in grid else 0,
-                    ks=ks,
-                    padding=ell,
-                    **encoding,
-                )
-    return list(dict.fromkeys(found))
-
-
-def singles(data: Mapping[str, Dataset]) -> list[str]:
-    """The data sets of fig4 and fig5."""
-    return [key for key in ("retail", "kosarak", "kosarak-short") if key in data]
-
-
-def shrunk_singles(settings: Settings, data: Mapping[str, Dataset]) -> list[str]:
-    """Those of them whose estimates are shrunk too; a quick run takes the first."""
-    return singles(data)[:1] if settings.quick else singles(data)
-
-
-def padded(name: str, data: Mapping[str, Dataset]) -> list[str]:
-    """The data sets whose padding is varied: the figure's own, then those of its panels beyond the paper."""
-    own = "clothing" if name == "fig8" else "kosarak"
-    more = ("kosarak-x10", "retail") if name == "fig9" else ()
-    return [key for key in (own, *more) if key in data]
-
-
-def _fit(ks: Sequence[int], data: Dataset) -> tuple[int, ...]:
-    """The k that the domain allows."""
-    return tuple(k for k in ks if k <= data.m) or (data.m,)
-
-
-# ---- one task -------------------------------------------------------------------------------------------
-
-
-def run(task: Task, data: Dataset, settings: Settings, threads: int | None = None) -> list[Row]:
-    """The rows of a task."""
-    # but for subset the noise does not depend on the padding, so that theory alone needs one design for all of them
-    same = task.padding and not task.repeats and task.model != "subset"
-    mechanism = mechanism_of(replace(task, padding=1) if same else task, data.m)
-    profile = Profile.of(data, task.padding)
-    expected, relative = profile.theory(mechanism, task.ks)
-    found: dict[tuple[str, int, str], list[float]] = {}
-    given, sds = [], []
-    for repeat in range(task.repeats):
-        place = settings.rng("levels", data.key, repeat).permutation(data.m)
-        rng = None if settings.through_reports else settings.rng("draw", *task.key, repeat)
-        estimate = observe(mechanism, data, place, rng, threads).estimate()
-        truth = np.empty(data.m)
-        truth[place] = profile.truth
-        views = {
-            "raw": estimate.counts,
-            **({"shrunk": estimate.shrunk().counts} if task.shrunk else {}),
-        }
-        for view, counts in views.items():
-            found.setdefault(("mse", 0, view), []).append(
-                float(((counts - truth) ** 2).sum() / data.n)
-            )
-            for k, (error, precision) in zip(
-                task.ks, top_errors(counts, truth, task.ks), strict=True
-            ):
-                found.setdefault(("re", k, view), []).append(error)
-                found.setdefault(("precision", k, view), []).append(precision)
-        mean, sd = profile.given(mechanism, mechanism.level_of[place])
-        given.append(mean)
-        sds.append(sd)
-    if not task.repeats:
-        found = {("mse", 0, "raw"): [], **{("re", k, "raw"): [] for k in task.ks}}
-    if task.padding:
-        found |= {("bias", 0, "raw"): [], ("variance", 0, "raw"): []}
+def run(
+    experiment: Experiment, data: Dataset, setup: Setup, threads: int | None = None
+) -> list[Row]:
+    """The rows of an experiment."""
+    # but for subset the noise does not depend on the padding: theory alone needs one design for all
+    same = experiment.padding and not experiment.repeats and experiment.model != "subset"
+    mechanism = mechanism_of(replace(experiment, padding=1) if same else experiment, data.m)
+    profile = Profile.of(data, experiment.padding)
+    found, given = _repeats(experiment, mechanism, data, profile, setup, threads)
+    expected, relative = profile.theory(mechanism, experiment.ks)
     squared = float((profile.bias**2).sum() / data.n)
-    formulas = {"mse": expected, "bias": squared, "variance": expected - squared}
+    formulas = {("mse", 0): expected, ("bias", 0): squared, ("variance", 0): expected - squared}
+    formulas |= {("re", k): value for k, value in relative.items()}
     rows = []
     for (metric, k, view), values in found.items():
-        formula = (
-            (relative.get(k) if metric == "re" else formulas.get(metric)) if view == "raw" else None
-        )
         row = Row(
-            data.key, task.model, task.eps, len(task.shares), task.shares[0], task.padding, task.encoding, metric, k, view,
-            tuple(values), formula,
+            data.key, experiment.model, experiment.eps, len(experiment.shares),
+            experiment.shares[0], experiment.padding, experiment.encoding, metric, k, view,
+            tuple(values),
+            formulas.get((metric, k)) if view == "raw" else None,
         )  # fmt: skip
-        if sds and (metric, view) == ("mse", "raw"):
-            row = replace(row, expected=tuple(given), sd=float(np.mean(sds)))
+        if given and (metric, view) == ("mse", "raw"):
+            means, sds = zip(*given, strict=True)
+            row = replace(row, expected=means, sd=float(np.mean(sds)))
         rows.append(row)
     return rows
 
 
+_Values = dict[tuple[str, int, str], list[float]]  # by metric, k and view
+
+
+def _repeats(
+    experiment: Experiment, mechanism: Mechanism, data: Dataset, profile: Profile, setup: Setup,
+    threads: int | None,
+) -> tuple[_Values, list[tuple[float, float]]]:  # fmt: skip
+    """A value per repeat; and, given its assignment, the mean and the standard deviation of its
+    total MSE.
+    """
+    found: _Values = {("mse", 0, "raw"): [], **{("re", k, "raw"): [] for k in experiment.ks}}
+    given = []
+    for repeat in range(experiment.repeats):
+        place = setup.rng("levels", data.key, repeat).permutation(data.m)
+        rng = None if setup.through_reports else setup.rng("draw", *experiment.key, repeat)
+        estimate = observe(mechanism, data, place, rng, threads).estimate()
+        truth = np.empty(data.m)
+        truth[place] = profile.truth
+        views = {"raw": estimate.counts}
+        if experiment.shrunk:
+            views["shrunk"] = estimate.shrunk().counts
+        for view, counts in views.items():
+            mse = float(((counts - truth) ** 2).sum() / data.n)
+            found.setdefault(("mse", 0, view), []).append(mse)
+            errors = top_errors(counts, truth, experiment.ks)
+            for k, (error, precision) in zip(experiment.ks, errors, strict=True):
+                found.setdefault(("re", k, view), []).append(error)
+                found.setdefault(("precision", k, view), []).append(precision)
+        given.append(profile.given(mechanism, mechanism.level_of[place]))
+    if experiment.padding:
+        found |= {("bias", 0, "raw"): [], ("variance", 0, "raw"): []}
+    return found, given
+
+
 def observe(
-    mechanism: Mechanism,
-    data: Dataset,
-    place: Any,
-    rng: np.random.Generator | None,
+    mechanism: Mechanism, data: Dataset, place: Any, rng: np.random.Generator | None,
     threads: int | None = None,
-) -> Tally:
-    """The tally of all people, item i standing at place[i]: drawn exactly in distribution, or (no generator) of real reports."""
+) -> Tally:  # fmt: skip
+    """The tally of all people, item i standing at place[i]: drawn exactly in distribution, or (no
+    generator) of real reports.
+    """
+    edges = range(0, data.n, _BLOCK)
     if mechanism.padding is None:
         truth = np.zeros(data.m, np.int64)
         truth[place] = data.first
         if rng is not None:
             return draw_tally(mechanism, truth, data.n, rng)
         answers = np.repeat(np.arange(data.m), truth)
-        return _reported(
-            mechanism,
-            (answers[first : first + _BLOCK] for first in range(0, data.n, _BLOCK)),
-            threads,
-        )
+        return _reported(mechanism, (answers[x : x + _BLOCK] for x in edges), threads)
     items = place[data.items]
     if rng is not None:
         return draw_set_tally(mechanism, items, data.offsets, rng)
-    edges = range(0, data.n, _BLOCK)
-    pieces = (data.offsets[first : first + _BLOCK + 1] for first in edges)
-    return _reported(
-        mechanism, ((items[piece[0] : piece[-1]], piece - piece[0]) for piece in pieces), threads
-    )
+    pieces = (data.offsets[x : x + _BLOCK + 1] for x in edges)
+    blocks = ((items[piece[0] : piece[-1]], piece - piece[0]) for piece in pieces)
+    return _reported(mechanism, blocks, threads)
 
 
 def _reported(mechanism: Mechanism, blocks: Iterable[Any], threads: int | None) -> Tally:
@@ -290,7 +221,7 @@ def _reported(mechanism: Mechanism, blocks: Iterable[Any], threads: int | None) 
     return total
 
 
-# ---- mechanisms -----------------------------------------------------------------------------------------
+# ---- mechanisms ----------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=64)
@@ -299,29 +230,30 @@ def policy_of(
 ) -> Policy:
     """m items in levels of these shares (the last takes what rounding leaves), in order."""
     sizes = [max(1, round(m * share)) for share in shares[:-1]]
-    levels = tuple(
-        Level(f"level {k + 1}", Budget.parse(round(eps * factor, 9)))
-        for k, factor in enumerate(factors)
-    )
+    budgets = (Budget.parse(round(eps * factor, 9)) for factor in factors)
+    levels = tuple(Level(f"level {k}", budget) for k, budget in enumerate(budgets, 1))
     level_of = np.repeat(np.arange(len(levels)), [*sizes, m - sum(sizes)])
     return Policy(tuple(map(str, range(m))), tuple(level_of.tolist()), levels, input=kind)
 
 
 @lru_cache(maxsize=16)
-def mechanism_of(task: Task, m: int) -> Mechanism:
-    """The checked mechanism of a task."""
-    policy = policy_of(m, task.eps, task.factors, task.shares, "set" if task.padding else "single")
-    if task.model == "boxed":
-        return boxed(policy, task.encoding, task.padding or None)
-    return design(policy, task.model, encoding=task.encoding, padding=task.padding or None)
+def mechanism_of(experiment: Experiment, m: int) -> Mechanism:
+    """The checked mechanism of an experiment."""
+    kind, padding = "set" if experiment.padding else "single", experiment.padding or None
+    policy = policy_of(m, experiment.eps, experiment.factors, experiment.shares, kind)
+    if experiment.model == "boxed":
+        return boxed(policy, experiment.encoding, padding)
+    return design(policy, experiment.model, encoding=experiment.encoding, padding=padding)
 
 
-# ---- theory ---------------------------------------------------------------------------------------------
+# ---- theory --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """What the theory needs of the data: per item the mean over people of pi and of pi^2, pi the chance to be sampled there."""
+    """What the theory needs of the data: per item the mean over people of pi and of pi^2, pi the
+    chance to be sampled there.
+    """
 
     n: int
     ell: int
@@ -336,10 +268,7 @@ class Profile:
             share = data.first / data.n
             return cls(data.n, 1, data.first.astype(float), share, share)
         chance = np.repeat(1 / np.maximum(data.sizes, padding), data.sizes)
-        pi, pi2 = (
-            np.bincount(data.items, weights=x, minlength=data.m) / data.n
-            for x in (chance, chance**2)
-        )
+        pi, pi2 = (np.bincount(data.items, x, data.m) / data.n for x in (chance, chance**2))
         return cls(data.n, padding, data.counts.astype(float), pi, pi2)
 
     @cached_property
@@ -349,53 +278,55 @@ class Profile:
 
     def variance(self, mechanism: Mechanism, level_of: Any) -> Floats:
         """Of every item's estimate, in people squared, the level of every item given."""
-        group_of, base = np.array(mechanism.groups)[level_of], _bases(mechanism)
-        samples = np.bincount(group_of, weights=self.pi, minlength=base.shape[1])
+        group_of, absent = np.array(mechanism.groups)[level_of], _absent(mechanism)
+        samples = np.bincount(group_of, weights=self.pi, minlength=absent.shape[1])
         if mechanism.padding:
             samples = np.append(samples, 1 - samples.sum())
-        return self._of_item(mechanism, (samples @ base)[group_of], group_of)
+        return self._of_items(mechanism, (samples @ absent)[group_of], group_of)
 
-    def _mean_variance(self, mechanism: Mechanism, group: int) -> Floats:
-        """The same for items of one group, on average over the assignments of all the others."""
-        base, sizes = _bases(mechanism)[:, group], mechanism.group_sizes
-        others = np.where(np.arange(len(sizes)) == group, sizes - 1, sizes) / max(
-            1, mechanism.m - 1
-        )
+    def mean_variance(self, mechanism: Mechanism, group: int) -> Floats:
+        """The same of items of one group, its mean over the assignments of all the others."""
+        absent, sizes = _absent(mechanism)[:, group], mechanism.group_sizes
+        places = sizes - (np.arange(len(sizes)) == group)  # where the others can stand
+        other = float(places @ absent[: len(sizes)]) / max(1, mechanism.m - 1)
         samples = float(self.pi.sum())
-        mean = self.pi * base[group] + (samples - self.pi) * float(others @ base[: len(sizes)])
+        base = self.pi * absent[group] + (samples - self.pi) * other
         if mechanism.padding:
-            mean += (1 - samples) * base[-1]
-        return self._of_item(mechanism, mean, group)
+            base += (1 - samples) * absent[-1]
+        return self._of_items(mechanism, base, group)
 
-    def _of_item(self, mechanism: Mechanism, base: Floats, group_of: Any) -> Floats:
+    def _of_items(self, mechanism: Mechanism, base: Floats, group_of: Any) -> Floats:
         slope = mechanism.decoder.slope[group_of]
         return self.n * self.ell**2 * (base + self.pi * slope - self.pi2)
 
     def given(self, mechanism: Mechanism, level_of: Any) -> tuple[float, float]:
-        """The expected total MSE / n for an assignment, and its standard deviation (of normal, independent errors)."""
+        """The expected total MSE / n for an assignment, and its standard deviation (of normal,
+        independent errors).
+        """
         variance = self.variance(mechanism, level_of)
-        spread = 2 * variance**2 + 4 * self.bias**2 * variance
-        return float((variance + self.bias**2).sum() / self.n), float(
-            np.sqrt(spread.sum()) / self.n
-        )
+        mse = float((variance + self.bias**2).sum() / self.n)
+        spread = (2 * variance**2 + 4 * self.bias**2 * variance).sum()
+        return mse, float(np.sqrt(spread) / self.n)
 
     def theory(self, mechanism: Mechanism, ks: Iterable[int]) -> tuple[float, dict[int, float]]:
-        """The expected total MSE / n, and the expected relative error of every top k (normal errors), over all assignments."""
+        """Over all assignments: the expected total MSE / n, which is exact, and the expected
+        relative error of every top k. That takes normal errors, and of subset, whose variances
+        depend on where the other items stand, their mean (1 % off at most on the paper's data).
+        """
         top = np.argsort(-self.truth, kind="stable")
         mse, relative = 0.0, np.zeros(len(top))
         for group, weight in enumerate(mechanism.group_sizes / mechanism.m):
-            variance = self._mean_variance(mechanism, group)
+            variance = self.mean_variance(mechanism, group)
             mse += weight * float((variance + self.bias**2).sum() / self.n)
-            relative += (
-                weight
-                * _mean_distance(self.bias, np.sqrt(variance))[top]
-                / np.maximum(self.truth[top], 1)
-            )
+            distance = _mean_distance(self.bias, np.sqrt(variance))
+            relative += weight * distance[top] / np.maximum(self.truth[top], 1)
         return mse, {k: float(relative[:k].mean()) for k in ks}
 
 
-def _bases(mechanism: Mechanism) -> Floats:
-    """The variance of an item that nobody holds, by its group (columns), per sample of every group (rows; then: empty)."""
+def _absent(mechanism: Mechanism) -> Floats:
+    """The variance of an item that nobody holds, by its group (columns), per sample of every group
+    (rows; the last of sets: an empty sample).
+    """
     decoder = mechanism.decoder
     samples = np.eye(decoder.chance.shape[1])
     return np.stack([decoder.base(decoder.chance @ one, one) for one in samples])

@@ -10,23 +10,19 @@ import numpy as np
 SEED = 2020  # of the numbers in docs/paper.md
 REPEATS, QUICK_REPEATS = 10, 2
 
-TABLES = ("table1", "table2", "table3")
-FIGURES = ("fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9")
-NAMES = (*TABLES, *FIGURES)
-
-FACTORS, SHARES = (
-    (1.0, 1.2, 2.0),
-    (0.05, 0.05, 0.9),
-)  # the default budgets, times eps, and their shares of the items
-TWO = (1.0, 2.0)  # fig6: eps_1 and eps_2 = 2 eps_1, the largest that can bind (Lemma 1)
+# the default budgets, times eps, and their shares of the items
+FACTORS, SHARES = (1.0, 1.2, 2.0), (0.05, 0.05, 0.9)
 
 PAPER_MODELS = ("rappor", "oue", "opt0", "opt1", "opt2")
 THREE_MODELS = ("rappor", "oue", "opt0")
+OURS = ("oue", "opt0", "subset")  # beyond the paper: plain LDP, the paper's best, the best there is
 
 
 @dataclass(frozen=True)
-class Settings:
-    """One run: the same settings give the same numbers, except through reports, whose randomness has no seed."""
+class Setup:
+    """One run: the same setup gives the same numbers, except through reports, whose randomness has
+    no seed.
+    """
 
     seed: int = SEED
     repeats: int = REPEATS
@@ -56,11 +52,8 @@ class Settings:
     @property
     def sensitive(self) -> tuple[float, ...]:
         """Shares of the items with the smaller budget (fig6)."""
-        return (
-            (0.05, 0.2, 0.5, 0.9)
-            if self.quick
-            else (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-        )
+        few, all_ = (0.05, 0.2, 0.5, 0.9), (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+        return few if self.quick else all_
 
     @property
     def encodings(self) -> tuple[str, ...]:
@@ -68,31 +61,33 @@ class Settings:
         return ("bits", "ticket") if self.through_reports else ("bits",)
 
     def paddings(self, mean: float) -> tuple[int, ...]:
-        """Paddings that are tried by experiment, for sets of this mean size; the theory is shown for all up to the last."""
+        """Paddings that are tried by experiment, for sets of this mean size; the theory is shown
+        for all up to the last.
+        """
         if mean < 4:
             return (1, 2, 4, 6) if self.quick else (1, 2, 3, 4, 5, 6, 8)
         return (1, 5, 10, 30) if self.quick else (1, 2, 3, 5, 8, 10, 15, 20, 30)
 
     def rng(self, *key: object) -> np.random.Generator:
-        """A generator of its own for every use, named by the key: results do not depend on the order of the work."""
+        """A generator of its own for every use, named by the key: results do not depend on the
+        order of the work.
+        """
         digest = hashlib.sha256("|".join(map(str, key)).encode()).digest()
-        return np.random.default_rng(
-            np.random.SeedSequence(
-                self.seed, spawn_key=tuple(np.frombuffer(digest, "<u4").tolist())
-            )
-        )
+        words = tuple(np.frombuffer(digest, "<u4").tolist())
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=words))
 
     @property
     def note(self) -> str:
         """What every caption says of the run."""
-        quick = (
-            f" Quick run: {self.repeats} repeats and fewer points than in the paper."
-            if self.quick
-            else ""
-        )
+        repeats = f"{self.repeats} repeats"
+        quick = f" Quick run: {repeats} and fewer points than in the paper." if self.quick else ""
         if not self.through_reports:
-            return f"{self.repeats} repeats, exact in distribution, seed {self.seed}.{quick}"
+            return f"{repeats}, exact in distribution, seed {self.seed}.{quick}"
         return (
-            f"{self.repeats} repeats; every person's report was perturbed, encoded and tallied, in both encodings. Their secure "
-            f"randomness cannot be seeded: the experiment's numbers differ from run to run.{quick}"
+            f"{repeats}; every person's report was perturbed, encoded and tallied, in both "
+            "encodings. Their secure randomness cannot be seeded: the experiment's numbers differ "
+            f"from run to run.{quick}"
         )
+
+
+Settings = Setup  # the name that cli.py uses until it calls run.reproduce

@@ -1,15 +1,16 @@
 """How a claim is judged: comparisons of rows, their sampling error, and what is written of them.
 
-How verdicts are reached: comparisons are paired over repeats (the same assignment of levels for both mechanisms). A cell is
-contrary if the mean difference has the wrong sign beyond sampling error (one-sided t test, 1 % over all cells of the claim).
-One contrary cell and the claim does not hold. If all means have the right sign it holds. Cells in between are decided by the exact
-theory where there is one; where there is none, it cannot be shown here. Words such as "almost" have a number, stated in the claim.
-The margin is by how much, relatively, a claim holds (+) or fails (-).
+How verdicts are reached: comparisons are paired over repeats (the same assignment of levels for
+both mechanisms). A cell is contrary if the mean difference has the wrong sign beyond sampling error
+(one-sided t test, 1 % over all cells of the claim). One contrary cell and the claim does not hold.
+If all means have the right sign it holds. Cells in between are decided by the exact theory where
+there is one; where there is none, it cannot be shown here. Words such as "almost" have a number,
+stated in the claim. The margin is by how much, relatively, a claim holds (+) or fails (-).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,10 +21,12 @@ from discreet.paper.experiments import Numbers, Row
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot be shown here"
 LEVEL = 0.01  # of all tests of one claim together
+ALMOST = 0.05  # "almost the same"
+SOLVED = 1e-5  # differences below this are the solver's, not the mechanism's
 
 
 @dataclass(frozen=True)
-class Findings:
+class Evidence:
     """What a run found: rows of experiments, tables by name, and facts about the data by key."""
 
     numbers: Numbers = field(default_factory=lambda: Numbers([]))
@@ -33,7 +36,9 @@ class Findings:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a claim comes to. `margin`: by how much it holds (positive) or fails (negative), where that has a meaning."""
+    """What a claim comes to. `margin`: by how much it holds (positive) or fails (negative), where
+    that has a meaning.
+    """
 
     verdict: str
     number: str
@@ -42,7 +47,7 @@ class Verdict:
 
 
 NOTHING = Verdict(UNKNOWN, "no numbers")
-Judge = Callable[[Findings], Verdict]
+Judge = Callable[[Evidence], Verdict]
 
 
 @dataclass(frozen=True)
@@ -50,19 +55,19 @@ class Claim:
     """A sentence of the paper, and the function that judges it."""
 
     name: str
-    needs: str  # the figure or table whose numbers it is judged by
+    target: str  # the figure or table whose numbers it is judged by
     where: str
     sentence: str
     data: tuple[str, ...]  # the data sets behind it
     judge: Judge
 
-    def report(self, found: Findings) -> dict[str, Any]:
+    def report(self, found: Evidence) -> dict[str, Any]:
         """The verdict as plain data, partial data named."""
         verdict = self.judge(found)
         partial = (found.data[key]["partial"] for key in self.data if key in found.data)
         return {
             "claim": self.name,
-            "from": self.needs,
+            "from": self.target,
             "where": self.where,
             "sentence": self.sentence,
             "verdict": verdict.verdict,
@@ -72,33 +77,37 @@ class Claim:
         }
 
 
-CLAIMS: list[Claim] = []
+class Claims:
+    """The claims of one table or figure, in order."""
+
+    def __init__(self, target: str, data: tuple[str, ...] = ()) -> None:
+        self.target, self.data = target, data
+        self._all: list[Claim] = []
+
+    def __iter__(self) -> Iterator[Claim]:
+        return iter(self._all)
+
+    def add(
+        self, name: str, where: str, sentence: str, data: tuple[str, ...] | None = None
+    ) -> Callable[[Judge], Judge]:
+        """A decorator that lists a judge; its data are those of the list unless named."""
+        behind = self.data if data is None else data
+
+        def keep(judge: Judge) -> Judge:
+            self._all.append(Claim(name, self.target, where, sentence, behind, judge))
+            return judge
+
+        return keep
 
 
-def claim(
-    name: str, needs: str, where: str, sentence: str, data: tuple[str, ...] = ()
-) -> Callable[[Judge], Judge]:
-    """Put a function on the list of claims."""
-
-    def keep(judge: Judge) -> Judge:
-        CLAIMS.append(Claim(name, needs, where, sentence, data, judge))
-        return judge
-
-    return keep
-
-
-def judged(names: Iterable[str], found: Findings) -> list[dict[str, Any]]:
-    """The claims that these tables and figures speak to."""
-    chosen = set(names)
-    return [one.report(found) for one in CLAIMS if one.needs in chosen]
-
-
-# ---- comparisons --------------------------------------------------------------------------------------------
+# ---- comparisons ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Two mechanisms in one place: ratio of the means, the t statistic of their difference, and the ratio in theory."""
+    """Two mechanisms in one place: ratio of the means, the t statistic of their difference, and the
+    ratio in theory.
+    """
 
     place: str
     ratio: float
@@ -107,23 +116,18 @@ class Cell:
     theory: float | None
 
     def contrary(self, sign: int, cells: int) -> bool:
-        """Whether the first is above the second (sign -1: below) beyond sampling error, one of so many comparisons."""
+        """Whether the first is above the second (sign -1: below) beyond sampling error, one of so
+        many comparisons.
+        """
         return sign * self.t > float(stdtrit(max(self.repeats - 1, 1), 1 - LEVEL / cells))
+
+
+_PLACE = ("data", "eps", "levels", "share", "padding", "encoding", "metric", "k", "view")
 
 
 def place(row: Row) -> tuple[Any, ...]:
     """What two rows must share to be compared."""
-    return (
-        row.data,
-        row.eps,
-        row.levels,
-        row.share,
-        row.padding,
-        row.encoding,
-        row.metric,
-        row.k,
-        row.view,
-    )
+    return tuple(getattr(row, name) for name in _PLACE)
 
 
 def pair(mine: Row, other: Row) -> Cell:
@@ -133,26 +137,18 @@ def pair(mine: Row, other: Row) -> Cell:
     t = float(difference.mean()) / (spread / len(difference) ** 0.5) if spread else 0.0
     formula = mine.theory / other.theory if mine.theory is not None and other.theory else None
     where = f"{mine.data}, eps {mine.eps:g}" + (f", k {mine.k}" if mine.k else "")
-    return Cell(
-        where, mine.mean / other.mean if other.mean else float("inf"), t, len(difference), formula
-    )
+    ratio = mine.mean / other.mean if other.mean else float("inf")
+    return Cell(where, ratio, t, len(difference), formula)
 
 
 def against(numbers: Numbers, model: str, others: Sequence[str], **want: Any) -> list[Cell]:
     """A model beside every other one, in every cell that both have."""
     want = {"encoding": "bits", "view": "raw", **want}
-    rest = {
-        (row.model, place(row)): row
-        for row in numbers.select(model=tuple(others), **want)
-        if row.values
-    }
+    theirs = [row for row in numbers.select(model=tuple(others), **want) if row.values]
+    rest = {(row.model, place(row)): row for row in theirs}
     mine = [row for row in numbers.select(model=model, **want) if row.values]
-    return [
-        pair(row, rest[other, place(row)])
-        for row in mine
-        for other in others
-        if (other, place(row)) in rest
-    ]
+    pairs = ((row, rest.get((other, place(row)))) for row in mine for other in others)
+    return [pair(row, other) for row, other in pairs if other]
 
 
 def below(cells: Sequence[Cell], what: str, sign: int = 1) -> Verdict:
@@ -167,12 +163,8 @@ def below(cells: Sequence[Cell], what: str, sign: int = 1) -> Verdict:
     if contrary:
         places = "; ".join(f"{cell.place}: {cell.ratio:.3g}" for cell in contrary[:6])
         more = f" and {len(contrary) - 6} more" if len(contrary) > 6 else ""
-        return Verdict(
-            FAILS,
-            number,
-            margin,
-            f"Contrary beyond sampling error in {len(contrary)} of them ({places}{more}).",
-        )
+        note = f"Contrary beyond sampling error in {len(contrary)} of them ({places}{more})."
+        return Verdict(FAILS, number, margin, note)
     doubtful = [cell for cell in cells if sign * (cell.ratio - 1) > 0]
     if not doubtful:
         return Verdict(HOLDS, number, margin)
@@ -184,25 +176,20 @@ def _by_theory(
 ) -> Verdict:
     """Cells whose means lie on the other side, within sampling error."""
     worst = max(doubtful, key=lambda cell: sign * cell.ratio)
-    note = f"{len(doubtful)} of {len(cells)} cells lie on the other side, within sampling error (worst: {worst.place})"
+    note = (
+        f"{len(doubtful)} of {len(cells)} cells lie on the other side, within sampling error "
+        f"(worst: {worst.place})"
+    )
     known = [cell.theory for cell in doubtful if cell.theory is not None]
     if len(known) < len(doubtful):
         return Verdict(UNKNOWN, number, margin, f"{note}.")
-    wrong = [ratio for ratio in known if sign * (ratio - 1) > 1e-9]
+    wrong = sum(sign * (ratio - 1) > 1e-9 for ratio in known)
     if wrong:
-        return Verdict(
-            FAILS,
-            number,
-            margin,
-            f"{note}; the theory has {len(wrong)} of them on the other side too.",
-        )
+        note = f"{note}; the theory has {wrong} of them on the other side too."
+        return Verdict(FAILS, number, margin, note)
     room = min(sign * (1 - cell.theory) for cell in cells if cell.theory is not None)
-    return Verdict(
-        HOLDS,
-        number,
-        room,
-        f"{note}; the theory has all on the right side, and the margin is the theory's.",
-    )
+    note = f"{note}; the theory has all on the right side, and the margin is the theory's."
+    return Verdict(HOLDS, number, room, note)
 
 
 def within(ratios: Mapping[str, float], allowed: float, what: str) -> Verdict:
@@ -212,44 +199,31 @@ def within(ratios: Mapping[str, float], allowed: float, what: str) -> Verdict:
     worst = max(ratios, key=lambda key: abs(ratios[key] - 1))
     away = abs(ratios[worst] - 1)
     number = f"{what}: {min(ratios.values()):.3f} to {max(ratios.values()):.3f}"
-    return Verdict(
-        HOLDS if away <= allowed else FAILS,
-        number,
-        allowed - away,
-        f"Allowed: {allowed:.0%}; furthest at {worst}.",
-    )
+    note = f"Allowed: {allowed:.0%}; furthest at {worst}."
+    return Verdict(HOLDS if away <= allowed else FAILS, number, allowed - away, note)
 
 
 def printed(pairs: Mapping[str, tuple[float, float, float]]) -> Verdict:
-    """Whether printed numbers are the computed ones, rounded: name -> (printed, computed, half a unit of the last digit)."""
+    """Whether printed numbers are the computed ones, rounded: name -> (printed, computed, half a
+    unit of the last digit).
+    """
     off = {name: (p, c) for name, (p, c, half) in pairs.items() if abs(p - c) > half * (1 + 1e-9)}
     if not off:
         return Verdict(HOLDS, f"all {len(pairs)} numbers agree to the digits printed")
     largest = max(abs(p / c - 1) for p, c in off.values())
+    number = f"{len(off)} of {len(pairs)} numbers differ, by at most {largest:.1%}"
     note = "; ".join(f"{name} is printed as {p:g} and is {c:.4g}" for name, (p, c) in off.items())
-    return Verdict(
-        FAILS,
-        f"{len(off)} of {len(pairs)} numbers differ, by at most {largest:.1%}",
-        -largest,
-        f"{note}.",
-    )
+    return Verdict(FAILS, number, -largest, f"{note}.")
 
 
-# ---- the report ---------------------------------------------------------------------------------------------
+# ---- the report ----------------------------------------------------------------------------------
 
 
 def markdown(reports: Sequence[Mapping[str, Any]], note: str) -> str:
     """claims.md."""
-    tally = {
-        verdict: sum(one["verdict"] == verdict for one in reports)
-        for verdict in (HOLDS, FAILS, UNKNOWN)
-    }
-    lines = [
-        "# The paper's claims",
-        "",
-        f"{', '.join(f'{verdict}: {count}' for verdict, count in tally.items())}. {note}",
-        "",
-    ]
+    verdicts = [one["verdict"] for one in reports]
+    tally = ", ".join(f"{word}: {verdicts.count(word)}" for word in (HOLDS, FAILS, UNKNOWN))
+    lines = ["# The paper's claims", "", f"{tally}. {note}", ""]
     lines += [line.strip() for line in (__doc__ or "").split("\n\n", 1)[1].strip().splitlines()]
     lines += [
         "",

@@ -57,13 +57,15 @@ function say(problem) {
 // ---- draw ---------------------------------------------------------------------------------------------
 
 function draw() {
-  const { n, items, levels, telling, note, can_shrink: canShrink, state } = found;
+  const { n, items, levels, telling, note, certificate, can_shrink: canShrink, state } = found;
   const asked = !$("token").hidden;
   $("token").hidden = true;
   $("numbers").hidden = false;
   if (asked) document.querySelector("h1").focus(); // the form that had it is gone
   $("n").textContent = n.toLocaleString();
   $("note").textContent = note;
+  $("certificate").hidden = !certificate;
+  $("certificate").textContent = `The mechanism’s expected error: ${certificate}.`;
   $("views").hidden = !canShrink;
   $("verdict").textContent = verdict(n, telling, items, levels) + (state === "closed" ? " The collection is closed." : "");
   drawLevels(n, levels);
