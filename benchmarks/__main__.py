@@ -14,6 +14,7 @@ ALL = {
     "designs": designs.run,
     "paper": paper.run,
     "peers": reports.against_peers,
+    "accuracy": reports.accuracy,
     "rates": reports.rates,
     "growth": lambda: reports.growth(FOLDER),
     "memory": memory.run,

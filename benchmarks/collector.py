@@ -40,7 +40,7 @@ TOKEN = "the organiser's token of this benchmark"
 ECHO = b'{"accepted":1,"duplicates":0}'
 
 
-# ---- the client, in a process of its own -----------------------------------------------------------------------
+# ---- the client, in a process of its own ---------------------------------------------------------
 
 
 class Connection(asyncio.Protocol):
@@ -123,7 +123,7 @@ def drive(file: Path, port: int, posts: int, size: int = 1, warm: int = 0) -> di
     return json.loads(_child("client", file, port, posts, size, warm).splitlines()[-1])
 
 
-# ---- the servers -----------------------------------------------------------------------------------------------
+# ---- the servers ---------------------------------------------------------------------------------
 
 
 def echo() -> None:
@@ -226,7 +226,7 @@ def postgres() -> Iterator[Callable[[], str] | None]:
         subprocess.run(["rm", "-r", server.folder], check=True)
 
 
-# ---- raw inserts of the same rows ------------------------------------------------------------------------------
+# ---- raw inserts of the same rows ----------------------------------------------------------------
 
 
 def raw_sqlite(path: Path) -> float:
@@ -264,13 +264,13 @@ def raw_postgres(url: str) -> float:
         return BATCHES * BATCH / (time.perf_counter() - began)
 
 
-# ---- the tables ------------------------------------------------------------------------------------------------
+# ---- the tables ----------------------------------------------------------------------------------
 
 
 def _mechanism(folder: Path, m: int) -> Path:
     """What `discreet serve` makes of such a policy."""
     file = folder / f"{m}.json"
-    d.design(policy(m), encoding="compact").save(file)
+    d.design(policy(m), encoding="ticket").save(file)
     return file
 
 
@@ -404,7 +404,7 @@ def run() -> str:
             singles,
         )
         + table(
-            f"Collector, posts of {BATCH:,} compact reports, m = 1,000",
+            f"Collector, posts of {BATCH:,} tickets, m = 1,000",
             ["", "reports / s", "against raw", *times],
             batches,
         )

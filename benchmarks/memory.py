@@ -20,7 +20,7 @@ def run(people: int = 1_000_000, m: int = 16_470) -> str:
     import discreet as d
 
     script, rows = Path(sys.executable).parent / "discreet", []
-    for encoding in ("bits", "compact"):
+    for encoding in ("bits", "ticket"):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             mechanism = d.design(policy(m), "opt0", encoding=encoding)

@@ -1,4 +1,6 @@
-"""Run by the Python of .bench-venv: time of the peers' own unary encodings, as JSON. Arguments: n m eps."""
+"""Run by the Python of .bench-venv: time of the peers' own mechanisms, as JSON. Arguments: n m eps; or `accuracy` and a
+file of true counts: the total squared error / n of their estimates.
+"""
 
 from __future__ import annotations
 
@@ -43,6 +45,21 @@ def multi_freq_ldpy(n: int, m: int, eps: float) -> dict[str, float]:
     }
 
 
+def multi_freq_ldpy_subset(n: int, m: int, eps: float) -> dict[str, float]:
+    """Subset selection; of the peers only this one has it."""
+    from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Aggregator_MI, SS_Client
+
+    SS_Client(0, m, eps)  # compiles
+    few = min(n, max(200, 2_000_000 // m))
+    start = time.perf_counter()
+    reports = [SS_Client(i % m, m, eps) for i in range(few)]
+    middle = time.perf_counter()
+    SS_Aggregator_MI(reports[:2000], m, eps)
+    end = time.perf_counter()
+    tally = (end - middle) / min(few, 2000)
+    return {"perturb": (middle - start) / few, "tally": tally, "bytes": reports[0].nbytes}
+
+
 def opendp(n: int, m: int, eps: float) -> dict[str, float]:
     import opendp.prelude as dp
 
@@ -61,10 +78,46 @@ def opendp(n: int, m: int, eps: float) -> dict[str, float]:
     return {"perturb": (middle - start) / few, "bytes": len(bytes(reports[0]))}
 
 
+def accuracy(truth: list[int], eps: float) -> dict[str, float]:
+    """Total squared error / n of one run each, before any clipping where the peer lets us."""
+    import numpy as np
+    from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client
+    from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Client
+    from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Client
+    from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer
+
+    m, n = len(truth), sum(truth)
+    answers = [i for i, count in enumerate(truth) for _ in range(count)]
+    e, real = np.exp(eps), np.array(truth)
+
+    def error(seen: object, p: float, q: float) -> float:
+        return float((((np.asarray(seen) - n * q) / (p - q) - real) ** 2).sum() / n)
+
+    k = int(max(1, np.rint(m / (e + 1))))
+    own = k * e / (k * e + m - k)
+    subset = np.bincount(np.concatenate([SS_Client(a, m, eps) for a in answers]), minlength=m)
+    grr = np.bincount([GRR_Client(a, m, eps) for a in answers], minlength=m)
+    oue = np.sum([UE_Client(a, m, eps, True) for a in answers], axis=0)
+    client = UEClient(eps, m, use_oue=True, index_mapper=lambda x: x)
+    server = UEServer(eps, m, use_oue=True, index_mapper=lambda x: x)
+    for a in answers:
+        server.aggregate(client.privatise(a))
+    unary = server.estimate_all(range(m))
+    return {
+        "multi-freq-ldpy GRR": error(grr, e / (e + m - 1), 1 / (e + m - 1)),
+        "multi-freq-ldpy OUE": error(oue, 0.5, 1 / (e + 1)),
+        "multi-freq-ldpy SS": error(subset, own, (k - own) / (m - 1)),
+        "pure-ldp OUE": float(((np.asarray(unary) - real) ** 2).sum() / n),
+    }
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "accuracy":
+        print(json.dumps(accuracy(json.loads(sys.argv[2]), float(sys.argv[3]))))
+        sys.exit()
     n, m, eps = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     found = {}
-    for peer in (pure_ldp, multi_freq_ldpy, opendp):
+    for peer in (pure_ldp, multi_freq_ldpy, multi_freq_ldpy_subset, opendp):
         try:
             found[peer.__name__] = peer(n, m, eps)
         except Exception as error:

@@ -97,9 +97,16 @@ def against_peers() -> str:
             [name, "(reading the bytes once)", "", "", seconds(read), f"{read / count:.2f} ×"]
         )
         sizes.append([name, "discreet bits", oue.report_size])
-        sizes.append(
-            [name, "discreet compact", d.design(chosen, "oue", encoding="compact").report_size]
-        )
+        sizes.append([name, "discreet ticket", 4])
+        if m <= 1000:
+            fixed = d.design(chosen, "ss")
+            made = fixed.perturb_many(answers)
+            fixed.tally(made)
+            subset = best(lambda: fixed.perturb_many(answers, threads=1), once)
+            counted = best(lambda: fixed.tally(made, threads=1), once)
+            rows.append(
+                [name, "discreet, subset selection", seconds(subset), "", seconds(counted), ""]
+            )
         if python is None:
             continue
         text = subprocess.run(
@@ -114,7 +121,10 @@ def against_peers() -> str:
                 continue
             perturb, tally = result["perturb"] * n, result.get("tally", float("nan")) * n
             other = [seconds(tally), f"{tally / count:.0f} ×"] if tally == tally else ["", ""]
-            rows.append([name, peer, seconds(perturb), f"{perturb / mine:.0f} ×", *other])
+            against = f"{perturb / mine:.0f} ×"
+            if peer.endswith("subset"):
+                against = f"{perturb / subset:.0f} × (subset selection)" if m <= 1000 else ""
+            rows.append([name, peer, seconds(perturb), against, *other])
             sizes.append([name, peer, int(result["bytes"])])
     heads = ["setting", "who", "perturb", "against discreet", "tally", "against discreet"]
     return table("One thread, OUE at eps = 1, beside peers in the same run", heads, rows) + table(
@@ -123,14 +133,17 @@ def against_peers() -> str:
 
 
 def rates() -> str:
-    """Compact reports and direct, and two threads against one."""
+    """Tickets and subsets of fixed size, and two threads against one."""
     rng, rows = np.random.default_rng(0), []
     for model, encoding, n, m in [
-        ("oue", "compact", 1_000_000, 100),
-        ("oue", "compact", 1_000_000, 1_000),
-        ("mixed", "compact", 200_000, 16_470),
-        ("mixed", "bits", 100_000, 16_470),
+        ("oue", "ticket", 1_000_000, 100),
+        ("oue", "ticket", 1_000_000, 1_000),
+        ("subset", "ticket", 200_000, 16_470),
+        ("subset", "ticket", 10_000_000, 16_470),
+        ("subset", "bits", 100_000, 16_470),
         ("oue", "bits", 100_000, 16_470),
+        ("subset", "bits", 1_000_000, 100),
+        ("subset", "bits", 200_000, 1_000),
         ("grr", None, 1_000_000, 1_000),
     ]:
         mechanism = d.design(policy(m), model, encoding=encoding)
@@ -142,7 +155,7 @@ def rates() -> str:
         rows.append(
             [
                 model,
-                encoding or "item",
+                f"{encoding or 'bits'} ({mechanism.encoding.told})",
                 f"{n:,}",
                 f"{m:,}",
                 si(n / one),
@@ -169,7 +182,7 @@ def growth(folder: Path) -> str:
 
     rng, rows = np.random.default_rng(0), []
     curves: dict[str, list[tuple[float, float]]] = {}
-    for encoding in ("bits", "compact"):
+    for encoding in ("bits", "ticket"):
         for n, m in [
             (10**3, 1000),
             (10**4, 1000),
@@ -206,3 +219,60 @@ def growth(folder: Path) -> str:
         axes.grid(alpha=0.3)
     figure.savefig(folder / "growth.png", dpi=130)
     return table("How time grows (one thread)", ["encoding", "n", "m", "perturb", "tally"], rows)
+
+
+def accuracy() -> str:
+    """Total squared error / n on the same data in one run; plain models and peers at the smallest budget."""
+    python, rows = _peer_python(), []
+    m, n = 100, 20_000
+    shares = 1 / np.arange(1, m + 1)
+    truth = np.random.default_rng(1).multinomial(n, shares / shares.sum())
+    order = np.random.default_rng(2).permutation(m)  # the frequent items are of any level
+    truth = truth[order]
+    for eps in (1.0, 2.0, 4.0):
+        found = {}
+        for model in ("subset", "opt0", "ss", "oue", "grr"):
+            mechanism = d.design(policy(m, eps), model)
+            answers = np.repeat(np.arange(m), truth)
+            errors = [
+                float(
+                    (
+                        (mechanism.tally(mechanism.perturb_many(answers)).estimate().counts - truth)
+                        ** 2
+                    ).sum()
+                    / n
+                )
+                for _ in range(20)
+            ]
+            found[model] = (np.mean(errors), np.std(errors, ddof=1) / 20**0.5)
+        for model, (mean, error) in found.items():
+            rows.append(
+                [
+                    eps,
+                    f"discreet, {model}",
+                    f"{mean:.4g} ± {error:.2g}",
+                    f"{mean / found['subset'][0]:.2f} ×",
+                ]
+            )
+        if python is None:
+            continue
+        command = [
+            python,
+            str(ROOT / "benchmarks" / "peers.py"),
+            "accuracy",
+            json.dumps(truth.tolist()),
+            str(eps),
+        ]
+        runs = [
+            json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+            for _ in range(5)
+        ]
+        for peer in runs[0]:
+            errors = [run[peer] for run in runs]
+            mean, error = np.mean(errors), np.std(errors, ddof=1) / len(runs) ** 0.5
+            rows.append(
+                [eps, peer, f"{mean:.4g} ± {error:.2g}", f"{mean / found['subset'][0]:.2f} ×"]
+            )
+    heads = ["eps", "who", "total MSE / n", "against subset"]
+    title = f"Accuracy: {n:,} real reports over {m} items (Zipf), budgets eps × {{1, 1.2, 2}} for 5/5/90 items; peers at eps"
+    return table(title, heads, rows)

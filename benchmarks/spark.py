@@ -18,7 +18,7 @@ from benchmarks.reports import policy
 from benchmarks.timing import seconds, si, table
 from discreet.files import report_files, tally_file, write_reports
 
-WORK = [("compact", 1_000_000, 16_470), ("bits", 200_000, 16_470)]
+WORK = [("ticket", 1_000_000, 16_470), ("bits", 200_000, 16_470)]
 GROWTH = (10**5, 10**6, 10**7)
 
 
@@ -146,9 +146,9 @@ def _command(process: Path) -> str:
 def run() -> str:
     rows, stages, growth = [], [], []
     with tempfile.TemporaryDirectory() as name:
-        tiny = _make(Path(name), "compact", 8, 1000)
+        tiny = _make(Path(name), "ticket", 8, 1000)
         homes = {
-            key: _make(Path(name), *key) for key in [*WORK, *(("compact", n, 1000) for n in GROWTH)]
+            key: _make(Path(name), *key) for key in [*WORK, *(("ticket", n, 1000) for n in GROWTH)]
         }
         local = {key: _local(home) for key, home in homes.items()}
         found = {
@@ -179,7 +179,7 @@ def run() -> str:
                     ]
                 )
         for n in GROWTH:
-            key = ("compact", n, 1000)
+            key = ("ticket", n, 1000)
             r = found["local[2]"][homes[key].name]
             growth.append(
                 [
@@ -206,7 +206,7 @@ def run() -> str:
         table("Tally from Parquet: local engine and Spark", heads, rows)
         + table("Time per stage, from files", ["encoding", "n", "m", "master", *steps], stages)
         + table(
-            "Growth, compact, m = 1,000",
+            "Growth, tickets, m = 1,000",
             ["n", "local engine, two threads", "Spark local[2]", "against local"],
             growth,
         )

@@ -21,7 +21,7 @@ from discreet.padding import choose_padding, two_phases
 from discreet.policy import Budget, Level, Policy
 from discreet.shrink import project
 
-MODELS = ("oue", "opt0", "mixed")
+MODELS = ("oue", "opt0", "subset")
 EPSILONS = (1, 2, 3, 4)
 TOPS = (10, 20, 50, 100)
 
@@ -93,7 +93,7 @@ def paddings(task: tuple[Any, Any, int, int]) -> list[Any]:
         for k in np.unique(size_of)
     }
     chosen = policy(m, eps, np.random.default_rng(seed), "set")
-    base = d.design(chosen, "mixed", padding=2)
+    base = d.design(chosen, "subset", padding=2)
     error = [
         theory.set_error_by_size(replace(base, padding=ell), counts, n).mse / n
         for ell in range(1, 65)

@@ -1,4 +1,6 @@
-"""What the tests of the collector share: mechanisms of every kind, people, bodies, and a real `discreet serve`."""
+"""What the tests of the collector share: mechanisms of every kind, people, bodies, and a real
+`discreet serve`.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def mechanism(kind="bits", name=None):
 
 
 def _with_silence(one):
-    """The same bits in two parts; the first says nothing about the first level, which no design does."""
+    """The same bits in two parts; the first says nothing about the first level, which no design
+    does.
+    """
     (part,), half = one.parts, 2**31
     whole = replace(part, chance_=[half] * len(part.chance_))
     quiet = replace(whole, own_=(0, *part.own_[1:]), other_=(0, *part.other_[1:]))
@@ -150,7 +154,9 @@ def until(true, what, seconds=DEADLINE):
 
 
 class Server:
-    """`discreet serve` in a process of its own, on a free port of loopback; `before` is Python run in it first."""
+    """`discreet serve` in a process of its own, on a free port of loopback; `before` is Python run
+    in it first.
+    """
 
     def __init__(self, folder, *arguments, before="", token=TOKEN):
         self.folder = Path(folder)

@@ -21,7 +21,7 @@ Distribution = dict[bytes, Fraction]
 Weights = Sequence[Sequence[Fraction]]  # parts x groups
 
 
-# ---- what is in a document ----------------------------------------------------------------------
+# ---- what is in a document -----------------------------------------------------------------------
 
 
 def groups_of(document: Document) -> list[int]:
@@ -41,7 +41,7 @@ def answers(document: Document) -> list[int | None]:
     return [*range(len(document["policy"]["items"])), *nothing]
 
 
-# ---- what the client does -----------------------------------------------------------------------
+# ---- what the client does ------------------------------------------------------------------------
 
 
 def distribution(document: Document, item: int | None) -> Distribution:
@@ -157,7 +157,7 @@ def part_and_named(document: Document, report: bytes) -> tuple[int, list[int]]:
     return o, [i for i in every if mark(i) < other[of[i]]]
 
 
-# ---- sets ---------------------------------------------------------------------------------------
+# ---- sets ----------------------------------------------------------------------------------------
 
 
 def sets(document: Document) -> Callable[[frozenset[int]], Distribution]:
@@ -183,7 +183,7 @@ def subsets(m: int) -> Iterator[frozenset[int]]:
         yield from (frozenset(c) for c in combinations(range(m), size))
 
 
-# ---- what the policy allows ---------------------------------------------------------------------
+# ---- what the policy allows ----------------------------------------------------------------------
 
 CONTEXT = Context(prec=60)
 CLOSE = Fraction(1, 10**50)  # of e^r, relative: far closer than one unit of 2^-32
@@ -261,7 +261,7 @@ def breaks(document: Document) -> bool:
     return bool(violations(document))
 
 
-# ---- moments of an estimator --------------------------------------------------------------------
+# ---- moments of an estimator ---------------------------------------------------------------------
 
 
 def scores(

@@ -1,13 +1,15 @@
-"""A real PostgreSQL for tests: the programs of `pgserver` (PyPI), started by ourselves; no root, no port, no network.
+"""A real PostgreSQL for tests: the programs of `pgserver` (PyPI), started by ourselves; no root,
+no port, no network.
 
 Two fixtures, known to every test through conftest.py:
 
-    postgres   (session) the one server of this test run: `.url(name)`, `.fresh()` (URL of a new empty database),
-               `.stop(mode="fast")` and `.start()`; whoever stops it starts it again
+    postgres   (session) the one server of this test run: `.url(name)`, `.fresh()` (URL of a new
+               empty database), `.stop(mode="fast")` and `.start()`; whoever stops it starts it again
     database   the URL of an empty database that is dropped after the test
 
-A test that uses either carries `@GROUP`, so that all of them share a worker and its server. PostgreSQL refuses to run as root:
-then it runs as `nobody`, who must be able to read the virtual environment.
+A test that uses either carries `@GROUP`, so that all of them share a worker and its server.
+PostgreSQL refuses to run as root: then it runs as `nobody`, who must be able to read the virtual
+environment.
 """
 
 import importlib.util
@@ -24,7 +26,9 @@ GROUP = pytest.mark.xdist_group("postgres")
 
 
 class Postgres:
-    """One server in a folder of its own, reached by a socket there. Without fsync: only a machine that fails would need it."""
+    """One server in a folder of its own, reached by a socket there. Without fsync: only a machine
+    that fails would need it.
+    """
 
     def __init__(self, programs: Path) -> None:
         self._programs = programs

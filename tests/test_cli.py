@@ -1,4 +1,6 @@
-"""The commands: what they print, what they write, and exit code 0, 1 (a check failed) or 2 (bad input, one sentence)."""
+"""The commands: what they print, what they write, and exit code 0, 1 (a check failed) or 2 (bad
+input, one sentence).
+"""
 
 import json
 import os
@@ -63,7 +65,7 @@ def resigned(path, document):
     return path
 
 
-# ---- design -------------------------------------------------------------------------------------------
+# ---- design --------------------------------------------------------------------------------------
 
 
 def test_design_writes_what_it_says(tmp_path, monkeypatch):
@@ -237,7 +239,7 @@ def test_a_policy_from_standard_input():
     assert "standard input is empty" in refused("plan", "-", "--users", 10, stdin="")
 
 
-# ---- check --------------------------------------------------------------------------------------------
+# ---- check ---------------------------------------------------------------------------------------
 
 
 def test_check_ok(saved):
@@ -335,7 +337,8 @@ def test_check_against_a_policy(saved, tmp_path):
     )
     lines = run("check", path, "--policy", other, code=1).stdout.splitlines()
     assert lines == [
-        'FAILED: not the policy given: question is "What did you see a doctor for?", not "What did you see a nurse for?"',
+        'FAILED: not the policy given: question is "What did you see a doctor for?", '
+        'not "What did you see a nurse for?"',
         'FAILED: not the policy given: item "HIV" has epsilon ln(4), not ln(3)',
         'FAILED: not the policy given: item "cold" is missing',
         'FAILED: not the policy given: item "anemia" is not in the policy',
@@ -391,7 +394,7 @@ def test_check_of_a_hostile_number(tmp_path):
     refused("check", path)
 
 
-# ---- plan and demo ------------------------------------------------------------------------------------
+# ---- plan and demo -------------------------------------------------------------------------------
 
 
 def test_plan():
@@ -463,7 +466,7 @@ def test_demo():
         assert word in output
 
 
-# ---- help and bad input ---------------------------------------------------------------------------------
+# ---- help and bad input --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -556,7 +559,7 @@ def test_standard_input_that_is_not_text():
     assert "standard input" in refused("design", "-", stdin=b'name = "\xff"')
 
 
-# ---- the installed command ------------------------------------------------------------------------------
+# ---- the installed command -----------------------------------------------------------------------
 
 
 def test_the_script(tmp_path):

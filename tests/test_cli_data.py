@@ -1,4 +1,6 @@
-"""perturb, tally and estimate from end to end, in this process and in one of their own, with good data and with bad."""
+"""perturb, tally and estimate from end to end, in this process and in one of their own, with good
+data and with bad.
+"""
 
 import csv as csv_module
 import gzip
@@ -39,7 +41,9 @@ SET_TRUTH = np.bincount([i for x in PEOPLE for i in x], minlength=5).tolist()
 
 
 def in_parts(policy, padding=None):
-    """Independent bits in two parts, made by hand: a quarter of the people as opt0, the rest as opt1."""
+    """Independent bits in two parts, made by hand: a quarter of the people as opt0, the rest as
+    opt1.
+    """
     first, second = (d.design(policy, model, padding=padding) for model in ("opt0", "opt1"))
     none = None if padding is None else D // 4
     rest = None if padding is None else D - D // 4
@@ -84,7 +88,9 @@ def run(*arguments, code=0, stdin=None):
 
 
 def refused(folder, *arguments, stdin=None):
-    """Exit code 2, nothing on standard output, one sentence on standard error, and no file more than before."""
+    """Exit code 2, nothing on standard output, one sentence on standard error, and no file more
+    than before.
+    """
     before = tree(folder)
     result = run(*arguments, code=2, stdin=stdin)
     assert result.stdout == ""
@@ -207,12 +213,14 @@ def assert_near(rows, truth):
         assert abs(row["count"] - truth[LABELS.index(row["item"])]) <= 7 * row["stderr"], row
 
 
-# ---- pipelines --------------------------------------------------------------------------------------------
+# ---- pipelines -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "data"), CASES)
 def test_the_whole_way(tmp_path, saved, name, data):
-    """Every encoding and every format: all are counted, near the truth, and no answer is to be found anywhere."""
+    """Every encoding and every format: all are counted, near the truth, and no answer is to be
+    found anywhere.
+    """
     sets = name.startswith("set")
     mechanism, reports, tally = saved(name), tmp_path / "r.parquet", tmp_path / "t.json"
     path = (SET_FORMATS if sets else FORMATS)[data](tmp_path / data)
@@ -307,7 +315,7 @@ def test_perturbing_twice_gives_other_reports(ready, tmp_path):
     assert (tmp_path / "again.parquet").read_bytes() != reports.read_bytes()
 
 
-# ---- tally ------------------------------------------------------------------------------------------------
+# ---- tally ---------------------------------------------------------------------------------------
 
 
 def test_folders_files_and_tallies_add_up(ready, tmp_path):
@@ -411,7 +419,7 @@ def test_tickets_of_any_engine_give_the_same_tally(tmp_path, saved, name, kind):
     assert tallies[0] == tallies[1]
 
 
-# ---- estimate ---------------------------------------------------------------------------------------------
+# ---- estimate ------------------------------------------------------------------------------------
 
 COLUMNS = ["item", "level", "count", "stderr", "lower", "upper", "share"]
 
@@ -496,7 +504,7 @@ def test_items_nobody_informs_about_are_printed_as_valid_json(blind):
     assert [row["count"] is None for row in items] == [row["item"] == LABELS[0] for row in items]
 
 
-# ---- bad input --------------------------------------------------------------------------------------------
+# ---- bad input -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["perturb", "tally", "estimate"])
@@ -676,18 +684,23 @@ def test_bad_input_in_a_process_of_its_own(ready, tmp_path):
     assert tree(tmp_path) == before
 
 
-# ---- a full disk ------------------------------------------------------------------------------------------
+# ---- a full disk ---------------------------------------------------------------------------------
 
 
 # no file may grow beyond 100 bytes, as on a disk that is full
-SMALL_FILES = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
+SMALL_FILES = (
+    "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
+)
 
 
 @pytest.mark.parametrize(
     "name", ["perturb", "tally", "est.csv", "est.parquet", "est.json", "est.png", "est.svg"]
 )
 def test_a_full_disk(ready, tmp_path, name):
-    """What was there before stays, nothing half-written is left, and the sentence names the file."""
+    """What was there before stays, nothing half-written is left, and the sentence names the
+    file.
+    """
     mechanism, data, reports, tally = ready
     target = (
         tmp_path
@@ -739,7 +752,7 @@ def test_standard_output_that_is_full(ready, tmp_path, name):
     one_error(found.stderr.decode())
 
 
-# ---- Ctrl-C -----------------------------------------------------------------------------------------------
+# ---- Ctrl-C --------------------------------------------------------------------------------------
 
 
 def opened(pipe, process, deadline):
@@ -756,7 +769,9 @@ def opened(pipe, process, deadline):
 
 
 def interrupted(arguments, pipe, start):
-    """Start the command, feed the pipe a little, wait until it writes aside, press Ctrl-C, wait for the end."""
+    """Start the command, feed the pipe a little, wait until it writes aside, press Ctrl-C, wait for
+    the end.
+    """
     folder = pipe.parent / "out"
     folder.mkdir()
     deadline = time.monotonic() + 40

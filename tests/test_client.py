@@ -1,4 +1,6 @@
-"""The participant's side: what it verifies, what it sends, what it remembers, and what makes it refuse."""
+"""The participant's side: what it verifies, what it sends, what it remembers, and what makes it
+refuse.
+"""
 
 import http.server
 import json
@@ -59,7 +61,9 @@ def clock(monkeypatch):
 
 
 class Fake(http.server.ThreadingHTTPServer):
-    """A collector that is not one: says what the test wants, in turn, and remembers all that it was sent."""
+    """A collector that is not one: says what the test wants, in turn, and remembers all that it was
+    sent.
+    """
 
     daemon_threads = True
 
@@ -166,7 +170,7 @@ def answer_of(kind):
     return {"high 0", "low 5"} if kind == "set" else "high 0"
 
 
-# ---- answering ----------------------------------------------------------------------------------------
+# ---- answering -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -205,7 +209,9 @@ def test_the_same_collection_gets_the_same_report_whatever_is_answered(fake, hom
 
 
 def test_what_is_sent_is_a_function_of_the_report_alone(fake, home, monkeypatch):
-    """With the report and its id fixed, another answer changes no byte: of the requests, and of the ledger."""
+    """With the report and its id fixed, another answer changes no byte: of the requests, and of the
+    ledger.
+    """
     made, seen = mechanism("set"), []
     monkeypatch.setattr(module.secrets, "token_bytes", lambda n: b"i" * n)
     fixed = made.perturb({"high 0"})
@@ -236,7 +242,9 @@ def test_what_is_sent_is_a_function_of_the_report_alone(fake, home, monkeypatch)
 
 
 def test_a_report_is_random(fake, home):
-    """Its twin: with nothing fixed, reports and ids differ (22 bits: equal by chance once in 4 million)."""
+    """Its twin: with nothing fixed, reports and ids differ (22 bits: equal by chance once in 4
+    million).
+    """
     made = d.design(policy("bits", sizes=(40, 40, 40)), "opt0")
     server = fake(made)
     for _ in range(3):
@@ -280,7 +288,7 @@ def test_a_receipt_must_say_that_the_report_is_there(fake, home, said):
     assert [entry["sent"] for entry in entries(home)] == [False]
 
 
-# ---- the server is not trusted ------------------------------------------------------------------------
+# ---- the server is not trusted -------------------------------------------------------------------
 
 
 def test_a_pinned_policy_must_be_the_collection_s(fake):
@@ -487,7 +495,7 @@ def test_redirects_are_not_followed(fake, home, status):
     assert elsewhere.seen == []
 
 
-# ---- retries ------------------------------------------------------------------------------------------
+# ---- retries -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
@@ -521,7 +529,9 @@ def test_pauses_grow_and_differ(fake, clock):
 
 
 def test_dropped_connections_are_tried_again_with_the_same_bytes(fake, clock):
-    """The first time the report was counted and only the answer was lost: then it is a duplicate, which is as good."""
+    """The first time the report was counted and only the answer was lost: then it is a duplicate,
+    which is as good.
+    """
     server = fake(mechanism("bits"))
     client = Client(server.url)
     asked = client.collection("bits")
@@ -587,7 +597,7 @@ def test_a_retry_after_of_superscript_digits_is_not_believed(fake, clock):
     Client(server.url).collection("bits")
 
 
-# ---- questions about the same items -------------------------------------------------------------------
+# ---- questions about the same items --------------------------------------------------------------
 
 
 def single(name, *labels, eps=1.0, model="oue"):
@@ -619,7 +629,9 @@ def test_a_renamed_question_is_refused_until_agreed(fake, home):
 
 
 def test_a_nudged_probability_is_another_question(fake):
-    """The same name and items, one number of the mechanism a little smaller: asked again in vain."""
+    """The same name and items, one number of the mechanism a little smaller: asked again in
+    vain.
+    """
     made = mechanism("bits")
     server = fake(made)
     client = Client(server.url)
@@ -671,7 +683,9 @@ def test_other_items_are_another_matter(fake, home):
 
 
 def test_budgets_add_up_item_by_item(fake):
-    """Three questions; the item about which most would be told is in all of them, though not the one with the largest budget."""
+    """Three questions; the item about which most would be told is in all of them, though not the
+    one with the largest budget.
+    """
     server = fake(
         single("one", "a", "b", eps=1),
         single("two", "A", "c", eps=2),
@@ -690,7 +704,9 @@ def test_budgets_add_up_item_by_item(fake):
 
 
 def test_the_sum_is_at_least_what_composition_promises(fake):
-    """Same items, two different mechanisms: compose() knows the pairs and may be smaller, never larger."""
+    """Same items, two different mechanisms: compose() knows the pairs and may be smaller, never
+    larger.
+    """
     first, second = mechanism("bits", "first"), mechanism("grr", "second")
     server = fake(first, second)
     client = Client(server.url)
@@ -726,7 +742,7 @@ def test_what_was_agreed_is_not_stretched(fake):
     assert len(server.posts) == 1
 
 
-# ---- the ledger ---------------------------------------------------------------------------------------
+# ---- the ledger ----------------------------------------------------------------------------------
 
 
 def test_the_ledger_is_for_its_owner_alone(fake, tmp_path, monkeypatch):
@@ -755,18 +771,32 @@ def test_the_ledger_holds_what_was_told_and_no_time(fake, home):
     (entry,) = entries(home)
     body = server.posts[0]
     assert entry == {
-        "origin": server.url, "name": "bits", "fingerprint": made.fingerprint, "id": body[:16].hex(), "report": body[16:].hex(),
-        "items": list(made.policy.items), "sent": True,
-        "budgets": {"levels": [float(x) for x in made.guarantee().level_epsilons], "levelOf": list(made.policy.level_of)},
-    }  # fmt: skip
+        "origin": server.url,
+        "name": "bits",
+        "fingerprint": made.fingerprint,
+        "id": body[:16].hex(),
+        "report": body[16:].hex(),
+        "items": list(made.policy.items),
+        "sent": True,
+        "budgets": {
+            "levels": [float(x) for x in made.guarantee().level_epsilons],
+            "levelOf": list(made.policy.level_of),
+        },
+    }
 
 
 def damages():
     """Everything that can be wrong in one entry, and files that are no ledgers."""
     good = {
-        "origin": "http://x", "name": "n", "fingerprint": "f", "id": "00" * 16, "report": "00", "items": ["a"], "sent": True,
+        "origin": "http://x",
+        "name": "n",
+        "fingerprint": "f",
+        "id": "00" * 16,
+        "report": "00",
+        "items": ["a"],
+        "sent": True,
         "budgets": {"levels": [1.0], "levelOf": [0]},
-    }  # fmt: skip
+    }
     for key in good:
         yield f"no {key}", {k: v for k, v in good.items() if k != key}
         for value in (None, 5, [], {}, [5]):
@@ -897,7 +927,7 @@ def test_two_processes_at_once_send_one_report(real, home):
     assert len(stored(real, "ticket")) == before + 1 and len(entries(home)) == 1
 
 
-# ---- discreet answer ----------------------------------------------------------------------------------
+# ---- discreet answer -----------------------------------------------------------------------------
 
 
 def run(*arguments, code=0, stdin=None):
@@ -1056,12 +1086,12 @@ def test_the_command_on_a_real_collector_that_has_closed(tmp_path, home):
     with listening(collector.application()) as url:
         line = refused(f"{url}/c/closed#{made.fingerprint}", "a", "-y")
     assert (
-        line
-        == 'error: the collector refused: the collection "closed" is closed and takes no more reports; nothing was counted'
+        line == 'error: the collector refused: the collection "closed" is closed and '
+        "takes no more reports; nothing was counted"
     )
 
 
-# ---- addresses ----------------------------------------------------------------------------------------
+# ---- addresses -----------------------------------------------------------------------------------
 
 MARK = "0123456789abcdef" * 4
 

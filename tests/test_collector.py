@@ -41,7 +41,9 @@ from discreet.errors import DataError
 
 
 class Service:
-    """The application over a store, in this process: its lifespan runs, requests go through httpx."""
+    """The application over a store, in this process: its lifespan runs, requests go through
+    httpx.
+    """
 
     def __init__(self, folder, *mechanisms, keep="counts", open_results=False, url=None):
         self.path = url or str(folder / "store")
@@ -169,7 +171,7 @@ def assert_problem(answer, status, title, sentence):
     return found
 
 
-# ---- what is public -----------------------------------------------------------------------------------
+# ---- what is public ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -282,7 +284,7 @@ def test_what_nobody_expected_is_a_problem_too(serve, monkeypatch):
     assert "HIV" not in answer.text
 
 
-# ---- reports ------------------------------------------------------------------------------------------
+# ---- reports -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -502,7 +504,7 @@ def test_every_answer_has_strict_headers(serve):
     assert_strict(service.post(mechanism(), frames(mechanism(), 1)))
 
 
-# ---- other origins ------------------------------------------------------------------------------------
+# ---- other origins -------------------------------------------------------------------------------
 
 PUBLIC = {"/v1/collections/bits": "GET", "/v1/collections/bits/reports": "POST"}
 
@@ -561,12 +563,24 @@ def test_other_pages_may_do_nothing_else(serve):
         assert service.request("OPTIONS", path, headers=asks).status_code == 405
 
 
-# ---- the organiser's token ----------------------------------------------------------------------------
+# ---- the organiser's token -----------------------------------------------------------------------
 
 NOT_THE_TOKEN = [
-    None, "", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Bearer {TOKEN.upper()}", f"Basic {TOKEN}", TOKEN,
-    f"Bearer{TOKEN}", f"Token {TOKEN}", f"Bearer {TOKEN} {TOKEN}", "Bearer \xff\xfe", f"Bearer, {TOKEN}",
-]  # fmt: skip
+    None,
+    "",
+    "Bearer",
+    "Bearer ",
+    f"Bearer {TOKEN}x",
+    f"Bearer {TOKEN[:-1]}",
+    f"Bearer {TOKEN.upper()}",
+    f"Basic {TOKEN}",
+    TOKEN,
+    f"Bearer{TOKEN}",
+    f"Token {TOKEN}",
+    f"Bearer {TOKEN} {TOKEN}",
+    "Bearer \xff\xfe",
+    f"Bearer, {TOKEN}",
+]
 
 
 @pytest.mark.parametrize("given", NOT_THE_TOKEN)
@@ -651,7 +665,7 @@ def test_a_short_token_in_the_environment_is_refused(monkeypatch, given):
         app.token()
 
 
-# ---- estimates ----------------------------------------------------------------------------------------
+# ---- estimates -----------------------------------------------------------------------------------
 
 
 def estimate(service, name, **query):
@@ -703,7 +717,9 @@ def test_the_certificate_is_said_with_and_without_reports(serve, kind, sentence)
 
 
 def test_what_plain_ldp_would_have_given_is_said(serve):
-    """The best of the baselines at the smallest budget, per level and per item; n persons' variance."""
+    """The best of the baselines at the smallest budget, per level and per item; n persons'
+    variance.
+    """
     made, service = mechanism("bits"), serve("bits")
     service.post(made, frames(made, 500))
     found = estimate(service, "bits").json()
@@ -741,7 +757,9 @@ def test_of_nothing_and_of_one_report_there_is_little_to_say(serve, kind):
 
 
 def possible(made):
-    """Reports that can be sent: those of 2000 people and, of independent bits, all and none of every part."""
+    """Reports that can be sent: those of 2000 people and, of independent bits, all and none of
+    every part.
+    """
     found = {row.tobytes() for row in people(made, 2000)}
     if made.encoding.kind == "bits":
         for k in range(len(made.parts)):
@@ -860,7 +878,7 @@ def test_wishes_that_cannot_be_met_are_refused(serve, query, sentence):
     )
 
 
-# ---- metrics ------------------------------------------------------------------------------------------
+# ---- metrics -------------------------------------------------------------------------------------
 
 
 def test_metrics_say_what_happened(serve):
@@ -951,7 +969,7 @@ def test_many_readers_need_few_connections(serve):
     )  # the lock, then two readers, the writer and the one that opened it; file, log and index each
 
 
-# ---- group commit and back-pressure -------------------------------------------------------------------
+# ---- group commit and back-pressure --------------------------------------------------------------
 
 
 class Gate:
@@ -1125,10 +1143,16 @@ class ByHand:
             "discreet-mechanism": made.fingerprint,
         } | headers
         self.scope = {
-            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
-            "path": f"/v1/collections/{made.policy.name}/reports", "query_string": b"", "root_path": "",
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": "POST",
+            "scheme": "http",
+            "path": f"/v1/collections/{made.policy.name}/reports",
+            "query_string": b"",
+            "root_path": "",
             "headers": [(name.encode(), value.encode()) for name, value in marks.items()],
-        }  # fmt: skip
+        }
         self.sent, self.service, self.messages = [], service, asyncio.Queue()
         self.call = service.begin(self._run())
 
@@ -1219,7 +1243,7 @@ def test_what_waits_is_finished_before_the_service_ends(tmp_path):
     assert service.n("bits") == 10
 
 
-# ---- other processes change the store -----------------------------------------------------------------
+# ---- other processes change the store ------------------------------------------------------------
 
 
 def test_closing_is_noticed_at_once(serve, monkeypatch):

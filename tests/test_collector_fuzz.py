@@ -1,4 +1,6 @@
-"""Bad input: the OpenAPI description taken at its word by schemathesis, and 50,000 mutated bodies."""
+"""Bad input: the OpenAPI description taken at its word by schemathesis, and 50,000 mutated
+bodies.
+"""
 
 import asyncio
 import gc
@@ -22,13 +24,23 @@ from discreet.collector.metrics import Metrics
 from discreet.collector.store import open_store
 from discreet.encodings import REASONS
 
-# ---- the description ----------------------------------------------------------------------------------
+# ---- the description -----------------------------------------------------------------------------
 
 CHECKS = {
-    "not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance",
-    "response_headers_conformance", "negative_data_rejection", "positive_data_acceptance", "missing_required_header",
-    "unsupported_method", "allow_header_conformance", "ignored_auth", "use_after_free", "ensure_resource_availability",
-}  # fmt: skip
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+    "response_headers_conformance",
+    "negative_data_rejection",
+    "positive_data_acceptance",
+    "missing_required_header",
+    "unsupported_method",
+    "allow_header_conformance",
+    "ignored_auth",
+    "use_after_free",
+    "ensure_resource_availability",
+}
 OPERATIONS = {
     "GET /healthz", "GET /metrics", "GET /v1/collections", "GET /v1/collections/{name}",
     "GET /v1/collections/{name}/estimate", "POST /v1/collections/{name}/reports",
@@ -36,7 +48,9 @@ OPERATIONS = {
 
 
 def settings(examples):
-    """All phases and all checks. A body of any bytes fits the description, so that one operation may also refuse it."""
+    """All phases and all checks. A body of any bytes fits the description, so that one operation
+    may also refuse it.
+    """
     refusing = {"positive_data_acceptance": {"expected-statuses": ["2xx", 400, 404, 409, 410, 422]}}
     return schemathesis.Config.from_dict(
         {
@@ -56,7 +70,9 @@ def collector(folder, kinds, keep="counts", open_results=False):
 
 
 def attack(service, examples):
-    """Run schemathesis in this process: how often every check passed, what failed, and how every operation answered."""
+    """Run schemathesis in this process: how often every check passed, what failed, and how every
+    operation answered.
+    """
     schema = schemathesis.openapi.from_asgi(
         "/openapi.json", service.application(), config=settings(examples)
     )
@@ -73,7 +89,8 @@ def attack(service, examples):
                 for check in checks:
                     if check.status == "failure":
                         failed.append(
-                            f"{case.operation.label}: {check.failure_info.failure} {case.as_curl_command()}"
+                            f"{case.operation.label}: {check.failure_info.failure} "
+                            f"{case.as_curl_command()}"
                         )
                     else:
                         passed[check.name] += 1
@@ -83,7 +100,9 @@ def attack(service, examples):
 
 @pytest.fixture
 def bodies():
-    """Besides any bytes, bodies are often whole frames of 18 bytes, which may be reports of "bits"."""
+    """Besides any bytes, bodies are often whole frames of 18 bytes, which may be reports of
+    "bits".
+    """
     frames = st.lists(
         st.binary(min_size=17, max_size=17).map(lambda raw: raw + b"\x03"), max_size=4
     ).map(b"".join)
@@ -103,7 +122,9 @@ def test_the_service_is_as_it_is_described(tmp_path, bodies):
 
 
 def test_open_results_are_as_they_are_described(tmp_path, bodies):
-    """The security of an estimate is optional in the description, so this is the same description."""
+    """The security of an estimate is optional in the description, so this is the same
+    description.
+    """
     _, failed, _ = attack(collector(tmp_path, KINDS, open_results=True), 3)
     assert not failed, "\n\n".join(failed)
 
@@ -127,7 +148,7 @@ def test_schemathesis_sees_what_it_must_see(tmp_path, monkeypatch, name, broken,
     )
 
 
-# ---- mutated bodies -----------------------------------------------------------------------------------
+# ---- mutated bodies ------------------------------------------------------------------------------
 
 N = 50_000
 POOL = 3000  # ids: so few that most come again
@@ -255,15 +276,23 @@ async def post(application, made, raw):
 
     await application(
         {
-            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http", "root_path": "",
-            "path": f"/v1/collections/{made.policy.name}/reports", "query_string": b"",
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": "POST",
+            "scheme": "http",
+            "root_path": "",
+            "path": f"/v1/collections/{made.policy.name}/reports",
+            "query_string": b"",
             "headers": [
-                (b"content-type", b"application/octet-stream"), (b"discreet-mechanism", made.fingerprint.encode()),
+                (b"content-type", b"application/octet-stream"),
+                (b"discreet-mechanism", made.fingerprint.encode()),
                 (b"content-length", str(len(raw)).encode()),
             ],
         },
-        receive, send,
-    )  # fmt: skip
+        receive,
+        send,
+    )
     return sent[0]["status"], json.loads(sent[1]["body"])
 
 
@@ -272,9 +301,10 @@ def resident():
 
 
 def test_of_fifty_thousand_mutated_bodies_just_the_good_ones_count(tmp_path):
-    """Every answer is what Coder.check says of its frames; at the end the store holds the good frames and nothing else.
+    """Every answer is what Coder.check says of its frames; only the good ones are stored.
 
-    Hundred requests at a time, so that they share transactions. Memory: a block kept per request would be 40,000 of them.
+    Hundred requests at a time, so that they share transactions. Memory: a block kept per request
+    would be 40,000 of them.
     """
     service = collector(tmp_path, KINDS, keep="reports")
     application = service.application()
@@ -321,7 +351,10 @@ def test_of_fifty_thousand_mutated_bodies_just_the_good_ones_count(tmp_path):
             possible.setdefault(bytes(good[kind][k : k + 16]), set()).add(
                 bytes(good[kind][k + 16 : k + size])
             )
-        query = "SELECT id, report FROM report r JOIN collection c ON c.key = r.collection WHERE c.name = ?"
+        query = (
+            "SELECT id, report FROM report r JOIN collection c ON c.key = r.collection "
+            "WHERE c.name = ?"
+        )
         stored = dict(db.execute(query, (kind,)).fetchall())
         assert set(stored) == set(possible) and counted[kind] == len(stored)
         assert all(stored[id_] in possible[id_] for id_ in stored)

@@ -1,4 +1,6 @@
-"""The commands of the collector, and real server processes where sockets, signals and logs matter."""
+"""The commands of the collector, and real server processes where sockets, signals and logs
+matter.
+"""
 
 import gc
 import hashlib
@@ -41,7 +43,7 @@ from discreet.collector.app import PATIENCE
 from discreet.collector.store import open_store
 from discreet.errors import DataError, DesignError
 
-# ---- logs ---------------------------------------------------------------------------------------------
+# ---- logs ----------------------------------------------------------------------------------------
 
 
 def test_a_log_line_has_the_minute_and_no_words_of_an_exception():
@@ -63,7 +65,7 @@ def test_a_log_line_has_the_minute_and_no_words_of_an_exception():
     }
 
 
-# ---- the commands -------------------------------------------------------------------------------------
+# ---- the commands --------------------------------------------------------------------------------
 
 
 def run(*arguments, code=0):
@@ -151,8 +153,8 @@ def test_serve_refuses_a_changed_policy_and_changed_keeping(here):
     store.close()
     line = refused("serve", "survey.toml", "--keep", "reports")
     assert (
-        line
-        == 'error: the collection "survey" was made with --keep counts; it cannot be changed to reports'
+        line == 'error: the collection "survey" was made with --keep counts; '
+        "it cannot be changed to reports"
     )
     here(eps=2)
     assert (
@@ -327,7 +329,7 @@ def test_page_writes_one_file_and_its_hash(here):
     assert "cannot be written" in refused("page", "-o", "nowhere/answer.html")
 
 
-# ---- real processes -----------------------------------------------------------------------------------
+# ---- real processes ------------------------------------------------------------------------------
 
 
 def web(server, **settings):
@@ -337,7 +339,9 @@ def web(server, **settings):
 
 
 def commands(pid):
-    """The command lines of a process and of its children, as everybody on the machine can read them."""
+    """The command lines of a process and of its children, as everybody on the machine can read
+    them.
+    """
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -370,12 +374,14 @@ def saved(tmp_path_factory):
 
 
 def test_a_server_as_it_is_started_by_default(tmp_path, saved):
-    """A free port of loopback alone, a token in a new private file, a store in a private file, results behind the token."""
+    """A free port of loopback alone, a token in a new private file, a store in a private file,
+    results behind the token.
+    """
     made = mechanism("fixed")
     with serving(tmp_path, saved, token=None) as server, web(server) as client:
         assert (
-            f"fixed\n  invitation  {server.url}/c/fixed#{made.fingerprint}\n  results     {server.url}/c/fixed/results\n"
-            in server.output
+            f"fixed\n  invitation  {server.url}/c/fixed#{made.fingerprint}\n"
+            f"  results     {server.url}/c/fixed/results\n" in server.output
         )
         assert (
             "The organiser's token is in discreet.token (made now, for you alone to read)."
@@ -424,7 +430,9 @@ def test_no_token_can_be_given_on_the_command_line(here):
 
 
 def test_logs_and_stores_hold_nothing_of_anyone(tmp_path, saved):
-    """Everything that could tell who sent what is sent, by good and by bad requests; then every file is searched."""
+    """Everything that could tell who sent what is sent, by good and by bad requests; then every
+    file is searched.
+    """
     made = mechanism("fixed")
     agent, secret, forwarded = "Mozilla/5.0 Tell-Tale", "s3cr3t-query", "203.0.113.77"
     told = {
@@ -499,7 +507,8 @@ def heard(connection):
 
 def head(made, length):
     return (
-        f"POST /v1/collections/{made.policy.name}/reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\n"
+        f"POST /v1/collections/{made.policy.name}/reports HTTP/1.1\r\nHost: x\r\n"
+        "Content-Type: application/octet-stream\r\n"
         f"Discreet-Mechanism: {made.fingerprint}\r\nContent-Length: {length}\r\n\r\n"
     ).encode()
 
@@ -652,7 +661,9 @@ def test_too_many_connections_are_a_problem_too(tmp_path, saved):
 
 
 def test_two_workers_count_together(tmp_path, saved):
-    """While one of them is paused the other answers, in turn; the store and the counters are one."""
+    """While one of them is paused the other answers, in turn; the store and the counters are
+    one.
+    """
     made = mechanism("fixed")
     first, second = frames(made, 3), frames(made, 4)
     with serving(tmp_path, saved, "--workers", 2) as server:

@@ -37,7 +37,7 @@ def levels_of(*rows, **settings):
     return Policy.from_levels(named, **settings)
 
 
-# ---- figures ------------------------------------------------------------------------------------
+# ---- figures -------------------------------------------------------------------------------------
 
 
 def test_the_papers_toy_example(toy):
@@ -139,7 +139,7 @@ def test_tickets_with_one_budget_per_item():
     assert ticket.expected_mse() <= bits.expected_mse() * 1.02
 
 
-# ---- never worse than what it contains ----------------------------------------------------------
+# ---- never worse than what it contains -----------------------------------------------------------
 
 
 def never_worse(policy, prior):
@@ -149,11 +149,11 @@ def never_worse(policy, prior):
     for model in MODELS:
         other = d.design(policy, model, prior=prior).expected_mse(prior)
         assert found <= other * (1 + CLOSE) + 1e-9, model
-        if certificate.lower_bound is not None and prior != "worst":
+        if certificate.lower_bound is not None:
             assert certificate.lower_bound <= other * (1 + 1e-6) + 1e-9, model
     if certificate.lower_bound is not None:
         assert certificate.lower_bound <= certificate.value * (1 + 1e-9)
-        assert certificate.gap < (CLOSE if prior == "worst" else 1e-4)
+        assert certificate.gap < CLOSE
 
 
 @settings(max_examples=25)
@@ -161,7 +161,8 @@ def never_worse(policy, prior):
 def test_subset_is_never_worse_than_any_other_model(policy, data):
     m = policy.m
     row = np.array(data.draw(st.lists(st.integers(1, 9), min_size=m, max_size=m)), dtype=float)
-    never_worse(policy, data.draw(st.sampled_from(["uniform", "given"])) == "given" and row / row.sum() or "uniform")
+    never_worse(policy, "uniform")
+    never_worse(policy, row / row.sum())
 
 
 @settings(max_examples=8)
@@ -219,7 +220,7 @@ def test_weights_shift_the_error():
     assert heavy[1] > plain[1]
 
 
-# ---- the theorem and the certificate, independently ---------------------------------------------
+# ---- the theorem and the certificate, independently ----------------------------------------------
 
 
 def pair_budgets(policy):
@@ -305,7 +306,7 @@ def test_no_column_beats_those_of_the_boxes_with_explicit_pairs(policy):
 
 def test_fewer_boxes_are_beaten():
     """The twin: without one of the boxes of `min`, some direction is better."""
-    policy = levels_of((1, 2), (1.3, 2), (2.5, 1))
+    policy = levels_of((1, 2), (1.3, 1), (2.5, 2))
     columns, m = columns_of(policy), 2**policy.m
     assert len(columns) == 3 * m
     for k in range(3):
@@ -376,7 +377,7 @@ def test_what_is_not_certified_says_why():
     assert certificate.lower_bound is not None and "up to 14" in certificate.sentence
 
 
-# ---- opt0, opt1 and opt2 against a geometric program --------------------------------------------
+# ---- opt0, opt1 and opt2 against a geometric program ---------------------------------------------
 
 
 @st.composite
@@ -428,7 +429,7 @@ def test_opt1_and_opt2_are_the_optimum_of_their_programs(notion, data):
         assert _worst(lv, *reduced(lv)) <= _worst(lv, u / overshoot, w / overshoot) * (1 + 1e-6)
 
 
-# ---- edges --------------------------------------------------------------------------------------
+# ---- edges ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("notion", ["min", "avg"])
@@ -452,19 +453,21 @@ def test_uniform_budgets_give_the_plain_mechanisms(notion):
     assert d.design(policy, "opt1").a == pytest.approx(d.design(policy, "rappor").a, abs=1e-8)
     assert d.design(policy, "opt2").b == pytest.approx(d.design(policy, "oue").b, abs=1e-8)
     grr = d.design(policy, "grr")
-    assert grr.a == pytest.approx([math.e / (math.e + 5)] * 2, abs=1e-8)
+    assert grr.a == pytest.approx([math.e / (math.e + 5)] * 2, abs=1e-7)
     assert grr.b == pytest.approx([1 / 6] * 2, abs=1e-12)  # that an item is named, on average
     best = d.design(policy, "ss").expected_mse()
     assert d.design(policy).expected_mse() == pytest.approx(best, rel=1e-6)
     binary = d.design(levels_of((1, 2)), "grr")
-    assert binary.a == pytest.approx([math.e / (math.e + 1)], abs=1e-8)
+    assert binary.a == pytest.approx([math.e / (math.e + 1)], abs=1e-7)
 
 
 def test_huge_budgets_become_the_identity():
-    policy = levels_of((44, 3))
-    for model in MODELS:
-        assert d.design(policy, model).expected_mse() < 1e-4, model
-    assert d.design(policy, "grr").a == pytest.approx([1], abs=1e-8)
+    for eps, models in ((44, ("subset", "opt0", "grr", "ss")), (30, ("rappor", "opt1"))):
+        for model in models:
+            assert d.design(levels_of((eps, 3)), model).expected_mse() < 1e-4, model
+    assert d.design(levels_of((44, 3)), "grr").a == pytest.approx([1], abs=1e-8)
+    for model in ("oue", "opt2"):  # a = 1/2 always: only the holders' own noise is left
+        assert d.design(levels_of((44, 3)), model).expected_mse() == pytest.approx(1, rel=1e-6)
 
 
 def test_default_encodings():
@@ -500,7 +503,7 @@ def test_more_than_eight_levels_in_the_worst_case():
     assert mechanism.worst_case_mse <= d.design(policy).worst_case_mse * (1 + 1e-9)
 
 
-# ---- explicit pairs -----------------------------------------------------------------------------
+# ---- explicit pairs ------------------------------------------------------------------------------
 
 
 def _graph(*pairs, sizes=(2, 3, 4)):
@@ -558,7 +561,7 @@ def test_many_levels_with_explicit_pairs():
     assert mechanism.expected_mse() <= d.design(policy, "ss").expected_mse() * (1 + 1e-9)
 
 
-# ---- bad input ----------------------------------------------------------------------------------
+# ---- bad input -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def data_of(kind, m, n):
     return truth
 
 
-# ---- perfect input --------------------------------------------------------------------------------------
+# ---- perfect input -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [1, 1000, 10**11])
@@ -130,7 +130,7 @@ def test_estimates_of_fixed_sizes_sum_to_the_number_of_reports():
         assert abs(estimate.counts.sum() - 5000) > 1e-3
 
 
-# ---- what nothing is known about ------------------------------------------------------------------------
+# ---- what nothing is known about -----------------------------------------------------------------
 
 
 def blind():
@@ -233,7 +233,7 @@ def test_counts_beyond_32_bits(model, encoding):
     assert (estimate.interval()[1] > estimate.interval()[0]).all()
 
 
-# ---- errors ---------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [100, 10**6])
@@ -284,7 +284,7 @@ def test_a_level_is_between_0_and_1(level):
         estimate.interval(level)
 
 
-# ---- unbiased, with the expected error, and covered -------------------------------------------------------
+# ---- unbiased, with the expected error, and covered ----------------------------------------------
 
 
 def covered(simulation, scale=1.0, **options):
@@ -388,7 +388,7 @@ def test_the_bias_of_large_sets_is_theorys(model, encoding):
     assert d.simulate([10] * 24, mechanism_of("opt0"), repeats=1).estimates[0].truncation_note == ""
 
 
-# ---- tables and pictures --------------------------------------------------------------------------------
+# ---- tables and pictures -------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ PAPER = ("opt0", "opt1", "opt2", "rappor", "oue")
 CLOSE = 1e-9  # of an excess in floats: logarithms of ratios
 
 
-# ---- e^x ----------------------------------------------------------------------------------------
+# ---- e^x -----------------------------------------------------------------------------------------
 
 
 @given(st.fractions(min_value=0, max_value=45, max_denominator=10**6))
@@ -46,7 +46,7 @@ def test_huge_budgets_count_as_the_largest():
     assert exact.factor(Budget.parse(1000)) == exact.factor(Budget.parse(45))
 
 
-# ---- designs, by enumeration --------------------------------------------------------------------
+# ---- designs, by enumeration ---------------------------------------------------------------------
 
 
 def keeps(mechanism):
@@ -124,7 +124,7 @@ def test_the_enumeration_sees_a_looser_budget(kind, toy):
     assert breaks(document)
 
 
-# ---- groups of levels ---------------------------------------------------------------------------
+# ---- groups of levels ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -151,7 +151,7 @@ def test_a_group_has_the_smallest_budget_of_its_levels(kind):
     assert set(caught.value.levels) == {"a"}
 
 
-# ---- both sides of the bound --------------------------------------------------------------------
+# ---- both sides of the bound ---------------------------------------------------------------------
 
 
 def checked(document):
@@ -229,7 +229,7 @@ def test_levels_of_one_item_promise_their_bit_against_itself():
     assert violation is not None and violation.groups == (0, 0)
 
 
-# ---- planted faults -----------------------------------------------------------------------------
+# ---- planted faults ------------------------------------------------------------------------------
 
 
 def planted(kind, policy, part, group, **values):
@@ -322,7 +322,7 @@ def test_groups_are_numbered_as_they_appear(groups, toy):
         replace(good, groups=groups)
 
 
-# ---- clients that do something else -------------------------------------------------------------
+# ---- clients that do something else --------------------------------------------------------------
 
 
 def with_client(monkeypatch, **faults):
@@ -377,7 +377,7 @@ def test_a_part_drawn_by_the_wrong_level_breaks_the_promise(monkeypatch):
     assert worst_excess(document) > 0.01
 
 
-# ---- sets ---------------------------------------------------------------------------------------
+# ---- sets ----------------------------------------------------------------------------------------
 
 
 def item_promise_broken(document, policy):

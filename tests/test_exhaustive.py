@@ -60,7 +60,7 @@ def with_part(document, o, **values):
     return document
 
 
-# ---- probabilities ------------------------------------------------------------------------------
+# ---- probabilities -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -130,7 +130,7 @@ def test_sets_are_sampled(good):
     assert len(list(exhaustive.subsets(3))) == 8
 
 
-# ---- the promise --------------------------------------------------------------------------------
+# ---- the promise ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -274,7 +274,7 @@ def test_unprotected_pairs_are_left_alone(good):
     assert breaks(protected)
 
 
-# ---- moments ------------------------------------------------------------------------------------
+# ---- moments -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [name for name in SMALL if name not in BLIND])

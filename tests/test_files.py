@@ -1,4 +1,6 @@
-"""Data files in and out: every format says the same, in any blocks; what is wrong is one sentence that says where."""
+"""Data files in and out: every format says the same, in any blocks; what is wrong is one sentence
+that says where.
+"""
 
 import gzip
 import io
@@ -86,7 +88,7 @@ def parquet(path, **columns):
     return path
 
 
-# ---- CSV --------------------------------------------------------------------------------------------------
+# ---- CSV -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["unix", "windows"])
@@ -211,7 +213,7 @@ def test_other_kinds_of_files_are_refused(tmp_path, name):
     assert ".csv, .parquet or FIMI .dat" in refused(path)
 
 
-# ---- Parquet ----------------------------------------------------------------------------------------------
+# ---- Parquet -------------------------------------------------------------------------------------
 
 TEXT = {
     "string": pa.array([LABELS[i] for i in ANSWERS]),
@@ -337,7 +339,7 @@ def test_an_unknown_item_of_parquet_is_named_with_its_rows(tmp_path, monkeypatch
     assert "rows 7 to 9" in sentence and 'did you mean "anemia"' in sentence
 
 
-# ---- user, item rows --------------------------------------------------------------------------------------
+# ---- user, item rows -----------------------------------------------------------------------------
 
 ROWS = [
     ("ann", "HIV"),
@@ -404,7 +406,7 @@ def test_no_user_rows(tmp_path):
     assert sets(user_rows(tmp_path / "a.csv", [])) == []
 
 
-# ---- FIMI -------------------------------------------------------------------------------------------------
+# ---- FIMI ----------------------------------------------------------------------------------------
 
 OPENERS = {"": open, ".gz": gzip.open, ".xz": lzma.open}
 
@@ -474,7 +476,7 @@ def test_a_packed_file_with_a_flipped_byte(tmp_path):
         refused(path, NUMBERED)
 
 
-# ---- standard input and blocks ----------------------------------------------------------------------------
+# ---- standard input and blocks -------------------------------------------------------------------
 
 
 class _Stdin:
@@ -538,7 +540,7 @@ def test_progress_reaches_the_size_of_the_file(tmp_path, name):
     assert abs(sum(seen) - path.stat().st_size) <= 1
 
 
-# ---- reports ----------------------------------------------------------------------------------------------
+# ---- reports -------------------------------------------------------------------------------------
 
 
 def read(path, mechanism=SINGLE):
@@ -756,7 +758,7 @@ def test_folders_of_reports(tmp_path):
         files.report_files([str(tmp_path / "empty")])
 
 
-# ---- written aside ----------------------------------------------------------------------------------------
+# ---- written aside -------------------------------------------------------------------------------
 
 
 def test_a_file_appears_only_when_it_is_whole(tmp_path):

@@ -1,4 +1,4 @@
-"""The compiled loops against plain Python and numpy, bit by bit, on chosen random words."""
+"""The compiled loops against plain Python and numpy, bit by bit, on chosen random words (seeded: nothing fails by chance)."""
 
 from collections import Counter
 from itertools import combinations, product
@@ -6,8 +6,9 @@ from math import comb, factorial
 
 import numpy as np
 import pytest
-from checks import must_fail
+from checks import assert_bernoulli, must_fail, z_for
 from exhaustive import code
+from small import assert_distribution
 
 from discreet import kernels
 from discreet.encodings.packed import count_columns
@@ -16,7 +17,7 @@ RNG = np.random.default_rng(20)
 FULL = 2**32
 
 
-# ---- Bernoulli bits -----------------------------------------------------------------------------------
+# ---- Bernoulli bits ------------------------------------------------------------------------------
 
 
 def planes_of(integers, words):
@@ -184,7 +185,7 @@ def test_put_bytes_is_little_endian(size, offset):
     assert (out[:, :offset] == 77).all()
 
 
-# ---- counting -----------------------------------------------------------------------------------------
+# ---- counting ------------------------------------------------------------------------------------
 
 ROWS = [0, 1, 15, 16, 17, 239, 240, 241, 4096 + 3]
 
@@ -221,7 +222,7 @@ def test_count_columns_of_a_view_with_gaps():
     )
 
 
-# ---- subsets of fixed size ------------------------------------------------------------------------------
+# ---- subsets of fixed size -----------------------------------------------------------------------
 
 
 def word(r, bound, last=False):
@@ -232,18 +233,26 @@ def word(r, bound, last=False):
     return first if first * bound - r * FULL >= FULL % bound else first + 1
 
 
-def subsets(sizes, words, rows=1, part=0, group=-1, place=-1, own=False, level_of=None, start=0):
+def tables(level_of, count):
+    """Items by group, where every group starts, and the groups' bits as 64-bit words."""
+    level_of = np.asarray(level_of)
+    items = np.argsort(level_of, kind="stable")
+    first = np.concatenate(([0], np.cumsum(np.bincount(level_of, minlength=count))))
+    mine = np.zeros((count, -(-len(level_of) // 64) * 64), bool)
+    mine[:, : len(level_of)] = level_of == np.arange(count)[:, None]
+    return items, first, np.packbits(mine, axis=1, bitorder="little").view("<u8")
+
+
+def subsets(sizes, words, rows=1, group=-1, place=-1, own=False, level_of=None, guess=0):
     """What the kernel makes of these words: the named items of every row, and how many were done."""
     if level_of is None:
         level_of = [g for g, n in enumerate(sizes[1]) for _ in range(n)]
-    level_of = np.array(level_of)
-    items = np.argsort(level_of, kind="stable")
-    first = np.concatenate(([0], np.cumsum(np.bincount(level_of, minlength=len(sizes[1])))))
     out = np.zeros((rows, -(-len(level_of) // 8)), np.uint8)
-    full = [np.full(rows, x) for x in (part, group, place)]
+    people = [np.full(rows, x) for x in (0, group, place, own)]
+    wanted = np.atleast_2d(sizes[0]).astype(np.int64)
     done = kernels.fixed_subsets(
-        out, 0, *full, np.full(rows, own), np.atleast_2d(sizes[0]).astype(np.int64), items, first,
-        np.asarray(words, np.uint32), start,
+        out, 0, *people, wanted, *tables(level_of, len(sizes[1])), np.full_like(wanted, guess),
+        np.asarray(words, np.uint32), 0,
     )  # fmt: skip
     named = np.unpackbits(out, axis=1, bitorder="little")[:, : len(level_of)]
     return [tuple(np.flatnonzero(row).tolist()) for row in named], done
@@ -333,18 +342,67 @@ def test_every_value_of_a_draw_has_as_many_words(bound):
         assert subsets(([1], [bound]), [0]) == ([()], 0)  # 0 is always among the rejected
 
 
-def test_a_row_that_runs_out_is_left_empty_and_drawn_again():
+def test_a_row_that_runs_out_is_drawn_again():
     words = np.array([word(r, b) for r, b in ((0, 4), (1, 5), (2, 6), (3, 4))], np.uint32)
-    found, done = subsets(([3], [6]), words, rows=2)  # 3 of 6, and a third of the next
-    assert done == 1
-    assert len(found[0]) == 3 and found[1] == ()
     out = np.zeros((2, 1), np.uint8)
     people = [np.zeros(2, np.int64), np.full(2, -1), np.full(2, -1), np.zeros(2, bool)]
-    tables = [np.array([[3]]), np.arange(6), np.array([0, 6])]
-    assert kernels.fixed_subsets(out, 0, *people, *tables, words, 0) == 1
+    rest = [np.array([[3]]), *tables([0] * 6, 1), np.zeros((1, 1), np.int64)]
+    # 3 of 6, and a third of the next
+    assert kernels.fixed_subsets(out, 0, *people, *rest, words, 0) == 1
     first = out[0].copy()
-    assert kernels.fixed_subsets(out, 0, *people, *tables, words[:3], 1) == 2
+    assert first[0].bit_count() == 3 and not out[1].any()
+    assert kernels.fixed_subsets(out, 0, *people, *rest, words[:3], 1) == 2
     np.testing.assert_array_equal(out, [first, first])  # the same words, the same subset
+
+
+LARGE = [(6, 3, 8), (6, 2, 5), (7, 5, 12), (6, 3, 1), (6, 3, 15)]
+
+
+@pytest.mark.parametrize(("n", "k", "chance"), LARGE)
+def test_guessed_subsets_are_uniform(n, k, chance):
+    """Large subsets start from a guess, whatever its chance: every subset alike, around the own item too.
+
+    4 chi-squares: false alarm 4e-7. The twins: another size, an own item that is drawn like the others.
+    """
+    rows, words = 30_000, RNG.integers(0, FULL, 30_000 * 60, dtype=np.uint32)
+    level_of = [1, *[0] * n, 1]
+    for place, own in ((-1, False), (0, True), (n - 1, False)):
+        found, done = subsets(
+            ([k, 0], [n, 2]), words, rows, group=0, place=place, own=own, level_of=level_of,
+            guess=chance,
+        )  # fmt: skip
+        assert done == rows
+        held = {place + 1} if own else set()
+        others = [i for i in range(1, n + 1) if i != place + 1]
+        wanted = [tuple(sorted({*some, *held})) for some in combinations(others, k - own)]
+        assert_distribution(Counter(found), dict.fromkeys(wanted, 1 / len(wanted)))
+        every = list(combinations(range(1, n + 1), k))
+        if place >= 0:
+            must_fail(assert_distribution, Counter(found), dict.fromkeys(every, 1 / len(every)))
+    short, done = subsets(([k, 0], [n, 2]), words[:7], 3, level_of=level_of, guess=chance)
+    assert done == 0 and short == [()] * 3
+
+
+@pytest.mark.parametrize("m", [20, 64, 130, 515])
+def test_guessed_subsets_have_their_size_and_every_item_its_chance(m):
+    """Groups over several words that take turns: exact sizes, frequencies with a false alarm of 1e-7."""
+    rows, of = 4000, np.arange(m) % 2
+    sizes, held = [m // 2 // 3, m // 2 // 2], 2
+    words = RNG.integers(0, FULL, rows * (40 * (-(-m // 64)) + m), dtype=np.uint32)
+    found, done = subsets(
+        (sizes, [0, 0]), words, rows, group=0, place=1, own=True, level_of=of, guess=6
+    )
+    assert done == rows
+    named = np.zeros((rows, m))
+    for row, items in zip(named, found):
+        row[list(items)] = 1
+    for g in (0, 1):
+        assert (named[:, of == g].sum(axis=1) == sizes[g]).all()
+    p = np.array(sizes)[of] / np.bincount(of)[of]
+    p[of == 0] = (sizes[0] - 1) / ((of == 0).sum() - 1)
+    p[held] = 1
+    assert_bernoulli(named.sum(axis=0), rows, p, z_for(m))
+    must_fail(assert_bernoulli, np.roll(named.sum(axis=0), 1), rows, p, z_for(m))
 
 
 def plain_subset(rng_words, members, k, skip=None, own=False):
@@ -377,12 +435,10 @@ def test_subsets_against_plain_python(m):
     place = np.array([-1 if x < 0 else groups[level_of[x]].index(x) for x in held])
     own = RNG.random(n) < 0.5
     words = RNG.integers(0, FULL, 4 * n * m + 100, dtype=np.uint32)
-    items = np.concatenate(groups)
-    first = np.concatenate(([0], np.cumsum([len(g) for g in groups])))
     out = np.zeros((n, 2 + -(-m // 8)), np.uint8)
     out[:, :2] = 77
     assert n == kernels.fixed_subsets(
-        out, 2, part, group, place, own, sizes, items, first, words, 0
+        out, 2, part, group, place, own, sizes, *tables(level_of, 3), 0 * sizes, words, 0
     )
     assert (out[:, :2] == 77).all()
     stream = iter(words)
@@ -404,20 +460,22 @@ def test_wrong_sizes(m):
     """Rows of the right sizes, of one more or less, of another part's: against plain counting."""
     n, parts = 400, 3
     groups = RNG.integers(0, min(m, 4), m)
-    masks = np.packbits(groups[None] == np.arange(4)[:, None], axis=1, bitorder="little")
+    masks = tables(groups, 4)[2]
     bits = RNG.random((n, m)) < 0.5
     part = RNG.integers(0, parts, n)
     sums = np.stack([bits[:, groups == g].sum(axis=1) for g in range(4)], axis=1)
     sizes = sums[:parts].astype(np.int64)  # what the first rows have
     part[:parts] = np.arange(parts)
-    body = np.packbits(bits, axis=1, bitorder="little")
+    padded = np.zeros((n, masks.shape[1] * 64), bool)
+    padded[:, :m] = bits
+    body = np.packbits(padded, axis=1, bitorder="little").view("<u8")
     wrong = RNG.random(n) < 0.5  # overwritten
     kernels.wrong_sizes(body, part, masks, sizes, wrong)
     np.testing.assert_array_equal(wrong, (sums != sizes[part]).any(axis=1))
     assert not wrong[:parts].any() and (m == 1 or wrong.any())
 
 
-# ---- tickets ----------------------------------------------------------------------------------------------
+# ---- tickets -------------------------------------------------------------------------------------
 
 FIELDS = [(3, 2), (5, 2), (5, 3), (7, 4), (11, 8), (37, 3), (61, 3), (211, 2), (1621, 2)]
 

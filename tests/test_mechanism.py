@@ -50,7 +50,7 @@ def signed(body):
     return {**body, "fingerprint": fingerprint(body)}
 
 
-# ---- save and load ------------------------------------------------------------------------------------
+# ---- save and load -------------------------------------------------------------------------------
 
 
 def same(mechanism, path):
@@ -96,7 +96,7 @@ def test_the_file_holds_strings_and_integers_only():
         }
 
 
-# ---- the fingerprint ----------------------------------------------------------------------------------
+# ---- the fingerprint -----------------------------------------------------------------------------
 
 VECTOR = (
     b'{"encoding":"bits","format":"discreet-mechanism/1","model":"rappor","padding":0,'
@@ -122,7 +122,7 @@ def test_the_fingerprints_test_vector():
     assert mechanism == d.design(policy, "rappor")
 
 
-# ---- tampering ----------------------------------------------------------------------------------------
+# ---- tampering -----------------------------------------------------------------------------------
 
 
 def leaves(value, path=()):
@@ -316,7 +316,7 @@ def test_b_over_another_base_is_refused():
         Mechanism(example("min"), "opt0", "compact", (good,))
 
 
-# ---- the contract of parts, a and b -------------------------------------------------------------------
+# ---- the contract of parts, a and b --------------------------------------------------------------
 
 
 def test_parts_of_unary_mechanisms():
@@ -375,7 +375,7 @@ def test_several_parts_need_one_byte_more(toy):
     assert d.design(toy, "mixed", encoding="compact").report_size == 13
 
 
-# ---- what cannot be constructed, what cannot be read ----------------------------------------------------
+# ---- what cannot be constructed, what cannot be read ---------------------------------------------
 
 
 def test_shapes_that_do_not_go_together(toy):

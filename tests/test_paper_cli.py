@@ -1,19 +1,20 @@
-"""`discreet reproduce`: every file, the same bytes for the same seed, both ways to run, and bad input in one sentence."""
+"""`discreet reproduce`: every file, the same bytes for the same seed, both ways to run, and bad
+input in one sentence.
+"""
 
 import gzip
 import json
 import lzma
-import re
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from paper_evidence import fimi_lines
 
 from discreet.cli import main
 from discreet.paper import run as paper_run
-from discreet.paper.run import Run, Workers, chosen
-from discreet.paper.settings import NAMES, Settings
-from discreet.paper.verdicts import CLAIMS, HOLDS
+from discreet.paper.run import TARGETS
+from discreet.paper.verdicts import HOLDS
 
 pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.xdist_group("paper")  # they share one run
@@ -25,29 +26,16 @@ def one_process(monkeypatch):
     monkeypatch.setattr(paper_run, "cores", lambda: 1)
 
 
-def lines(n, m, largest, seed):
-    """Transactions in FIMI's layout; every item occurs, ids have gaps, a few lines name an item twice."""
-    rng = np.random.default_rng(seed)
-    weights = 1 / np.arange(1, m + 1)
-    rows = [
-        rng.choice(
-            m, rng.integers(1, largest + 1), replace=False, p=weights / weights.sum()
-        ).tolist()
-        for _ in range(n)
-    ]
-    rows += [[k] for k in range(m)]
-    rows[5].append(rows[5][0])
-    return "".join(" ".join(str(3 * item + 10) for item in line) + "\n" for line in rows)
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
-    (folder / "retail.dat").write_text(lines(900, 120, 9, 1))
+    (folder / "retail.dat").write_text(fimi_lines(900, 120, 9, 1))
     (folder / "kosarak_first100k.dat.gz").write_bytes(
-        gzip.compress(lines(900, 150, 12, 2).encode())
+        gzip.compress(fimi_lines(900, 150, 12, 2).encode())
     )
-    (folder / "clothing_rated.dat.xz").write_bytes(lzma.compress(lines(900, 110, 4, 3).encode()))
+    (folder / "clothing_rated.dat.xz").write_bytes(
+        lzma.compress(fimi_lines(900, 110, 4, 3).encode())
+    )
     return folder
 
 
@@ -96,7 +84,8 @@ def test_a_run_writes_every_table_figure_and_claim(quick):
 def test_every_claim_is_reported_with_number_and_verdict(quick):
     out, printed = quick
     reports = json.loads((out / "claims.json").read_text())
-    assert [one["claim"] for one in reports] == [claim.name for claim in CLAIMS]
+    names = [claim.name for target in TARGETS.values() for claim in target.claims]
+    assert [one["claim"] for one in reports] == names
     assert all(one["number"] and one["sentence"] and one["verdict"] for one in reports)
     text = (out / "claims.md").read_text()
     for one in reports:
@@ -203,22 +192,6 @@ def test_the_same_seed_gives_the_same_bytes(quick, data, tmp_path):
     assert theory[0] == theory[1]  # which has no seed
 
 
-def test_the_numbers_do_not_depend_on_the_number_of_processes(data, tmp_path):
-    settings = Settings(repeats=2, quick=True)
-    run = Run(["fig6", "fig8"], str(data), str(tmp_path), settings)
-    sets = run.load()
-    tasks = run.tasks(sets)
-    rows = []
-    for jobs in (1, 2):
-        with Workers(jobs, sets, settings) as workers:
-            done = []
-            rows.append(workers.run(tasks, done.append))
-            assert sum(done) == len(tasks)
-            run.finish(sets, rows[-1], workers)
-        assert (tmp_path / "fig8.svg").read_text().startswith("<?xml")
-    assert rows[0] == rows[1] and len(rows[0]) > 100
-
-
 def test_reports_are_really_made_in_both_encodings(data, tmp_path, monkeypatch):
     from discreet import perturb
 
@@ -248,26 +221,6 @@ def test_reports_are_really_made_in_both_encodings(data, tmp_path, monkeypatch):
     assert "From tickets" in (tmp_path / "fig8_ticket.txt").read_text()
 
 
-def test_the_whole_kosarak_is_used_where_it_is(data, tmp_path, monkeypatch):
-    from discreet.paper import datasets
-
-    folder = tmp_path / "data"
-    folder.mkdir()
-    (folder / "kosarak.dat").write_text(lines(300, 60, 5, 9))
-    whole = datasets.load("kosarak", folder / "kosarak.dat")
-    source = datasets.SOURCES["kosarak"]
-    monkeypatch.setitem(
-        datasets.SOURCES,
-        "kosarak",
-        datasets.Source(source.name, whole.records, whole.n, whole.m, source.stems),
-    )
-    (folder / "kosarak_first100k.dat").write_text("1\n")
-    (folder / "kosarak_short_505k.dat").write_text("1\n")
-    run = Run(["table3"], str(folder), str(tmp_path / "out"), Settings(quick=True))
-    assert run.paths["kosarak"].name == "kosarak.dat" and "kosarak-short" not in run.paths
-    assert run.load()["kosarak"].title == "Kosarak"
-
-
 def test_json_is_for_machines(tmp_path):
     result = reproduce("table2", "--out", tmp_path, "--json")
     facts = json.loads(result.output)
@@ -279,7 +232,7 @@ def test_json_is_for_machines(tmp_path):
     assert {one["from"] for one in facts["claims"]} == {"table2"}
 
 
-# ---- bad input ------------------------------------------------------------------------------------------
+# ---- bad input -----------------------------------------------------------------------------------
 
 
 def sentence(result):
@@ -292,7 +245,7 @@ def sentence(result):
 
 def test_a_missing_file_says_where_it_is_found_and_what_runs_without_it(data, tmp_path):
     (tmp_path / "some").mkdir()
-    (tmp_path / "some" / "retail.dat").write_text(lines(20, 10, 3, 1))
+    (tmp_path / "some" / "retail.dat").write_text(fimi_lines(20, 10, 3, 1))
     said = sentence(reproduce("fig4", "--data", tmp_path / "some", "--out", tmp_path / "out"))
     assert "kosarak.dat" in said and "fimi.uantwerpen.be" in said
     assert "table1, table2, table3, fig3, fig6, fig7, fig8 run without it" in said
@@ -307,27 +260,6 @@ def test_a_missing_file_says_where_it_is_found_and_what_runs_without_it(data, tm
     assert not (tmp_path / "out").exists()  # refused before anything is made
     for name in ("table1", "table3"):
         assert reproduce(name, "--out", tmp_path / "out").exit_code == 0
-
-
-def test_what_runs_without_a_file_is_true(tmp_path):
-    """Every name that the sentence lists can be prepared without that file."""
-    from discreet.paper import datasets
-
-    for key, source in datasets.SOURCES.items():
-        if not source.stems:
-            continue
-        folder = tmp_path / key
-        folder.mkdir()
-        for other, also in datasets.SOURCES.items():
-            if other != key and also.stems:
-                (folder / f"{also.stems[0]}.dat").write_text("1 2\n")
-        rest = re.search(r"; ([\w, ]+) run without it", str(datasets.missing(key, folder)))[
-            1
-        ].split(", ")
-        assert Run(rest, str(folder), str(tmp_path / "out"), Settings()).names == tuple(rest)
-        for name in set(NAMES) - set(rest):
-            with pytest.raises(datasets.DataError):
-                Run([name], str(folder), str(tmp_path / "out"), Settings())
 
 
 def test_a_malformed_line_is_named(data, tmp_path):
@@ -368,8 +300,3 @@ def test_without_matplotlib_there_are_tables_and_a_sentence(tmp_path, monkeypatc
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert 'pip install "discreet[plot]"' in sentence(reproduce("fig3", "--out", tmp_path / "out"))
     assert reproduce("table1", "--out", tmp_path / "out").exit_code == 0
-
-
-def test_names_are_in_the_papers_order():
-    assert chosen([]) == chosen(["all"]) == chosen(["fig3", "all"]) == NAMES
-    assert chosen(["fig9", "table1", "fig3", "fig3"]) == ("table1", "fig3", "fig9")

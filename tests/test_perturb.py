@@ -20,7 +20,7 @@ from discreet.encodings import Ticket
 from discreet.errors import DataError
 from discreet.randomness import Source
 
-# ---- the client, fed with every draw ----------------------------------------------------------------------
+# ---- the client, fed with every draw -------------------------------------------------------------
 
 
 class Script(Source):
@@ -244,7 +244,7 @@ class Half(perturb.Keystream):
         return super().uint32(count)
 
 
-# ---- padding and sampling, exactly ------------------------------------------------------------------------
+# ---- padding and sampling, exactly ---------------------------------------------------------------
 
 
 def as_in_the_paper(mechanism, x):
@@ -305,7 +305,7 @@ def test_sampling_when_nobody_has_an_item():
     assert nobody.tolist() == [-1, -1]
 
 
-# ---- answers --------------------------------------------------------------------------------------------
+# ---- answers -------------------------------------------------------------------------------------
 
 LABELS = ["HIV", "anemia", "headache", "stomachache", "toothache"]
 
@@ -447,7 +447,7 @@ def test_one_set():
         assert sum(counts) == 1 and counts[2:] == [0, 0, 0]
 
 
-# ---- bad answers ------------------------------------------------------------------------------------------
+# ---- bad answers ---------------------------------------------------------------------------------
 
 NAN = float("nan")
 BAD_ITEMS = {
@@ -594,7 +594,7 @@ def test_nothing_is_sent_for_anyone_when_one_answer_is_bad(toy):
     refused(lambda: mechanism.perturb("tothache"), 'did you mean "toothache"')
 
 
-# ---- the bytes ------------------------------------------------------------------------------------------
+# ---- the bytes -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("m", [1, 7, 8, 9, 63, 64, 65, 70, 512, 515])

@@ -1,4 +1,6 @@
-"""A policy is read exactly as written, or refused in one sentence that names the key and the value."""
+"""A policy is read exactly as written, or refused in one sentence that names the key and the
+value.
+"""
 
 import json
 import math
@@ -48,7 +50,7 @@ def write(path, text, encoding="utf-8"):
     return path
 
 
-# ---- reading ------------------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------
 
 
 def test_toml_and_json_and_code_agree(tmp_path):
@@ -90,7 +92,9 @@ def test_csv_of_budgets(tmp_path):
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_items_file_keeps_row_order(tmp_path, encoding, end):
-    """Row order is index order, whatever the order of the levels; byte-order mark and Windows line ends are accepted."""
+    """Row order is index order, whatever the order of the levels; byte-order mark and Windows line
+    ends are accepted.
+    """
     write(tmp_path / "items.csv", end.join(["item,level", "grün,b", "x,a", "y,b", ""]), encoding)
     policy = Policy.load(
         write(
@@ -131,7 +135,7 @@ def test_frozen_hashable_equal(toy):
         toy.levels[0].budget.value = 2
 
 
-# ---- budgets ------------------------------------------------------------------------------------------
+# ---- budgets -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -173,7 +177,7 @@ def test_canonical_text_round_trip_of_long_logarithms(k):
     assert Budget.parse(budget.text) == budget
 
 
-# ---- notions, pairs, weights --------------------------------------------------------------------------
+# ---- notions, pairs, weights ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("notion", "between"), [("min", 1), ("avg", 1.5)])
@@ -204,7 +208,7 @@ def test_weights(weight):
     assert Policy.from_levels([("a", 1, ["x"], weight)]).levels[0].weight == weight
 
 
-# ---- canonical form -----------------------------------------------------------------------------------
+# ---- canonical form ------------------------------------------------------------------------------
 
 
 @given(policy=policies(question="Ça va?", name="Umfrage"))
@@ -261,7 +265,7 @@ def test_a_broken_canonical_form_is_refused(tmp_path, change):
         Policy.from_canonical({key: value for key, value in canonical.items() if key not in change})
 
 
-# ---- differences --------------------------------------------------------------------------------------
+# ---- differences ---------------------------------------------------------------------------------
 
 
 def test_differences_names_everything(toy):
@@ -290,7 +294,9 @@ def test_differences_ignores_level_names_and_sees_order(toy):
 
 
 def test_differences_sees_which_items_a_pair_binds():
-    """x-y and y-z unprotected, against x-y and x-z: budgets, order and first items agree, the promise does not."""
+    """x-y and y-z unprotected, against x-y and x-z: budgets, order and first items agree, the
+    promise does not.
+    """
     levels = (Level("a", Budget.parse(1)), Level("b", Budget.parse(1)))
     one, two = (
         Policy(tuple("xyz"), of, levels, pairs=(Pair("a", "b", None),))
@@ -299,7 +305,7 @@ def test_differences_sees_which_items_a_pair_binds():
     assert one.differences(two) != []
 
 
-# ---- bad input: one sentence that names key and value -------------------------------------------------
+# ---- bad input: one sentence that names key and value --------------------------------------------
 
 
 def level(**changes):
@@ -317,10 +323,37 @@ def refused(document):
 
 @pytest.mark.parametrize(
     "raw",
-    [0, -1, 0.0, -0.5, "nan", math.nan, math.inf, -math.inf, Decimal("NaN"), Decimal("sNaN"), "much", "", True, False, [1],
-     None, "ln(0)", "ln(1)", "ln(1/0)", "ln(1/2)", "ln(-4)", "ln()", "ln(x)", "ln(1.5/2)", "ln(4", 1e300, 10**60],
+    [
+        0,
+        -1,
+        0.0,
+        -0.5,
+        "nan",
+        math.nan,
+        math.inf,
+        -math.inf,
+        Decimal("NaN"),
+        Decimal("sNaN"),
+        "much",
+        "",
+        True,
+        False,
+        [1],
+        None,
+        "ln(0)",
+        "ln(1)",
+        "ln(1/0)",
+        "ln(1/2)",
+        "ln(-4)",
+        "ln()",
+        "ln(x)",
+        "ln(1.5/2)",
+        "ln(4",
+        1e300,
+        10**60,
+    ],
     ids=repr,
-)  # fmt: skip
+)
 def test_bad_budgets(raw):
     document = {"level": [{"name": "serious", "items": ["x"], "epsilon": raw}]}
     sentence = refused(document)
@@ -348,14 +381,20 @@ TWO = [level(), level(name="b", items=["z"])]
     [
         ({"level": [level()], "epsilom": 1}, ['unknown key "epsilom"', "the policy", "known are"]),
         ({"level": [level(itms=[])]}, ['unknown key "itms"', "a level"]),
-        ({"level": [level()], "pair": [{"levels": ["a", "a"], "eps": 1}]}, ['unknown key "eps"', "a pair"]),
+        (
+            {"level": [level()], "pair": [{"levels": ["a", "a"], "eps": 1}]},
+            ['unknown key "eps"', "a pair"],
+        ),
         ([], ["the policy must be a table"]),
         ({"level": [5]}, ["a level must be a table", "5"]),
         ({"level": level()}, ["[[level]]"]),
         ({}, ["no items", "[[level]]"]),
         ({"level": [level(items=["x", "x"])]}, ['item "x" is named twice']),
         ({"level": [level(), level(items=["z"])]}, ['level "a" is named twice']),
-        ({"level": [level(), level(name="b", items=["y"])]}, ['item "y" is in two levels', '"a"', '"b"']),
+        (
+            {"level": [level(), level(name="b", items=["y"])]},
+            ['item "y" is in two levels', '"a"', '"b"'],
+        ),
         ({"level": [level(items=[])]}, ["items = []", 'level "a"']),
         ({"level": [level(items="HIV")]}, ['items = "HIV"', 'level "a"']),
         ({"level": [level(items=None)]}, ['level "a"', "items"]),
@@ -381,24 +420,53 @@ TWO = [level(), level(name="b", items=["z"])]
         ({"level": [level()], "input": "set", "padding": -2}, ["padding = -2", "from 1"]),
         ({"level": [level()], "input": "set", "padding": 1.5}, ["padding = 1.5", "whole number"]),
         ({"level": [level()], "input": "set", "padding": True}, ["padding = True", "whole number"]),
-        ({"level": TWO, "pair": [{"levels": ["a", "q"], "epsilon": 1}]}, ['level "q"', "does not exist"]),
         (
-            {"level": TWO, "pair": [{"levels": ["a", "b"], "epsilon": 1}, {"levels": ["b", "a"], "epsilon": 2}]},
+            {"level": TWO, "pair": [{"levels": ["a", "q"], "epsilon": 1}]},
+            ['level "q"', "does not exist"],
+        ),
+        (
+            {
+                "level": TWO,
+                "pair": [
+                    {"levels": ["a", "b"], "epsilon": 1},
+                    {"levels": ["b", "a"], "epsilon": 2},
+                ],
+            },
             ['("b", "a")', "twice", "different budgets"],
         ),
         (
-            {"level": TWO, "pair": [{"levels": ["a", "b"], "epsilon": 1}, {"levels": ["a", "b"], "protected": False}]},
+            {
+                "level": TWO,
+                "pair": [
+                    {"levels": ["a", "b"], "epsilon": 1},
+                    {"levels": ["a", "b"], "protected": False},
+                ],
+            },
             ['("a", "b")', "twice", "different budgets"],
         ),
-        ({"level": TWO, "pair": [{"levels": ["a", "b"], "epsilon": 1, "protected": False}]}, ["'a', 'b'", "not both"]),
-        ({"level": TWO, "pair": [{"levels": ["a", "b"]}]}, ["'a', 'b'", "either an epsilon or protected = false"]),
-        ({"level": TWO, "pair": [{"levels": ["a", "b"], "protected": "no"}]}, ['protected = "no"', "true or false"]),
-        ({"level": TWO, "pair": [{"levels": ["a"], "epsilon": 1}]}, ["levels = ['a']", "two level names"]),
+        (
+            {"level": TWO, "pair": [{"levels": ["a", "b"], "epsilon": 1, "protected": False}]},
+            ["'a', 'b'", "not both"],
+        ),
+        (
+            {"level": TWO, "pair": [{"levels": ["a", "b"]}]},
+            ["'a', 'b'", "either an epsilon or protected = false"],
+        ),
+        (
+            {"level": TWO, "pair": [{"levels": ["a", "b"], "protected": "no"}]},
+            ['protected = "no"', "true or false"],
+        ),
+        (
+            {"level": TWO, "pair": [{"levels": ["a"], "epsilon": 1}]},
+            ["levels = ['a']", "two level names"],
+        ),
         ({"level": TWO, "pair": [{"epsilon": 1}]}, ["levels = None", "two level names"]),
         ({"level": [level()], "items_file": 5}, ["items_file = 5", "CSV"]),
     ],
-    ids=lambda value: value[0] if isinstance(value, list) and value and isinstance(value[0], str) else "",
-)  # fmt: skip
+    ids=lambda value: (
+        value[0] if isinstance(value, list) and value and isinstance(value[0], str) else ""
+    ),
+)
 def test_bad_documents(document, parts):
     sentence = refused(document)
     assert all(part in sentence for part in parts), sentence

@@ -28,7 +28,7 @@ def estimates(truth, model="mixed", eps=1.0, repeats=1, seed=0, policy=None):
     return d.simulate(truth, d.design(policy, model), repeats=repeats, seed=seed).estimates
 
 
-# ---- the fit ------------------------------------------------------------------------------------------------
+# ---- the fit -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("truth", ["two values", "one value", "spread"])
@@ -93,7 +93,7 @@ def test_ignoring_the_noise_levels_is_worse():
     assert ((good - truth) ** 2).sum() < 0.7 * ((bad - truth) ** 2).sum()
 
 
-# ---- shrunk estimates ------------------------------------------------------------------------------------------
+# ---- shrunk estimates ----------------------------------------------------------------------------
 
 M, N = 400, 50_000
 SHUFFLE = RNG.permutation(M)  # sensitive items are as frequent as others
@@ -183,7 +183,7 @@ def test_bad_priors_and_unknown_items_are_refused():
         lone.tally([lone.perturb("x")]).estimate().shrunk()
 
 
-# ---- projection --------------------------------------------------------------------------------------------------
+# ---- projection ----------------------------------------------------------------------------------
 
 
 @given(
@@ -215,7 +215,7 @@ def test_consistent_counts():
     assert (sets.consistent() == np.maximum(sets.counts, 0)).all()  # sets need not sum to n
 
 
-# ---- top and above -------------------------------------------------------------------------------------------------
+# ---- top and above -------------------------------------------------------------------------------
 
 
 def test_the_posterior_ranking_beats_the_raw_one_where_noise_differs():

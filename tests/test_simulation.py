@@ -23,7 +23,7 @@ def mechanism_of(model, budgets=(1, 2, 2), padding=None):
     return d.design(policy, model, padding=padding)
 
 
-# ---- the whole distribution of a tally ------------------------------------------------------------------
+# ---- the whole distribution of a tally -----------------------------------------------------------
 
 
 def as_counts(mechanism, y):
@@ -125,7 +125,7 @@ def test_tallies_of_sets_have_the_exact_distribution(model):
     must_fail(check_distribution, simulated, other)
 
 
-# ---- second moments -------------------------------------------------------------------------------------
+# ---- second moments ------------------------------------------------------------------------------
 
 
 def matrix_of(mechanism):
@@ -199,7 +199,7 @@ def test_counts_of_unary_reports_have_the_exact_moments(model):
         must_fail(check_moments, counts[:, ::-1], mean, covariance)
 
 
-# ---- the interface --------------------------------------------------------------------------------------
+# ---- the interface -------------------------------------------------------------------------------
 
 COUNTS = [500, 300, 200]
 

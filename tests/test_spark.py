@@ -119,7 +119,9 @@ def test_bad_rows_are_counted_by_reason_as_locally(spark, name):
 
 
 def test_tickets_are_numbers_of_64_bits_here(spark, tmp_path):
-    """Ours are unsigned 32-bit integers, which Spark reads as bigint; what cannot be one is refused."""
+    """Ours are unsigned 32-bit integers, which Spark reads as bigint; what cannot be one is
+    refused.
+    """
     from discreet.files import tally_file, write_reports
 
     mechanism = MECHANISMS["ticket"]
@@ -157,7 +159,7 @@ def test_groups_in_one_job(spark, tmp_path):
     assert total == mechanism.tally(reports)
 
 
-# ---- perturb ------------------------------------------------------------------------------------------------
+# ---- perturb -------------------------------------------------------------------------------------
 
 
 def data_of(spark, mechanism, n):
@@ -198,7 +200,9 @@ def test_perturbed_on_spark_and_tallied_locally(spark, name, tmp_path):
 
 
 def test_the_sampler_on_spark_bit_by_bit(spark):
-    """Everyone holds item 0: every bit, first and last included, has its probability; a shifted one must fail."""
+    """Everyone holds item 0: every bit, first and last included, has its probability; a shifted one
+    must fail.
+    """
     mechanism = MECHANISMS["bits"]
     n = 40_000
     data = spark.createDataFrame(
@@ -227,7 +231,9 @@ def test_repetition_makes_new_reports(spark, tmp_path):
 
 
 def test_a_task_that_fails_and_is_retried(tmp_path):
-    """local[2,3] retries: the first attempt of a partition perturbs some rows and dies; the output has every person once."""
+    """local[2,3] retries: the first attempt of a partition perturbs some rows and dies; the output
+    has every person once.
+    """
     script = tmp_path / "retry.py"
     script.write_text(
         "import sys, os\n"
@@ -238,7 +244,8 @@ def test_a_task_that_fails_and_is_retried(tmp_path):
         "spark = engine.session('local[2,3]')\n"
         "spark.sparkContext.setLogLevel('OFF')\n"
         "spark.conf.set('spark.sql.execution.arrow.maxRecordsPerBatch', '100')\n"
-        "data = spark.createDataFrame(pa.table({'item': pa.array([m.policy.items[0]] * 1000)})).repartition(2)\n"
+        "items = pa.array([m.policy.items[0]] * 1000)\n"
+        "data = spark.createDataFrame(pa.table({'item': items})).repartition(2)\n"
         "flag = sys.argv[2]\n"
         "def flaky(batches):\n"
         "    for k, batch in enumerate(batches):\n"
@@ -253,16 +260,24 @@ def test_a_task_that_fails_and_is_retried(tmp_path):
     )
     LONG.save(tmp_path / "m.json")
     done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "m.json"), str(tmp_path / "flag"), str(tmp_path / "out")],
-        capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
+        [
+            sys.executable,
+            str(script),
+            str(tmp_path / "m.json"),
+            str(tmp_path / "flag"),
+            str(tmp_path / "out"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert (tmp_path / "flag").exists() and "rows 1000" in done.stdout
     reports = pq.read_table(tmp_path / "out")["report"].to_pylist()
     assert len(set(reports)) == 1000  # nothing was sent twice
 
 
-# ---- commands and bad input -----------------------------------------------------------------------------------
+# ---- commands and bad input ----------------------------------------------------------------------
 
 
 def run(*arguments, code=0):
@@ -355,7 +370,9 @@ def test_commands_on_both_engines(spark, tmp_path):
 
 
 def test_files_of_many_row_groups_with_bad_rows_and_unfinished_parts(spark, tmp_path):
-    """The workers read the files themselves: every row group once, subfolders too, and nothing a writer has not finished."""
+    """The workers read the files themselves: every row group once, subfolders too, and nothing a
+    writer has not finished.
+    """
     mechanism = MECHANISMS["fixed"]
     reports = [bytes(r) for r in mechanism.perturb_many(answers(mechanism, 900))] + [
         b"",

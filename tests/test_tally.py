@@ -110,7 +110,7 @@ def tallies(draw, mechanism):
     return Tally(mechanism, counts.max(axis=1) + draw(numbers), counts, refused)
 
 
-# ---- counting ---------------------------------------------------------------------------------------------
+# ---- counting ------------------------------------------------------------------------------------
 
 
 @every
@@ -205,7 +205,7 @@ def test_any_order_and_any_split_give_the_same_tally(name, data):
     assert reduce(add, tallies_, Tally.empty(mechanism)) == mechanism.tally(reports)
 
 
-# ---- adding -----------------------------------------------------------------------------------------------
+# ---- adding --------------------------------------------------------------------------------------
 
 
 @given(name=names, data=st.data())
@@ -276,7 +276,7 @@ def test_equality_sees_every_difference():
     assert zero != None  # noqa: E711
 
 
-# ---- refused reports --------------------------------------------------------------------------------------
+# ---- refused reports -----------------------------------------------------------------------------
 
 
 def test_every_reason_is_tried():
@@ -384,7 +384,7 @@ def test_no_reports_no_estimate(mechanism):
         mechanism.tally([]).estimate()
 
 
-# ---- file -------------------------------------------------------------------------------------------------
+# ---- file ----------------------------------------------------------------------------------------
 
 
 @given(name=names, data=st.data())

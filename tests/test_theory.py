@@ -60,7 +60,7 @@ def shares(data, m):
     return np.array(row, dtype=float) / sum(row)
 
 
-# ---- single answers -----------------------------------------------------------------------------
+# ---- single answers ------------------------------------------------------------------------------
 
 
 def compare_single(mechanism, prior):
@@ -226,7 +226,7 @@ def test_what_cannot_be_told_is_infinite(toy):
     assert mechanism.expected_mse() == mechanism.worst_case_mse == np.inf
 
 
-# ---- sets ---------------------------------------------------------------------------------------
+# ---- sets ----------------------------------------------------------------------------------------
 
 
 def set_chances(policy, padding, held):

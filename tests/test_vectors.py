@@ -59,7 +59,7 @@ def content(case):
     return case["text"].encode() if "text" in case else bytes.fromhex(case["hex"])
 
 
-# ---- the files ----------------------------------------------------------------------------------
+# ---- the files -----------------------------------------------------------------------------------
 
 
 def test_the_committed_files_are_what_make_writes(make):
@@ -116,7 +116,7 @@ def test_no_number_of_a_mechanism_can_be_changed_unseen(name, reference):
                     Mechanism.from_document(changed)
 
 
-# ---- canonical JSON -----------------------------------------------------------------------------
+# ---- canonical JSON ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", cases("canonical"))
@@ -126,7 +126,7 @@ def test_canonical_json(case):
     assert json.loads(case["canonical"]) == case["document"]
 
 
-# ---- mechanisms ---------------------------------------------------------------------------------
+# ---- mechanisms ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", params(MECHANISMS, "ok"))
@@ -179,7 +179,7 @@ def test_files_that_are_refused(case):
     assert "\n" not in str(caught.value)
 
 
-# ---- reports ------------------------------------------------------------------------------------
+# ---- reports -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -201,7 +201,7 @@ def test_reports(name, mechanisms):
             assert tally.part_n.sum() == 1 and tally.counts.sum() == len(case["named"])
 
 
-# ---- tallies ------------------------------------------------------------------------------------
+# ---- tallies -------------------------------------------------------------------------------------
 
 
 def tolerance(case):

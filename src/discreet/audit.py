@@ -20,7 +20,9 @@ class Findings:
 
 
 def audit(path: str, policy: Policy | None = None) -> Findings:
-    """Check the fingerprint, the guarantee and, if given, the policy; raises MechanismError if unreadable."""
+    """Check the fingerprint, the guarantee and, if given, the policy; raises MechanismError if
+    unreadable.
+    """
     document = read_document(path)
     body = {key: value for key, value in document.items() if key != "fingerprint"}
     refuse_strange(body)

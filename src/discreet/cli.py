@@ -1,4 +1,6 @@
-"""The command line: parse, call, print. Exit code 0, 1 (a check failed) or 2 (bad input, one sentence)."""
+"""The command line: parse, call, print. Exit code 0, 1 (a check failed) or 2 (bad input, one
+sentence).
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,7 @@ def _design_options(command: Callable[..., Any]) -> Callable[..., Any]:
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 
 
-# ---- design -------------------------------------------------------------------------------------------
+# ---- design --------------------------------------------------------------------------------------
 
 
 @main.command(epilog="Example:  discreet design survey.toml -o mechanism.json")
@@ -129,7 +131,7 @@ def _designed(
     return design(policy, model, prior=prior, encoding=encoding, padding=padding)
 
 
-# ---- check --------------------------------------------------------------------------------------------
+# ---- check ---------------------------------------------------------------------------------------
 
 
 @main.command(epilog="Example:  discreet check mechanism.json --policy survey.toml")
@@ -137,7 +139,9 @@ def _designed(
 @click.option("--policy", help="Compare with this policy file and name every difference.")
 @_as_json
 def check(mechanism: str, policy: str | None, as_json: bool) -> None:
-    """Verify a MECHANISM file exactly; exit code 1 if its guarantee, fingerprint or policy is not what it should be."""
+    """Verify a MECHANISM file exactly; exit code 1 if its guarantee, fingerprint or policy is not
+    what it should be.
+    """
     from discreet.audit import audit
 
     findings = audit(mechanism, _policy(policy) if policy else None)
@@ -164,7 +168,7 @@ def check(mechanism: str, policy: str | None, as_json: bool) -> None:
         sys.exit(1)
 
 
-# ---- plan ---------------------------------------------------------------------------------------------
+# ---- plan ----------------------------------------------------------------------------------------
 
 
 @main.command(epilog="Example:  discreet plan survey.toml --users 100000 --target-error 0.005")
@@ -210,7 +214,7 @@ def plan(
     show.plan(facts)
 
 
-# ---- perturb, tally, estimate ---------------------------------------------------------------------------
+# ---- perturb, tally, estimate --------------------------------------------------------------------
 
 
 def _engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -256,9 +260,11 @@ def perturb(
     master: str | None,
     as_json: bool,
 ) -> None:
-    """Perturb the answers in DATA (CSV, Parquet, FIMI .dat; - is standard input) with secure randomness.
+    """Perturb the answers in DATA (CSV, Parquet, FIMI .dat; - is standard input) with secure
+    randomness.
 
-    For a pipeline on the participants' side: whoever runs it sees the answers. With --engine spark DATA is a folder of Parquet.
+    For a pipeline on the participants' side: whoever runs it sees the answers. With --engine spark
+    DATA is a folder of Parquet.
     """
     from discreet import files
 
@@ -424,7 +430,7 @@ def estimate(
         click.echo(found.truncation_note)
 
 
-# ---- simulate -----------------------------------------------------------------------------------------
+# ---- simulate ------------------------------------------------------------------------------------
 
 
 @main.command(
@@ -469,7 +475,9 @@ def simulate(
     policy: str, data: str, padding: int | None, prior: str, repeats: int, k: int, seed: int | None, column: str, user: str,
     plot: str | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Every model on your own DATA, before you collect: error, top-k figures and interval coverage, raw and post-processed."""
+    """Every model on your own DATA, before you collect: error, top-k figures and interval coverage,
+    raw and post-processed.
+    """
     from dataclasses import asdict
 
     from discreet import files, show
@@ -495,7 +503,7 @@ def simulate(
         show.scores(scores, k, repeats)
 
 
-# ---- collector ----------------------------------------------------------------------------------------
+# ---- collector -----------------------------------------------------------------------------------
 
 _store = click.option(
     "--store",
@@ -547,7 +555,9 @@ def serve(
     files: tuple[str, ...], store: str, host: str, port: int, workers: int, keep: str, open_results: bool, token_file: str | None,
     model: str, prior: str, encoding: str | None, padding: int | None,
 ) -> None:  # fmt: skip
-    """Collect reports for every FILE, a mechanism or a policy, until Ctrl-C. Needs the extra "serve"."""
+    """Collect reports for every FILE, a mechanism or a policy, until Ctrl-C. Needs the extra
+    "serve".
+    """
     from discreet.errors import MissingExtra
 
     try:
@@ -735,9 +745,11 @@ def answer(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Answer at URL with ITEM (several for a set): verified and perturbed here, then sent. Without ITEM, shows the question.
+    """Answer at URL with ITEM (several for a set): verified and perturbed here, then sent. Without
+    ITEM, shows the question.
 
-    The answer stays in this process; only the perturbed report leaves it. What was sent is remembered in a ledger.
+    The answer stays in this process; only the perturbed report leaves it. What was sent is
+    remembered in a ledger.
     """
 
     from discreet.client import Client, invitation
@@ -789,7 +801,7 @@ def _one(items: tuple[str, ...]) -> str:
     return items[0]
 
 
-# ---- reproduce ----------------------------------------------------------------------------------------
+# ---- reproduce -----------------------------------------------------------------------------------
 
 
 @main.command(
@@ -860,19 +872,21 @@ def reproduce(
     )
 
 
-# ---- demo ---------------------------------------------------------------------------------------------
+# ---- demo ----------------------------------------------------------------------------------------
 
 
 @main.command(epilog="Example:  discreet demo")
 @click.option("--no-serve", is_flag=True, help="End before the collector is started.")
 def demo(no_serve: bool) -> None:
-    """The whole flow on a health survey, then the paper's own five answers, then a live collector until Ctrl-C."""
+    """The whole flow on a health survey, then the paper's own five answers, then a live collector
+    until Ctrl-C.
+    """
     from discreet.demo import run
 
     run(serve=not no_serve)
 
 
-# ---- helpers ------------------------------------------------------------------------------------------
+# ---- helpers -------------------------------------------------------------------------------------
 
 
 def _padding(

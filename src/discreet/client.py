@@ -1,8 +1,10 @@
-"""The participant's side of a collector: verify the mechanism, perturb, remember, upload. The server is not trusted.
+"""The participant's side of a collector: verify the mechanism, perturb, remember, upload. The
+server is not trusted.
 
-Averaging over repeats is the classic attack, and a server may rename a question or nudge a probability to ask again. So a ledger
-on this machine keeps what was sent: the same collection gets the same report again, byte for byte, and a question about items that
-were asked about before is refused until the person agrees to the summed budget. It never holds an answer.
+Averaging over repeats is the classic attack, and a server may rename a question or nudge a
+probability to ask again. So a ledger on this machine keeps what was sent: the same collection gets
+the same report again, byte for byte, and a question about items that were asked about before is
+refused until the person agrees to the summed budget. It never holds an answer.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ class PromiseError(DiscreetError):
 
 
 class OverlapError(DiscreetError):
-    """Items that were asked about before; `epsilon` is the summed budget of the item about which most would be told."""
+    """Items that were asked about before; `epsilon` is the summed budget of the item about which
+    most would be told.
+    """
 
     def __init__(self, item: str, epsilon: float, earlier: int) -> None:
         times = "an earlier answer" if earlier == 1 else f"{earlier} earlier answers"
@@ -82,7 +86,9 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What the collector acknowledged: 1 accepted, or 1 duplicate of a report that it had counted before."""
+    """What the collector acknowledged: 1 accepted, or 1 duplicate of a report that it had counted
+    before.
+    """
 
     accepted: int
     duplicates: int
@@ -106,7 +112,7 @@ class Client:
         self.url, self.origin = url.rstrip("/"), f"{parts.scheme}://{parts.netloc}".lower()
         self.ledger, self.patience = ledger or Ledger(), patience
 
-    # ---- ask ----------------------------------------------------------------------------------------
+    # ---- ask -------------------------------------------------------------------------------------
 
     def collection(
         self,
@@ -115,8 +121,8 @@ class Client:
         max_epsilon: float | Mapping[str, float] | None = None,
         fingerprint: str | None = None,
     ) -> Asked:
-        """Fetch a collection and verify its guarantee exactly; refuse it unless it is what the caller pins: a policy, the largest
-        budget (of all items, or per item), a fingerprint.
+        """Fetch a collection and verify its guarantee exactly; refuse it unless it is what the
+        caller pins: a policy, the largest budget (of all items, or per item), a fingerprint.
         """
         found = self._request(self._path(name))
         try:
@@ -137,7 +143,9 @@ class Client:
         return Asked(name, mechanism, state == "open")
 
     def prepare(self, asked: Asked, answer: Any, agree: bool = False) -> Prepared:
-        """Perturb an answer; nothing is sent or stored yet. A collection answered before gives its report again."""
+        """Perturb an answer; nothing is sent or stored yet. A collection answered before gives its
+        report again.
+        """
         mechanism = asked.mechanism
         fresh = mechanism.perturb(answer)  # also refuses an answer that is none
         with self.ledger.locked() as entries:
@@ -155,7 +163,9 @@ class Client:
         return Prepared(asked, secrets.token_bytes(16), fresh, repeated=False, agreed=len(agreed))
 
     def send(self, prepared: Prepared) -> Receipt:
-        """Write the report down, then upload it, again and again while the collector is away: it is counted once."""
+        """Write the report down, then upload it, again and again while the collector is away: it is
+        counted once.
+        """
         asked, mechanism = prepared.asked, prepared.asked.mechanism
         with self.ledger.locked() as entries:
             entry = _find(entries, self.origin, asked)  # another process may have been quicker
@@ -192,7 +202,7 @@ class Client:
         asked = self.collection(name, **pins)
         return self.send(self.prepare(asked, answer, agree))
 
-    # ---- talk ---------------------------------------------------------------------------------------
+    # ---- talk ------------------------------------------------------------------------------------
 
     def _path(self, name: str) -> str:
         return f"{self.url}/v1/collections/{quote(name, safe='')}"
@@ -264,7 +274,9 @@ def _whole(text: str | None) -> int:
 
 
 def invitation(url: str) -> tuple[str, str, str | None]:
-    """Server, collection and pinned fingerprint of an invitation link, such as http://host/c/survey#fingerprint."""
+    """Server, collection and pinned fingerprint of an invitation link, such as
+    http://host/c/survey#fingerprint.
+    """
     parts = _split(url)
     found = re.fullmatch(r"(.*)/(?:c|v1/collections)/([^/]+)/?", parts.path) if parts else None
     if not parts or not found:
@@ -316,13 +328,15 @@ def _check_budgets(mechanism: Mechanism, limit: float | Mapping[str, float]) -> 
             )
 
 
-# ---- the ledger ---------------------------------------------------------------------------------------------
+# ---- the ledger ----------------------------------------------------------------------------------
 
 
 class Ledger:
-    """What this machine has told, and to whom: origins, names, item labels, budgets and the reports sent. No answer, no time.
+    """What this machine has told, and to whom: origins, names, item labels, budgets and the reports
+    sent. No answer, no time.
 
-    A small file for its owner alone: DISCREET_LEDGER, or discreet/ledger.json in the user's data folder.
+    A small file for its owner alone: DISCREET_LEDGER, or discreet/ledger.json in the user's data
+    folder.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -333,7 +347,9 @@ class Ledger:
 
     @contextmanager
     def locked(self) -> Iterator[list[dict[str, Any]]]:
-        """The entries, for this process alone; changes are written at the end, before anything is sent."""
+        """The entries, for this process alone; changes are written at the end, before anything is
+        sent.
+        """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             lock = os.open(f"{self.path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
@@ -438,7 +454,9 @@ def _find(entries: list[dict[str, Any]], origin: str, asked: Asked) -> dict[str,
 
 
 def _plainly(label: str) -> str:
-    """A label without what people do not see as a difference: form and case of letters, blanks, joiners."""
+    """A label without what people do not see as a difference: form and case of letters, blanks,
+    joiners.
+    """
     return " ".join(unicodedata.normalize("NFKC", without_joiners(label)).casefold().split())
 
 

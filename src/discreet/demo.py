@@ -1,4 +1,6 @@
-"""`discreet demo`: a health survey from policy to counts on a page, readable by someone who has not read the paper."""
+"""`discreet demo`: a health survey from policy to counts on a page, readable by someone who has not
+read the paper.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def example(name: str) -> Policy:
 
 
 def run(serve: bool = True) -> None:
-    """Print the demonstration; at its end, serve the survey with simulated participants arriving, until Ctrl-C."""
+    """Print the demonstration; at its end, serve the survey with simulated participants arriving,
+    until Ctrl-C.
+    """
     console = show.console()
     survey = example("health-survey")
     console.rule("[bold]1. A health survey: 41 conditions, three levels of protection")
@@ -73,7 +77,9 @@ def answers(m: int) -> NDArray[np.int64]:
 
 
 def _collect(console: Console, mechanism: Mechanism) -> None:
-    """100,000 simulated participants, each answer really perturbed, and the estimate beside the truth."""
+    """100,000 simulated participants, each answer really perturbed, and the estimate beside the
+    truth.
+    """
     console.rule(f"[bold]2. {USERS:,} simulated participants answer")
     given = answers(mechanism.m)
     reports = mechanism.perturb_many(given)
@@ -89,7 +95,7 @@ def _collect(console: Console, mechanism: Mechanism) -> None:
     console.print(f"{inside} of {mechanism.m} intervals hold the truth (95 % are expected to).\n")
 
 
-# ---- the collector, live ---------------------------------------------------------------------------------
+# ---- the collector, live -------------------------------------------------------------------------
 
 
 def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
@@ -137,7 +143,9 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
 
 
 def _arrive(address: tuple[str, int], mechanism: Mechanism) -> None:
-    """Participants by the dozen: each answer is perturbed and sent over HTTP with a random id, like anyone's."""
+    """Participants by the dozen: each answer is perturbed and sent over HTTP with a random id, like
+    anyone's.
+    """
     given = answers(mechanism.m)
     headers = {
         "Content-Type": "application/octet-stream",

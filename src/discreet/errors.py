@@ -1,7 +1,7 @@
 """Everything discreet refuses, as one base exception and small named children.
 
-Each message is one sentence that says what was wrong, what was got and what is allowed; the attributes
-say the same to code.
+Each message is one sentence that says what was wrong, what was got and what is allowed; the
+attributes say the same to code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Tally -> Estimate: unbiased counts of people, standard errors, intervals; what clips or shrinks is a separately named step."""
+"""Tally -> Estimate: unbiased counts of people, standard errors, intervals; what clips or shrinks
+is a separately named step.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,20 @@ from discreet.tally import Tally
 class Estimate:
     """Counts of people per item, unbiased, with their errors.
 
-    `variance(c)` is the variance of an estimate whose true count is c: `base` + `slope` c per item. For set
-    input the counts are unbiased for people with at most `padding` items; whoever has more is counted for each of them
-    with padding / (number of items) instead of 1, which no interval covers (`truncation_note`).
+    `variance(c)` is the variance of an estimate whose true count is c: `base` + `slope` c per item.
+    For set input the counts are unbiased for people with at most `padding` items; whoever has more
+    is counted for each of them with padding / (number of items) instead of 1, which no interval
+    covers (`truncation_note`).
     """
 
     mechanism: Mechanism
     n: int
     counts: Floats
-    base: Floats  # variance of the estimate of an item that nobody holds; infinite where nothing is known
+    # variance of the estimate of an item that nobody holds; infinite where nothing is known
+    base: Floats
     slope: Floats  # what one holder adds to it
-    step: Floats  # the change of an estimate when one report names the item or not: the grain of the estimates
+    # the change of an estimate when one report names the item or not: the grain of the estimates
+    step: Floats
 
     @classmethod
     def of(cls, tally: Tally) -> Estimate:
@@ -49,7 +54,8 @@ class Estimate:
         step = ell * np.where(
             used > 0, used, np.abs(d.tau).max(axis=0)
         )  # a lone item is told by the parts alone
-        # a holder is sampled with chance 1 / ell: c / ell samples on average, and c / ell^2 is subtracted
+        # a holder is sampled with chance 1 / ell: c / ell samples on average, and c / ell^2 is
+        # subtracted
         return cls(
             mechanism, n, counts, ell**2 * d.base(tally.part_n, totals)[group_of], (ell * d.slope - 1)[group_of],
             np.where(d.known, step, np.inf)[group_of],
@@ -57,7 +63,9 @@ class Estimate:
 
     @cached_property
     def stderr(self) -> Floats:
-        """Standard error of every count, the true count taken as the estimate within [0, n]; infinite where none is known."""
+        """Standard error of every count, the true count taken as the estimate within [0, n];
+        infinite where none is known.
+        """
         return np.sqrt(self.variance(np.clip(np.nan_to_num(self.counts), 0, self.n)))
 
     def variance(self, c: Any) -> Floats:
@@ -70,10 +78,12 @@ class Estimate:
         return self.counts / self.n
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[Floats, Floats]:
-        """Lower and upper ends of confidence intervals: all true counts c with |estimate - c| <= z sd(c) + half a grain.
+        """Lower and upper ends of confidence intervals: all true counts c with |estimate - c| <= z
+        sd(c) + half a grain.
 
-        The standard deviation is taken at the count that is tested (a score interval), not at the estimate, and the half
-        grain is the continuity correction. With `simultaneous` all intervals hold together with this probability.
+        The standard deviation is taken at the count that is tested (a score interval), not at the
+        estimate, and the half grain is the continuity correction. With `simultaneous` all intervals
+        hold together with this probability.
         """
         if not 0 < level < 1:
             raise DataError(f"level = {level} must be between 0 and 1, such as 0.95")
@@ -86,7 +96,8 @@ class Estimate:
             )
             ** 2
         )
-        # far out the counts' skewness shows (Cornish-Fisher): a rare bit strays further up than down
+        # far out the counts' skewness shows (Cornish-Fisher): a rare bit strays further up than
+        # down
         skew = (z2 - 1) / 6 if simultaneous else 0.0
         low, high = self.counts - (0.5 + skew) * self.step, self.counts + self.step / 2
         with np.errstate(invalid="ignore"):
@@ -95,16 +106,20 @@ class Estimate:
         return np.where(known, ends[0], -np.inf), np.where(known, ends[1], np.inf)
 
     def _root(self, e: Floats, z2: float, sign: int) -> Floats:
-        """The root of (c - e)^2 = z^2 (base + slope c) on one side; e itself where no count there has a variance (small n)."""
+        """The root of (c - e)^2 = z^2 (base + slope c) on one side; e itself where no count there
+        has a variance (small n).
+        """
         half = e + z2 * self.slope / 2
         inside = half**2 - e**2 + z2 * self.base
         alone = inside < 0 if sign > 0 else self.base + self.slope * e <= 0
         return np.where(alone, e, half + sign * np.sqrt(np.maximum(inside, 0)))
 
-    # ---- named post-processing: est.counts stays unbiased ---------------------------------------------
+    # ---- named post-processing: est.counts stays unbiased ----------------------------------------
 
     def shrunk(self, prior: str = "one") -> Shrunk:
-        """Empirical Bayes: posterior means under a prior fitted to all items (`one`, per `level`, or `auto`)."""
+        """Empirical Bayes: posterior means under a prior fitted to all items (`one`, per `level`,
+        or `auto`).
+        """
         if prior not in self._shrunk:
             self._shrunk[prior] = shrink(self, prior)
         return self._shrunk[prior]
@@ -114,14 +129,17 @@ class Estimate:
         return {}
 
     def consistent(self) -> Floats:
-        """The nearest counts, in units of their noise, that are not negative and (single input) sum to n."""
+        """The nearest counts, in units of their noise, that are not negative and (single input) sum
+        to n.
+        """
         return project(
             self.counts, self.stderr**2, self.n if self.mechanism.padding is None else None
         )
 
     def top(self, k: int, level: float = 0.95, ranking: str = "posterior") -> list[dict[str, Any]]:
-        """The k items that rank highest, as rows of the table: by posterior mean, which does not let a noisy item jump to the
-        top, with the probability `in_top` that each is among the true top k; or by `raw` count.
+        """The k items that rank highest, as rows of the table: by posterior mean, which does not
+        let a noisy item jump to the top, with the probability `in_top` that each is among the true
+        top k; or by `raw` count.
         """
         if k < 1:
             raise DataError(f"k = {k} must be at least 1")
@@ -145,7 +163,9 @@ class Estimate:
         return bool((np.isfinite(self.base) & (self.base > 0)).all())
 
     def above(self, share: float, fdr: float = 0.05) -> list[dict[str, Any]]:
-        """Items whose share exceeds a threshold, with at most `fdr` false ones expected among them (Benjamini-Hochberg)."""
+        """Items whose share exceeds a threshold, with at most `fdr` false ones expected among them
+        (Benjamini-Hochberg).
+        """
         if not (0 <= share < 1 and 0 < fdr < 1):
             raise DataError(f"share = {share} must be in [0, 1) and fdr = {fdr} in (0, 1)")
         limit = share * self.n
@@ -169,7 +189,7 @@ class Estimate:
             f"each of them with {ell} / (number of items) instead of 1: counts are then too low, and intervals do not cover that."
         )
 
-    # ---- tables ---------------------------------------------------------------------------------------
+    # ---- tables ----------------------------------------------------------------------------------
 
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
         """One row per item: item, level, count, stderr, lower, upper, share."""
@@ -243,7 +263,9 @@ class Estimate:
             write_table(path, columns)
 
     def plot(self, path: str | Path, k: int = 30, shrunk: bool = False) -> None:
-        """Draw the top items as bars with whiskers, coloured by level, raw and shrunk side by side (PNG, SVG; extra `plot`)."""
+        """Draw the top items as bars with whiskers, coloured by level, raw and shrunk side by side
+        (PNG, SVG; extra `plot`).
+        """
         from discreet.plots import bars
 
         bars(self, path, k, shrunk=shrunk)

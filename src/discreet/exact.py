@@ -76,14 +76,14 @@ def factor(budget: Budget) -> Fraction:
     return budget.value if budget.is_log else exp_lower(min(budget.value, _CEILING))
 
 
-# ---- the check --------------------------------------------------------------------------------
+# ---- the check -----------------------------------------------------------------------------------
 
 
 def check(
     policy: Policy, groups: Sequence[int], bases: Sequence[int], parts: Sequence[Chances]
 ) -> Violation | None:
-    """None when the guarantee holds; `groups` is the group of every level, `bases` one per group. What `malformed` refuses
-    must have been refused before.
+    """None when the guarantee holds; `groups` is the group of every level, `bases` one per group.
+    What `malformed` refuses must have been refused before.
     """
     sets = policy.takes_sets
     for o, part in enumerate(parts):
@@ -108,7 +108,9 @@ def check(
 
 
 def count_groups(policy: Policy, groups: Sequence[int]) -> int | None:
-    """The number of groups; None unless every level has one and they are numbered in the order they appear."""
+    """The number of groups; None unless every level has one and they are numbered in the order they
+    appear.
+    """
     seen = 0
     for group in groups:
         if type(group) is not int or not 0 <= group <= seen:
@@ -158,7 +160,7 @@ def _ranges(part: Chances, bases: Sequence[int]) -> list[Range]:
     return found
 
 
-# ---- the bounds of pairs ------------------------------------------------------------------------
+# ---- the bounds of pairs -------------------------------------------------------------------------
 
 
 class _Bounds:

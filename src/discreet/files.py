@@ -1,7 +1,8 @@
 """Files in and out, streamed in blocks; an interrupted output never looks complete.
 
-Answers: CSV or Parquet with a column of items, `user,item` rows or a column of lists for sets, and FIMI `.dat` lines, plain,
-`.gz` or `.xz`. Reports: Parquet with one fixed-size binary column and the mechanism's fingerprint in the metadata.
+Answers: CSV or Parquet with a column of items, `user,item` rows or a column of lists for sets, and
+FIMI `.dat` lines, plain, `.gz` or `.xz`. Reports: Parquet with one fixed-size binary column and the
+mechanism's fingerprint in the metadata.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ Advance = Callable[[int], None]  # told how many bytes of the input were read
 Block = Any  # item indices, or (items, offsets) for sets
 
 
-# ---- output ---------------------------------------------------------------------------------------------
+# ---- output --------------------------------------------------------------------------------------
 
 
 @contextmanager
 def written_aside(path: str | Path) -> Iterator[Path]:
-    """A path beside `path` to write to; renamed to `path` when the block succeeds, removed when it does not."""
+    """A path beside `path` to write to; renamed to `path` when the block succeeds, removed when it
+    does not.
+    """
     path = Path(path)
     try:
         if path.exists() and not path.is_file():
@@ -108,7 +111,7 @@ def write_reports(
     return total
 
 
-# ---- reports --------------------------------------------------------------------------------------------
+# ---- reports -------------------------------------------------------------------------------------
 
 
 def report_files(paths: Iterable[str]) -> list[Path]:
@@ -202,8 +205,9 @@ def check_reports(path: Path, file: Any, mechanism: Mechanism) -> None:
 
 
 def rows_of(column: Any, size: int) -> Any:
-    """An Arrow column of reports as an n x size array where every value has this size, else as a list (null: empty). Numbers are
-    tickets: unsigned 32-bit integers, or what an engine without them has instead.
+    """An Arrow column of reports as an n x size array where every value has this size, else as a
+    list (null: empty). Numbers are tickets: unsigned 32-bit integers, or what an engine without
+    them has instead.
     """
     import pyarrow as pa
 
@@ -273,7 +277,7 @@ def tally_batch(
     return found
 
 
-# ---- answers --------------------------------------------------------------------------------------------
+# ---- answers -------------------------------------------------------------------------------------
 
 
 def read_answers(
@@ -421,7 +425,9 @@ def _csv_answers(
 
 
 def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Blocks of whole CSV records, each with the header in front; a line break within quotes does not end a record."""
+    """Blocks of whole CSV records, each with the header in front; a line break within quotes does
+    not end a record.
+    """
     header, rest, at_end = stream.readline(), b"", False
     while header and not at_end:
         block = stream.read(1 << 22)

@@ -1,6 +1,7 @@
 """What a mechanism promises, in numbers and in words.
 
-`holds` is the exact check; the other figures are floats computed from the same integers, for people to read.
+`holds` is the exact check; the other figures are floats computed from the same integers, for people
+to read.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from discreet.policy import Policy
 
 @dataclass(frozen=True)
 class PairPromise:
-    """Two levels: the factor that the policy allows between any two of their inputs, and the one that is realised."""
+    """Two levels: the factor that the policy allows between any two of their inputs, and the one
+    that is realised.
+    """
 
     first: str
     second: str
@@ -31,14 +34,18 @@ class PairPromise:
 
 @dataclass(frozen=True)
 class Leakage:
-    """Bounds of Pr(x) / Pr(x | y) over all reports y (paper, Table "leakage"): per level, or per item for a given prior."""
+    """Bounds of Pr(x) / Pr(x | y) over all reports y (paper, Table "leakage"): per level, or per
+    item for a given prior.
+    """
 
     lower: Floats
     upper: Floats
 
 
 class Pairs(Sequence[PairPromise]):
-    """Every unordered pair of levels, computed when it is asked for: 16,470 levels have 1.4 x 10^8 pairs."""
+    """Every unordered pair of levels, computed when it is asked for: 16,470 levels have 1.4 x 10^8
+    pairs.
+    """
 
     def __init__(self, guarantee: Guarantee) -> None:
         self._guarantee = guarantee
@@ -72,9 +79,11 @@ class Pairs(Sequence[PairPromise]):
 
 @dataclass(frozen=True)
 class Guarantee:
-    """The promise of one mechanism, or of several used one after the other on the same items (`compose`).
+    """The promise of one mechanism, or of several used one after the other on the same items
+    (`compose`).
 
-    Items that share their level in every mechanism form a class; for one mechanism classes are the policy's levels.
+    Items that share their level in every mechanism form a class; for one mechanism classes are the
+    policy's levels.
     """
 
     mechanisms: tuple[Mechanism, ...]
@@ -109,17 +118,21 @@ class Guarantee:
         """The promise for every pair of levels."""
         return Pairs(self)
 
-    # ---- pair by pair -------------------------------------------------------------------------------
+    # ---- pair by pair ----------------------------------------------------------------------------
 
     def allowed(self, i: int) -> Floats:
-        """r between class i and every class, summed over the mechanisms; infinite where a pair is not protected."""
+        """r between class i and every class, summed over the mechanisms; infinite where a pair is
+        not protected.
+        """
         return sum(
             (_pair_budgets(m.policy, place[i])[list(place)] for m, place in self._terms),
             np.zeros(len(self.names)),
         )
 
     def realised(self, i: int) -> Floats:
-        """The largest log-ratio, either way, between an input of class i and another of every class."""
+        """The largest log-ratio, either way, between an input of class i and another of every
+        class.
+        """
         row = np.zeros(len(self.names))
         for mechanism, place in self._terms:
             groups = np.array(mechanism.groups)[list(place)]
@@ -147,7 +160,9 @@ class Guarantee:
 
     @property
     def epsilons(self) -> Floats:
-        """What a person is promised per class: between an answer and any other, or having an item and not having it."""
+        """What a person is promised per class: between an answer and any other, or having an item
+        and not having it.
+        """
         return self.item_epsilons if self.policy.takes_sets else self.level_epsilons
 
     @property
@@ -157,14 +172,17 @@ class Guarantee:
 
     @cached_property
     def ldp_bound(self) -> float:
-        """The budget of plain LDP that the policy implies: Lemma 1's min{max E, 2 min E} for one `min` policy; in general
-        the longest of the shortest paths, since a pair may be protected through others.
+        """The budget of plain LDP that the policy implies: Lemma 1's min{max E, 2 min E} for one
+        `min` policy; in general the longest of the shortest paths, since a pair may be protected
+        through others.
         """
         return float(sum(_ldp_bound(mechanism.policy) for mechanism in self.mechanisms))
 
     @property
     def unprotected(self) -> list[tuple[str, str, float]]:
-        """Pairs of levels that the policy leaves out, with the bound that they still have through others."""
+        """Pairs of levels that the policy leaves out, with the bound that they still have through
+        others.
+        """
         found = []
         for mechanism in self.mechanisms:
             policy = mechanism.policy
@@ -177,17 +195,19 @@ class Guarantee:
                         found.append((pair.first, pair.second, float(paths[i, j])))
         return found
 
-    # ---- leakage ------------------------------------------------------------------------------------
+    # ---- leakage ---------------------------------------------------------------------------------
 
     def leakage(self, prior: Any = None) -> Leakage:
-        """Bounds of prior / posterior: for every prior (per level), or exact for a given one (per item)."""
+        """Bounds of prior / posterior: for every prior (per level), or exact for a given one (per
+        item).
+        """
         if prior is None:
             return Leakage(_exp(-self.level_epsilons), _exp(self.level_epsilons))
         mechanism = self._only("the leakage for a given prior")
         shares = theory.item_shares(mechanism.policy, prior)
         return _leakage(mechanism, shares)
 
-    # ---- sets ---------------------------------------------------------------------------------------
+    # ---- sets ------------------------------------------------------------------------------------
 
     def set_budget(self, items: Iterable[Any]) -> float:
         """eps_x of a set (paper, Eq. "epsilon_x"), dummies at the smallest budget."""
@@ -203,7 +223,9 @@ class Guarantee:
         return float(np.logaddexp.reduce(terms))
 
     def set_bound(self, first: Iterable[Any], second: Iterable[Any]) -> float:
-        """An upper bound of ln Pr(y | first) / Pr(y | second) over all y (paper, Lemma 2; a dummy's bits say nothing)."""
+        """An upper bound of ln Pr(y | first) / Pr(y | second) over all y (paper, Lemma 2; a dummy's
+        bits say nothing).
+        """
         mechanism, x = self._set(first)
         _, x2 = self._set(second)
         ell = mechanism.padding or 1
@@ -225,7 +247,9 @@ class Guarantee:
 
     @cached_property
     def item_epsilons(self) -> Floats:
-        """Set input, per class: the largest log-ratio of any report between having and not having one of its items."""
+        """Set input, per class: the largest log-ratio of any report between having and not having
+        one of its items.
+        """
         total = np.zeros(len(self.names))
         for mechanism, place in self._terms:
             total += _level_epsilons(mechanism, with_none=True)[list(place)]
@@ -236,7 +260,7 @@ class Guarantee:
             raise DesignError(f"{what} is of one mechanism, not of a composition")
         return self.mechanisms[0]
 
-    # ---- words --------------------------------------------------------------------------------------
+    # ---- words -----------------------------------------------------------------------------------
 
     def sentences(self) -> list[str]:
         """What a participant is told: one sentence per level, then what is not protected."""
@@ -276,7 +300,9 @@ class Guarantee:
 
 
 def compose(guarantees: Iterable[Guarantee]) -> Guarantee:
-    """Sequential composition (paper, Theorem "composition"): the pair budgets of mechanisms over the same items add up."""
+    """Sequential composition (paper, Theorem "composition"): the pair budgets of mechanisms over
+    the same items add up.
+    """
     terms = list(guarantees)
     if not terms:
         raise DesignError("there is nothing to compose; give at least one guarantee")
@@ -303,14 +329,15 @@ def compose(guarantees: Iterable[Guarantee]) -> Guarantee:
     return Guarantee(mechanisms, names, tuple(zip(*classes, strict=True)), class_of)
 
 
-# ---- other notions (the paper's table) --------------------------------------------------------------
+# ---- other notions (the paper's table) -----------------------------------------------------------
 
 
 def leakage_bounds(
     policy: Policy, notion: str, prior: Any = "uniform", distance: Any = None
 ) -> Leakage:
-    """Bounds of Pr(x) / Pr(x | y) per item under a notion: "ldp" and "pldp" at the smallest budget, "gi" (also CLDP) with
-    the smallest budget per unit of `distance` (an m x m array), "minid" with the policy's budgets.
+    """Bounds of Pr(x) / Pr(x | y) per item under a notion: "ldp" and "pldp" at the smallest budget,
+    "gi" (also CLDP) with the smallest budget per unit of `distance` (an m x m array), "minid" with
+    the policy's budgets.
     """
     eps = np.array([float(policy.levels[k].budget) for k in policy.level_of])
     if notion in ("ldp", "pldp"):
@@ -330,7 +357,7 @@ def leakage_bounds(
     return Leakage(_exp(-eps), _exp(eps))
 
 
-# ---- helpers ----------------------------------------------------------------------------------------
+# ---- helpers -------------------------------------------------------------------------------------
 
 
 def _exp(x: Any) -> Any:
@@ -353,13 +380,17 @@ def _epsilons(policy: Policy) -> Floats:
 
 
 def _states(mechanism: Mechanism) -> tuple[Floats, Floats]:
-    """ln of the largest and smallest state, parts x groups (the last column: an empty sample, with set input)."""
+    """ln of the largest and smallest state, parts x groups (the last column: an empty sample, with
+    set input).
+    """
     states = [part.log_states for part in mechanism.parts]
     return np.stack([high for high, _ in states]), np.stack([low for _, low in states])
 
 
 def _level_epsilons(mechanism: Mechanism, with_none: bool) -> Floats:
-    """Per level: the largest log-ratio, either way, between one of its inputs and any other input (and an empty sample)."""
+    """Per level: the largest log-ratio, either way, between one of its inputs and any other input
+    (and an empty sample).
+    """
     high, low = _states(mechanism)
     count = len(mechanism.group_sizes)
     if not with_none:
@@ -372,7 +403,9 @@ def _level_epsilons(mechanism: Mechanism, with_none: bool) -> Floats:
 
 
 def _of_others(values: Floats, sizes: Any) -> Floats:
-    """Per part (row) and group: the largest value of another input's group (the group itself if it has a second item)."""
+    """Per part (row) and group: the largest value of another input's group (the group itself if it
+    has a second item).
+    """
     rows, top = np.arange(len(values)), values.argmax(axis=1)
     best = np.broadcast_to(values[rows, top][:, None], values.shape).copy()
     alone = (sizes[top] == 1) & (values.shape[1] > 1)
@@ -409,8 +442,9 @@ def _shortest(policy: Policy) -> Floats:
 
 
 def _leakage(mechanism: Mechanism, shares: Floats) -> Leakage:
-    """Pr(y) / Pr(y | x) at its extremes over all reports y: in every group the likeliest (or the least likely) items are
-    named, the item x itself or not. For tickets, whose subsets are fewer, a bound.
+    """Pr(y) / Pr(y | x) at its extremes over all reports y: in every group the likeliest (or the
+    least likely) items are named, the item x itself or not. For tickets, whose subsets are fewer, a
+    bound.
     """
     lower, upper = np.full(mechanism.m, np.inf), np.zeros(mechanism.m)
     members = [np.flatnonzero(mechanism.group_of == g) for g in range(len(mechanism.group_sizes))]
@@ -440,7 +474,9 @@ def _leakage(mechanism: Mechanism, shares: Floats) -> Leakage:
 
 
 def _likelihoods(part: Part, g: int) -> tuple[float, float]:
-    """Of a report that names the answer of a group, and of one that does not, up to a common factor."""
+    """Of a report that names the answer of a group, and of one that does not, up to a common
+    factor.
+    """
     chance, own, other = (
         float(x[g]) for x in (part.chance_group, part.own_group, part.other_group)
     )

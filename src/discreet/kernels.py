@@ -1,4 +1,6 @@
-"""The compiled inner loops, and only those. Plain functions of arrays; nothing here knows what a mechanism is."""
+"""The compiled inner loops, and only those. Plain functions of arrays; nothing here knows what a
+mechanism is.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,10 @@ def bernoulli_words(out: Any, part: Any, planes: Any, lanes: Any, random: Any, s
     """Fill rows out[start:] with packed Bernoulli bits, item k at bit k % 64 of word k // 64.
 
     Bit-sliced comparison of a random 32-bit integer with the threshold, most significant bit first:
-    planes[p, j, w] has bit 31 - j of the threshold of every lane of word w in part p. A lane is decided at the first
-    bit in which the two differ, so 8 planes decide all but 1 in 256 lanes. Returns the rows done and the random words used;
-    stops early rather than run out of them in the middle of a row, because how many are needed depends on the outcome.
+    planes[p, j, w] has bit 31 - j of the threshold of every lane of word w in part p. A lane is
+    decided at the first bit in which the two differ, so 8 planes decide all but 1 in 256 lanes.
+    Returns the rows done and the random words used; stops early rather than run out of them in the
+    middle of a row, because how many are needed depends on the outcome.
     """
     n, words = out.shape
     equal = np.empty(words, np.uint64)
@@ -92,8 +95,7 @@ def put_bytes(words: Any, out: Any, offset: int) -> None:
             row[b] = np.uint8(packed[b >> 3] >> np.uint64(8 * (b & 7)))
 
 
-@intrinsic
-def _popcount(typing: Any, x: Any) -> Any:
+def _typed_popcount(typing: Any, x: Any) -> Any:
     """The number of ones of a 64-bit word, by the processor's own instruction."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -102,19 +104,32 @@ def _popcount(typing: Any, x: Any) -> Any:
     return numba.types.uint64(numba.types.uint64), generate
 
 
+_popcount: Any = intrinsic(_typed_popcount)
 SLICES = 4  # bits of the chance that a first guess of a subset is drawn with
 
 
 @_jit
 def fixed_subsets(
-    out: Any, front: int, part: Any, group: Any, place: Any, own: Any, sizes: Any, items: Any, first: Any,
-    masks: Any, guess: Any, random: Any, start: int,
+    out: Any,
+    front: int,
+    part: Any,
+    group: Any,
+    place: Any,
+    own: Any,
+    sizes: Any,
+    items: Any,
+    first: Any,
+    masks: Any,
+    guess: Any,
+    random: Any,
+    start: int,
 ) -> Any:
     """Write to rows out[start:] the bits of uniform subsets: sizes[p, g] items of every group.
 
-    place[i] is the rank of the held item in its group (negative: none is held); it is in the subset iff own[i], and
-    the rest is a uniform subset of the others. A row that runs out of random words is drawn again from the start, which
-    changes nothing: its accepted values do not depend on how many were rejected. Returns the rows done.
+    place[i] is the rank of the held item in its group (negative: none is held); it is in the subset
+    iff own[i], and the rest is a uniform subset of the others. A row that runs out of random words
+    is drawn again from the start, which changes nothing: its accepted values do not depend on how
+    many were rejected. Returns the rows done.
     """
     words = np.zeros(masks.shape[1], np.uint64)
     size = out.shape[1] - front
@@ -152,7 +167,9 @@ def fixed_subsets(
 
 @_jit
 def _below_bound(bound: int, random: Any, at: int) -> Any:
-    """A uniform integer below the bound (Lemire's multiplication and rejection) and the place in `random`; -1 at its end."""
+    """A uniform integer below the bound (Lemire's multiplication and rejection) and the place in
+    `random`; -1 at its end.
+    """
     n, mask = np.uint64(bound), np.uint64(0xFFFFFFFF)
     while at < random.size:
         wide = np.uint64(random[at]) * n
@@ -165,7 +182,9 @@ def _below_bound(bound: int, random: Any, at: int) -> Any:
 
 @_jit
 def _floyd(words: Any, members: Any, n: int, skip: int, k: int, random: Any, at: int) -> Any:
-    """Set k of the n bits of members without the one at `skip`, uniformly (Floyd); the place in `random`, -1 at its end."""
+    """Set k of the n bits of members without the one at `skip`, uniformly (Floyd); the place in
+    `random`, -1 at its end.
+    """
     for j in range(n - k, n):
         r, at = _below_bound(j + 1, random, at)
         if at < 0:
@@ -181,10 +200,12 @@ def _floyd(words: Any, members: Any, n: int, skip: int, k: int, random: Any, at:
 def _guess(
     words: Any, mask: Any, members: Any, skip: int, k: int, chance: int, random: Any, at: int
 ) -> Any:
-    """The same for many items: every bit is drawn with a chance near k / n, 64 at once, and then random ones are cleared or
-    random zeros set until there are k. Given their number the first bits are uniform, so the result is, whatever the chance.
+    """The same for many items: every bit is drawn with a chance near k / n, 64 at once, and then
+    random ones are cleared or random zeros set until there are k. Given their number the first bits
+    are uniform, so the result is, whatever the chance.
     """
-    count, kept = 0, np.int64(-1)
+    count: Any = 0
+    kept: Any = -1
     if skip < members.size:
         kept = members[skip]
     for w in range(words.size):
@@ -228,9 +249,11 @@ def _add(a: Any, b: Any, c: Any) -> Any:
 
 @_jit
 def count_bits(words: Any, counts: Any) -> None:
-    """Add to counts[64 w + k] the number of rows whose word w has bit k: vertical counters of carry-save adders.
+    """Add to counts[64 w + k] the number of rows whose word w has bit k: vertical counters of
+    carry-save adders.
 
-    Sixteen rows collapse into one plane of sixteens with 15 adders; counters up to 15 sixteens are then read off bit by bit.
+    Sixteen rows collapse into one plane of sixteens with 15 adders; counters up to 15 sixteens are
+    then read off bit by bit.
     """
     n, width = words.shape
     tail = np.zeros((16, width), np.uint64)  # the last rows, filled up to sixteen with zeros
@@ -313,9 +336,10 @@ def wrong_sizes(words: Any, part: Any, masks: Any, sizes: Any, wrong: Any) -> No
 def tickets(
     out: Any, part: Any, low: Any, span: Any, code: Any, q: int, t: int, random: Any, start: int
 ) -> Any:
-    """Rows out[start:] of part q^(t+1) + y with the mark y_0 + y_1 c_1 + … + y_t c_t uniform in [low, low + span) and
-    y_1 … y_t uniform below q. Uniform integers by multiplication and rejection, exactly; a row that runs out of random
-    words is drawn again from the start. Returns the rows done.
+    """Rows out[start:] of part q^(t+1) + y with the mark y_0 + y_1 c_1 + … + y_t c_t uniform in
+    [low, low + span) and y_1 … y_t uniform below q. Uniform integers by multiplication and
+    rejection, exactly; a row that runs out of random words is drawn again from the start. Returns
+    the rows done.
     """
     at, many = 0, np.uint64(1)
     for _ in range(t):
@@ -357,9 +381,9 @@ def tickets(
 def count_tickets(numbers: Any, q: int, t: int, limits: Any, counts: Any) -> None:
     """Add to counts[k] the number of tickets whose mark of item k is below limits[k].
 
-    Items come in runs of q that share all digits but the first, x. A mark is the run's own shift plus
-    y_1 x + y_2 x^2 + …, which goes on from x to x + 1 by differences; everything is below q, so one subtraction
-    reduces a sum. Blocks of tickets, so that the inner loops are in vectors.
+    Items come in runs of q that share all digits but the first, x. A mark is the run's own shift
+    plus y_1 x + y_2 x^2 + …, which goes on from x to x + 1 by differences; everything is below q,
+    so one subtraction reduces a sum. Blocks of tickets, so that the inner loops are in vectors.
     """
     block, p = 1024, np.uint16(q)
     digits = np.empty((t + 1, block), np.uint16)
@@ -434,7 +458,9 @@ def add_tickets(numbers: Any, table: Any) -> None:
 
 @_jit
 def turn(table: Any, turned: Any) -> None:
-    """One axis of the transform of a table of tickets: turned[c, v, r] = sum over y of table[y, v - y c, r], mod q."""
+    """One axis of the transform of a table of tickets: turned[c, v, r] = sum over y of table[y, v -
+    y c, r], mod q.
+    """
     q, width = table.shape[0], table.shape[2]
     for c in range(q):
         goal = turned[c].reshape(-1)

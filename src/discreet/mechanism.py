@@ -1,4 +1,6 @@
-"""The public parameters that both sides share. A Mechanism cannot exist unless exact.py agrees with it."""
+"""The public parameters that both sides share. A Mechanism cannot exist unless exact.py agrees with
+it.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,9 @@ def _fixed(array: Any) -> Any:
 class Part:
     """What one report speaks about: integers per group of levels, and the same as floats per level.
 
-    chance: of the part, for an answer of the group; own: that the answer itself is named; other: that any other
-    item of the group is, over `bases`. A group with own = other = 0 is silent. none: of the part, for an empty sample.
+    chance: of the part, for an answer of the group; own: that the answer itself is named; other:
+    that any other item of the group is, over `bases`. A group with own = other = 0 is silent. none:
+    of the part, for an empty sample.
     """
 
     chance_: tuple[int, ...]
@@ -114,7 +117,9 @@ class Part:
 
     @cached_property
     def log_states(self) -> tuple[Floats, Floats]:
-        """ln of the largest and of the smallest state per group, then of an empty sample (see exact.py)."""
+        """ln of the largest and of the smallest state per group, then of an empty sample (see
+        exact.py).
+        """
         speaks = np.array(self.own_) > 0
         own, other = (np.where(speaks, x, 0.5) for x in (self.own_group, self.other_group))
         base = np.log(np.array(self.chance_, dtype=float))
@@ -127,10 +132,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good a design is: the total MSE / n it reaches at its prior, and a lower bound of any mechanism's.
+    """How good a design is: the total MSE / n it reaches at its prior, and a lower bound of any
+    mechanism's.
 
-    The bound holds for every mechanism with the same guarantee and every unbiased additive estimate; it is None
-    where none was proved, and `note` says why.
+    The bound holds for every mechanism with the same guarantee and every unbiased additive
+    estimate; it is None where none was proved, and `note` says why.
     """
 
     value: float
@@ -200,9 +206,10 @@ class Mechanism:
 
     Formal guarantees, proved in exact arithmetic on construction:
 
-    - for all inputs of levels i and j and every report y, Pr(y | i) <= e^{r_ij} Pr(y | j)  (ID-LDP, Def. 2);
-    - for set input, having or not having an item changes the probability of any report by at most a factor
-      e^{max_j r_ij}, which is e^{eps_i} under `min`.
+    - for all inputs of levels i and j and every report y, Pr(y | i) <= e^{r_ij} Pr(y | j)  (ID-LDP,
+      Def. 2);
+    - for set input, having or not having an item changes the probability of any report by at most a
+      factor e^{max_j r_ij}, which is e^{eps_i} under `min`.
     """
 
     policy: Policy
@@ -263,7 +270,7 @@ class Mechanism:
         object.__setattr__(other, "certificate", told)
         return other
 
-    # ---- what is in it --------------------------------------------------------------------------
+    # ---- what is in it ---------------------------------------------------------------------------
 
     @property
     def m(self) -> int:
@@ -330,7 +337,7 @@ class Mechanism:
 
         return Decoder.of(self)
 
-    # ---- conveniences: one line each, imported late -----------------------------------------------
+    # ---- conveniences: one line each, imported late ----------------------------------------------
 
     def expected_mse(self, prior: Any = "uniform") -> float:
         """Expected total MSE / n for shares of participants (`uniform`, `worst`, or given)."""
@@ -340,7 +347,9 @@ class Mechanism:
 
     @property
     def worst_case_mse(self) -> float:
-        """The largest total MSE / n over all data sets; opt0's objective for one part of independent bits."""
+        """The largest total MSE / n over all data sets; opt0's objective for one part of
+        independent bits.
+        """
         return self.expected_mse("worst")
 
     def guarantee(self) -> Guarantee:
@@ -367,7 +376,7 @@ class Mechanism:
 
         return Tally.of(self, reports, threads=threads)
 
-    # ---- file -----------------------------------------------------------------------------------
+    # ---- file ------------------------------------------------------------------------------------
 
     def to_canonical(self) -> dict[str, Any]:
         """Everything in the file but the fingerprint: strings and integers only."""
@@ -423,7 +432,9 @@ class Mechanism:
         return mechanism
 
     def check_written_as(self, body: Mapping[str, Any]) -> None:
-        """Raise unless these are the very bytes discreet would write: no other key, no false for a 0."""
+        """Raise unless these are the very bytes discreet would write: no other key, no false for a
+        0.
+        """
         if canonical_json(self.to_canonical()) != canonical_json(body):
             raise MechanismError(
                 "the mechanism has keys or values that discreet would not write; it is refused"
@@ -481,11 +492,13 @@ def _part(row: Mapping[str, Any], over: tuple[int, ...], groups: tuple[int, ...]
     return Part(chance, own, other, row.get("none"), over, groups)
 
 
-# ---- canonical JSON ---------------------------------------------------------------------------------
+# ---- canonical JSON ------------------------------------------------------------------------------
 
 
 def canonical_json(document: Mapping[str, Any]) -> bytes:
-    """JSON with sorted keys, no blanks, UTF-8: RFC 8785 restricted to strings, integers, lists and objects."""
+    """JSON with sorted keys, no blanks, UTF-8: RFC 8785 restricted to strings, integers, lists and
+    objects.
+    """
     try:
         text = json.dumps(
             document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
@@ -503,8 +516,8 @@ def fingerprint(document: Mapping[str, Any]) -> str:
 
 
 def read_bytes(raw: bytes) -> dict[str, Any]:
-    """A document as every language reads it: UTF-8 (a byte-order mark is ignored), numbers as IEEE doubles, so 2.0 is 2.
-    What it holds is judged afterwards.
+    """A document as every language reads it: UTF-8 (a byte-order mark is ignored), numbers as IEEE
+    doubles, so 2.0 is 2. What it holds is judged afterwards.
     """
     try:
         document = json.loads(
@@ -528,7 +541,9 @@ def _refuse(text: str) -> None:
 
 
 def refuse_strange(value: Any) -> None:
-    """Raise MechanismError unless there are only texts, whole numbers below 2^53, lists and objects in it."""
+    """Raise MechanismError unless there are only texts, whole numbers below 2^53, lists and objects
+    in it.
+    """
     if isinstance(value, dict):
         for key, inner in value.items():
             refuse_strange(key)

@@ -1,8 +1,9 @@
 """Choosing the padding length of set input: the paper's future work.
 
-The total MSE of a padding ell is bias^2 + variance. Both need only how many people have how many items, and how concentrated the
-items are: a person with k > ell items is counted with ell / k for each, so the item with a share s_i of all occurrences misses
-s_i sum_k N_k (k - ell)+ people, and sum s_i^2 (the concentration) turns that into a squared error. The variance grows with ell^2.
+The total MSE of a padding ell is bias^2 + variance. Both need only how many people have how many
+items, and how concentrated the items are: a person with k > ell items is counted with ell / k for
+each, so the item with a share s_i of all occurrences misses s_i sum_k N_k (k - ell)+ people, and
+sum s_i^2 (the concentration) turns that into a squared error. The variance grows with ell^2.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ _PILOT_PADDING = 4
 
 @dataclass(frozen=True)
 class PaddingChoice:
-    """The padding with the smallest expected error, and the curve: expected[k] is the error at paddings[k]."""
+    """The padding with the smallest expected error, and the curve: expected[k] is the error at
+    paddings[k].
+    """
 
     padding: int
     paddings: NDArray[np.int64]
@@ -48,11 +51,13 @@ def choose_padding(
     model: str = "subset",
     prior: Any = "uniform",
 ) -> PaddingChoice:
-    """The padding that minimises the expected total MSE / n (or, `objective="relative"`, the relative error of the top k).
+    """The padding that minimises the expected total MSE / n (or, `objective="relative"`, the
+    relative error of the top k).
 
-    `sizes`: how many items people have: shares by size (a mapping), one number per person, or the Estimate of a collection
-    with `size_policy`. `popularity`: shares of the occurrences per item (any order), their concentration sum s^2 as one
-    number, or "zipf" where nothing is known. It matters: how much a person who is undercounted costs depends on it.
+    `sizes`: how many items people have: shares by size (a mapping), one number per person, or the
+    Estimate of a collection with `size_policy`. `popularity`: shares of the occurrences per item
+    (any order), their concentration sum s^2 as one number, or "zipf" where nothing is known. It
+    matters: how much a person who is undercounted costs depends on it.
 
     >>> policy = Policy.from_levels([("a", 4, [f"i{k}" for k in range(200)])], input="set")
     >>> choose_padding(policy, {1: 0.2, 5: 0.8}, users=100_000).padding
@@ -148,11 +153,13 @@ def _popularity(popularity: Any, m: int) -> Floats:
     return s / s.sum()
 
 
-# ---- two phases, privately ----------------------------------------------------------------------------------------
+# ---- two phases, privately -----------------------------------------------------------------------
 
 
 def size_policy(policy: Policy) -> Policy:
-    """The policy of the first phase: a person reports only how many items she has, under the smallest budget."""
+    """The policy of the first phase: a person reports only how many items she has, under the
+    smallest budget.
+    """
     smallest = min(policy.levels, key=lambda level: float(level.budget))
     ends = [step - 1 for step in STEPS[1:]]
     labels = [str(a) if a == b else f"{a} to {b}" for a, b in zip(STEPS[:-1], ends, strict=True)]
@@ -185,10 +192,12 @@ def two_phases(
     model: str = "subset",
     encoding: str | None = None,
 ) -> TwoPhases:
-    """Collect sets without knowing their sizes: a random first group decides the padding, the others answer with it.
+    """Collect sets without knowing their sizes: a random first group decides the padding, the
+    others answer with it.
 
-    Everyone sends one report. Of the first group one half reports its set size under the smallest budget, the other half its set
-    with a padding of 4, which tells how concentrated the items are. No one answers twice, so no budget is spent twice.
+    Everyone sends one report. Of the first group one half reports its set size under the smallest
+    budget, the other half its set with a padding of 4, which tells how concentrated the items are.
+    No one answers twice, so no budget is spent twice.
     """
     if not 0 < pilot < 1:
         raise DesignError(f"pilot = {pilot} must be a share of the participants between 0 and 1")
@@ -217,8 +226,9 @@ def two_phases(
 
 
 def concentration(estimate: Estimate, per_person: float) -> float:
-    """An estimate of sum s_i^2, s_i the shares of the occurrences, of which there are `per_person` on average: the squared counts
-    less their noise, weighed against what Zipf's law would give (taken as known within itself) by the noise of the sum.
+    """An estimate of sum s_i^2, s_i the shares of the occurrences, of which there are `per_person`
+    on average: the squared counts less their noise, weighed against what Zipf's law would give
+    (taken as known within itself) by the noise of the sum.
     """
     m, n = estimate.mechanism.m, estimate.n * max(per_person, 0.1)
     found = float((estimate.counts**2 - estimate.stderr**2).sum()) / n**2

@@ -1,4 +1,6 @@
-"""The user's side: pad-and-sample, encode, randomise -> report. Secure randomness only; there is no seed here."""
+"""The user's side: pad-and-sample, encode, randomise -> report. Secure randomness only; there is no
+seed here.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,9 @@ def one(mechanism: Mechanism, answer: Any) -> bytes:
 def many(mechanism: Mechanism, answers: Any, threads: int | None = None) -> Bytes:
     """Many people's reports as an n x report_size array.
 
-    Single input: a sequence of labels or of indices. Set input: a sequence of sets, a pair (items, offsets) of a ragged
-    array, or an Arrow list array. `threads`: by default as many as there are cores, where the work is worth it.
+    Single input: a sequence of labels or of indices. Set input: a sequence of sets, a pair (items,
+    offsets) of a ragged array, or an Arrow list array. `threads`: by default as many as there are
+    cores, where the work is worth it.
     """
     if not mechanism.policy.takes_sets:
         return _rows(mechanism, indices(mechanism, answers), threads=threads)
@@ -45,7 +48,7 @@ def many(mechanism: Mechanism, answers: Any, threads: int | None = None) -> Byte
     return _rows(mechanism, items, offsets, threads=threads)
 
 
-# ---- answers --------------------------------------------------------------------------------------------
+# ---- answers -------------------------------------------------------------------------------------
 
 
 def indices(mechanism: Mechanism, answers: Any) -> NDArray[np.int64]:
@@ -193,7 +196,7 @@ def distinct(
     )
 
 
-# ---- reports --------------------------------------------------------------------------------------------
+# ---- reports -------------------------------------------------------------------------------------
 
 
 def _rows(
@@ -219,7 +222,9 @@ def _rows(
 def sample(
     source: Source, items: NDArray[np.int64], offsets: NDArray[np.int64], ell: int
 ) -> NDArray[np.int64]:
-    """Padding-and-Sampling (paper, Algorithm 1): one of max(|x|, ell) places; -1 where it is a dummy."""
+    """Padding-and-Sampling (paper, Algorithm 1): one of max(|x|, ell) places; -1 where it is a
+    dummy.
+    """
     lengths = np.diff(offsets)
     place = source.below(np.maximum(lengths, ell).astype(np.uint64)).astype(np.int64)
     real = place < lengths

@@ -19,8 +19,8 @@ COLOURS = ("#c0392b", "#e67e22", "#2471a3", "#1e8449", "#7d3c98", "#5d6d7e", "#b
 def bars(
     estimate: Estimate, path: str | Path, k: int = 30, truth: Any = None, shrunk: bool = False
 ) -> None:
-    """The top items as bars with 95 % whiskers, coloured by level; dots mark the truth where it is known, diamonds with
-    credible intervals the shrunk counts.
+    """The top items as bars with 95 % whiskers, coloured by level; dots mark the truth where it is
+    known, diamonds with credible intervals the shrunk counts.
     """
     Figure = figure_class(path)
     policy = estimate.mechanism.policy

@@ -27,7 +27,8 @@ INPUTS = ("single", "set")
 MAX_LEVELS_WITH_PAIRS = 200
 
 _LN = re.compile(r"\s*ln\(\s*([0-9./]+)\s*\)\s*")
-_LONGEST = 100  # characters of a budget; its canonical text is held to the same limit, so it can be read back
+# characters of a budget; its canonical text is held to the same limit, so it can be read back
+_LONGEST = 100
 _KEYS = {
     "name",
     "question",
@@ -152,7 +153,7 @@ class Policy:
     name: str = "survey"
     question: str = ""
 
-    # ---- construction -------------------------------------------------------------------------------
+    # ---- construction ----------------------------------------------------------------------------
 
     @classmethod
     def from_levels(cls, levels: Iterable[Sequence[Any]], **settings: Any) -> Policy:
@@ -178,7 +179,9 @@ class Policy:
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
-        """From a TOML or JSON policy file, or a CSV with the columns `item` and `epsilon`; "-" is TOML on standard input."""
+        """From a TOML or JSON policy file, or a CSV with the columns `item` and `epsilon`; "-" is
+        TOML on standard input.
+        """
         path = Path(path)
         text = _read(path)
         suffix = path.suffix.lower()
@@ -301,7 +304,7 @@ class Policy:
                 "merge levels with equal budgets"
             )
 
-    # ---- what is in it ------------------------------------------------------------------------------
+    # ---- what is in it ---------------------------------------------------------------------------
 
     @property
     def m(self) -> int:
@@ -347,7 +350,9 @@ class Policy:
 
     @cached_property
     def overrides(self) -> Mapping[tuple[int, int], Budget | None]:
-        """Explicit pair budgets by the levels' places, both orders; None where a pair is not protected."""
+        """Explicit pair budgets by the levels' places, both orders; None where a pair is not
+        protected.
+        """
         place = {level.name: k for k, level in enumerate(self.levels)}
         both: dict[tuple[int, int], Budget | None] = {}
         for pair in self.pairs:
@@ -364,8 +369,8 @@ class Policy:
         return min(first, second) if self.notion == "min" else (first + second) / 2
 
     def to_canonical(self) -> dict[str, Any]:
-        """The policy as strings and integers only: what a mechanism file holds and its fingerprint covers.
-        Weights are of the design, not of the promise, and are not in it.
+        """The policy as strings and integers only: what a mechanism file holds and its fingerprint
+        covers. Weights are of the design, not of the promise, and are not in it.
         """
         return {
             "name": self.name,
@@ -412,7 +417,9 @@ class Policy:
         return cls(items, level_of, levels, pairs=pairs, **texts)
 
     def differences(self, other: Policy) -> list[str]:
-        """Sentences that name everything in which `other` differs; empty when the promise is the same."""
+        """Sentences that name everything in which `other` differs; empty when the promise is the
+        same.
+        """
         found = []
         for key in ("notion", "input", "question"):
             if getattr(self, key) != getattr(other, key):
@@ -439,7 +446,9 @@ class Policy:
         return found
 
     def _pairs_differ(self, other: Policy) -> bool:
-        """Whether some pair of items has an explicit budget here and not there, whatever the levels are called."""
+        """Whether some pair of items has an explicit budget here and not there, whatever the levels
+        are called.
+        """
         mine = dict(zip(self.items, self.level_of, strict=True))
         both = {(mine[item], k) for item, k in zip(other.items, other.level_of, strict=True)}
         silent = object()
@@ -458,7 +467,9 @@ def check_padding(padding: object) -> int:
 
 
 def _auto_padding(policy: Policy, sizes: object, users: object) -> int:
-    """The padding with the smallest expected error for people's set sizes (`sizes` = {1 = 0.2, 5 = 0.8}) and their number."""
+    """The padding with the smallest expected error for people's set sizes (`sizes` = {1 = 0.2, 5 =
+    0.8}) and their number.
+    """
     from discreet.padding import choose_padding
 
     if type(users) is not int or users < 1:
@@ -640,8 +651,9 @@ def is_label(text: str) -> bool:
 
 
 def is_text(text: str) -> bool:
-    """Without control and formatting characters; the joiners are fine. By categories, as browsers know them, and without
-    the format controls of Egyptian hieroglyphs, whose category depends on the version of Unicode.
+    """Without control and formatting characters; the joiners are fine. By categories, as browsers
+    know them, and without the format controls of Egyptian hieroglyphs, whose category depends on
+    the version of Unicode.
     """
     plain = without_joiners(text)
     return (plain.isascii() and plain.isprintable()) or not any(map(_is_control, plain))

@@ -1,8 +1,9 @@
 """Better numbers from the same reports: named post-processing, which costs no privacy.
 
-`shrink` is empirical Bayes: the noise of every estimate is known (it differs by level), the prior of the true counts is fitted
-to all estimates by maximum likelihood, and the posterior mean is reported. `project` is the nearest point, in units of the noise,
-among counts that are not negative (and sum to n for single input).
+`shrink` is empirical Bayes: the noise of every estimate is known (it differs by level), the prior
+of the true counts is fitted to all estimates by maximum likelihood, and the posterior mean is
+reported. `project` is the nearest point, in units of the noise, among counts that are not negative
+(and sum to n for single input).
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _CHUNK = 4096  # items whose posteriors are computed at once
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """A fitted prior of true counts: weights on a grid. `gap` bounds how far its log-likelihood is from the maximum."""
+    """A fitted prior of true counts: weights on a grid. `gap` bounds how far its log-likelihood is
+    from the maximum.
+    """
 
     grid: Floats
     weights: Floats
@@ -36,14 +39,16 @@ class Prior:
     gap: float
 
 
-# ---- the fit ------------------------------------------------------------------------------------------------
+# ---- the fit -------------------------------------------------------------------------------------
 
 
 def fit(y: Floats, base: Floats, slope: Floats, n: int) -> Prior:
-    """The nonparametric maximum-likelihood prior of true counts, given estimates with known variance base + slope c.
+    """The nonparametric maximum-likelihood prior of true counts, given estimates with known
+    variance base + slope c.
 
-    Constrained Newton steps on the support and the peaks of the gradient (Wang 2007): a mixture's log-likelihood is concave in
-    the weights, and N log(largest gradient) bounds its distance from the maximum.
+    Constrained Newton steps on the support and the peaks of the gradient (Wang 2007): a mixture's
+    log-likelihood is concave in the weights, and N log(largest gradient) bounds its distance from
+    the maximum.
     """
     grid = _grid(np.sqrt(base), y, n)
     rows = _bins(y, base, slope)
@@ -122,7 +127,9 @@ def _bins(y: Floats, base: Floats, slope: Floats) -> _Rows:
 
 
 def _grid(sd: Floats, y: Floats, n: int) -> Floats:
-    """Candidate counts: steps of 1/5 of the smallest noise, then growing by 1.6 % as far as any estimate reaches."""
+    """Candidate counts: steps of 1/5 of the smallest noise, then growing by 1.6 % as far as any
+    estimate reaches.
+    """
     step, top = float(sd.min()) / 5, min(float(n), max(float((y + 2 * sd).max()), float(sd.max())))
     linear = np.arange(0, min(_CLEAR * 5 + 2, top / step + 2)) * step
     more = int(np.ceil(np.log(max(top / linear[-1], 1)) / np.log(1.016)))
@@ -131,8 +138,8 @@ def _grid(sd: Floats, y: Floats, n: int) -> Floats:
 
 
 def _likelihood(rows: _Rows, grid: Floats, scaled: bool = True) -> Floats:
-    """Density of every row at every grid point (scaled: up to a factor per row, so that none vanishes); a clear estimate
-    points at its nearest grid point.
+    """Density of every row at every grid point (scaled: up to a factor per row, so that none
+    vanishes); a clear estimate points at its nearest grid point.
     """
     var = np.maximum(rows.base[:, None] + rows.slope[:, None] * grid, 1e-9 * rows.base[:, None])
     exponent = -((rows.y[:, None] - grid) ** 2) / (2 * var) - np.log(var) / 2
@@ -143,14 +150,15 @@ def _likelihood(rows: _Rows, grid: Floats, scaled: bool = True) -> Floats:
     return L + 1e-300
 
 
-# ---- the posterior --------------------------------------------------------------------------------------------
+# ---- the posterior -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Shrunk:
     """Posterior means and standard deviations of the counts, under fitted priors.
 
-    `priors[prior_of[i]]` is the prior of item i. Intervals are credible, with whole-numbered ends within [0, n].
+    `priors[prior_of[i]]` is the prior of item i. Intervals are credible, with whole-numbered ends
+    within [0, n].
     """
 
     estimate: Estimate
@@ -165,7 +173,9 @@ class Shrunk:
         return self.counts / self.estimate.n
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper ends of credible intervals, from the smoothed prior: its atoms alone would make them too short."""
+        """Lower and upper ends of credible intervals, from the smoothed prior: its atoms alone
+        would make them too short.
+        """
         tail, clear = (1 - level) / 2, self._clear
         low, high = self._quantiles(tail), self._quantiles(1 - tail)
         raw_low, raw_high = self.estimate.interval(level)
@@ -184,7 +194,9 @@ class Shrunk:
         )
 
     def in_top(self, k: int) -> Floats:
-        """Posterior probability that an item is among the true top k: above the threshold that k items are expected to pass."""
+        """Posterior probability that an item is among the true top k: above the threshold that k
+        items are expected to pass.
+        """
         low, high = 0.0, float(self.estimate.n)
         for _ in range(25):
             middle = (low + high) / 2
@@ -213,7 +225,9 @@ class Shrunk:
 
 
 def shrink(estimate: Estimate, prior: str = "one") -> Shrunk:
-    """Posterior means under one fitted prior for all items, one per level, or (`auto`) what predicts held-out items better."""
+    """Posterior means under one fitted prior for all items, one per level, or (`auto`) what
+    predicts held-out items better.
+    """
     if prior not in ("one", "level", "auto"):
         raise DataError(f'prior = "{prior}" must be one, level or auto')
     if not estimate.can_shrink:
@@ -286,7 +300,9 @@ def posterior(prior: Prior, y: Floats, base: Floats, slope: Floats) -> Floats:
 
 
 def smooth(prior: Prior, estimate: Estimate, width: float = 0.5) -> Prior:
-    """Spread every atom over what the data cannot tell apart: a kernel of `width` times the typical noise, on counts >= 0."""
+    """Spread every atom over what the data cannot tell apart: a kernel of `width` times the typical
+    noise, on counts >= 0.
+    """
     sd = float(np.sqrt(np.median(estimate.base[np.isfinite(estimate.base)])))
     tau = width * sd
     grid = prior.grid
@@ -300,11 +316,13 @@ def _chunks(places: Any) -> Any:
     return (places[first : first + _CHUNK] for first in range(0, len(places), _CHUNK))
 
 
-# ---- the projection ----------------------------------------------------------------------------------------------
+# ---- the projection ------------------------------------------------------------------------------
 
 
 def project(counts: Floats, variance: Floats, n: float | None) -> Floats:
-    """argmin sum (c - counts)^2 / variance over c >= 0 (and sum c = n): c = max(0, counts - mu variance), mu found by sorting."""
+    """argmin sum (c - counts)^2 / variance over c >= 0 (and sum c = n): c = max(0, counts - mu
+    variance), mu found by sorting.
+    """
     if n is None:
         return np.maximum(counts, 0)
     known = np.isfinite(variance)

@@ -1,4 +1,6 @@
-"""Whole experiments, exact in distribution, without n x m work (DESIGN "whole experiments"). A seed exists only here."""
+"""Whole experiments, exact in distribution, without n x m work (DESIGN "whole experiments"). A seed
+exists only here.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ def simulate(
     repeats: int = 10,
     seed: int | None = None,
 ) -> Simulation:
-    """Draw experiments: `data` is the true count of every item (single input), or sets of item indices (set input).
+    """Draw experiments: `data` is the true count of every item (single input), or sets of item
+    indices (set input).
 
     >>> import discreet as d
     >>> policy = d.Policy.from_levels([("a", 1, ["x", "y"]), ("b", 2, ["z"])])
@@ -89,7 +92,9 @@ def draw_tally(mechanism: Mechanism, truth: Any, n: int, rng: np.random.Generato
 def draw_set_tally(
     mechanism: Mechanism, items: Any, offsets: Any, rng: np.random.Generator
 ) -> Tally:
-    """The tally of people with these sets: everyone's sampled item is drawn, then what the reports count up to."""
+    """The tally of people with these sets: everyone's sampled item is drawn, then what the reports
+    count up to.
+    """
     lengths = np.diff(offsets)
     place = rng.integers(0, np.maximum(lengths, mechanism.padding or 1))
     real = place < lengths
@@ -121,7 +126,7 @@ def joined(blocks: Iterable[Any], policy: Policy) -> Any:
     return np.concatenate([items for items, _ in found]), np.concatenate(([0], np.cumsum(lengths)))
 
 
-# ---- comparison of models on the user's own data ---------------------------------------------------------------
+# ---- comparison of models on the user's own data -------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,9 @@ def views(estimate: Estimate) -> dict[str, tuple[Floats, tuple[Floats, Floats] |
 
 
 def top_errors(counts: Floats, truth: Floats, ks: Sequence[int]) -> list[tuple[float, float]]:
-    """For every k: the mean of |count - truth| / truth over the true top k, and the precision of the k ranked highest."""
+    """For every k: the mean of |count - truth| / truth over the true top k, and the precision of
+    the k ranked highest.
+    """
     best, ranked = np.argsort(-truth, kind="stable"), np.argsort(-counts, kind="stable")
     relative = np.abs(counts - truth)[best] / np.maximum(truth[best], 1)
     # items as frequent as the k-th are as good

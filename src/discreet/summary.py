@@ -1,4 +1,6 @@
-"""What the commands say about a mechanism, as plain data: `--json` prints it, the terminal shows it as tables."""
+"""What the commands say about a mechanism, as plain data: `--json` prints it, the terminal shows it
+as tables.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,9 @@ def plan(
     target: float | None,
     chosen: Mechanism,
 ) -> dict[str, Any]:
-    """Per model and level: standard error as a count and as a share, what can be told from zero, users for a target."""
+    """Per model and level: standard error as a count and as a share, what can be told from zero,
+    users for a target.
+    """
     models = alternatives(policy, prior, padding)
     best_plain = min(
         (name for name in BASELINES if name in models),

@@ -26,7 +26,9 @@ FORMAT = "discreet-tally/2"
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Number of reports of every part, and how many name every item; `refused` counts what was not a report, by reason."""
+    """Number of reports of every part, and how many name every item; `refused` counts what was not
+    a report, by reason.
+    """
 
     mechanism: Mechanism
     part_n: NDArray[np.int64]  # reports per part
@@ -94,7 +96,7 @@ class Tally:
 
         return Estimate.of(self)
 
-    # ---- file ---------------------------------------------------------------------------------------
+    # ---- file ------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         """Write the tally with its mechanism's fingerprint."""
@@ -184,7 +186,9 @@ def _bytes(report: Any) -> bytes:
 
 
 def _step(mechanism: Mechanism, n: int) -> int:
-    """Rows per block: some milliseconds of work, so that reading off the counters and adding tallies hardly show."""
+    """Rows per block: some milliseconds of work, so that reading off the counters and adding
+    tallies hardly show.
+    """
     least, most = mechanism.coder.block
     return max(256, least, min(most, -(-n // 8)))
 

@@ -1,12 +1,15 @@
-"""The estimator, and the expected variance, bias and MSE of its estimates, before anything is collected.
+"""The estimator, and the expected variance, bias and MSE of its estimates, before anything is
+collected.
 
-Every report gives every item a score, and an estimate is the sum of the scores (DESIGN "the best mechanism there is"):
+Every report gives every item a score, and an estimate is the sum of the scores (DESIGN "the best
+mechanism there is"):
 
     c_i = sum_o w_og (Y_oi - N_o kappa_og) + sum_o tau_og N_o
 
-for item i of group g, Y_oi the reports of part o that name it and N_o all of that part. The scores are unbiased for any
-data and best at the shares of participants that the mechanism was designed for. Because the chance of a part depends on
-the answer, N_o carries information: nothing here is conditional on it.
+for item i of group g, Y_oi the reports of part o that name it and N_o all of that part. The scores
+are unbiased for any data and best at the shares of participants that the mechanism was designed
+for. Because the chance of a part depends on the answer, N_o carries information: nothing here is
+conditional on it.
 """
 
 from __future__ import annotations
@@ -22,11 +25,12 @@ from discreet.exact import D
 from discreet.mechanism import Floats, Mechanism
 from discreet.policy import Policy
 
-# ---- priors -----------------------------------------------------------------------------------------
+# ---- priors --------------------------------------------------------------------------------------
 
 
 def item_shares(policy: Policy, prior: Any, padding: int | None = None) -> Floats:
-    """The prior as a share of people per item: "uniform", or given per item or per level (a list or a mapping).
+    """The prior as a share of people per item: "uniform", or given per item or per level (a list or
+    a mapping).
 
     Uniform set input: everybody has as many items as the padding, any of them.
     """
@@ -74,20 +78,23 @@ def _in_order(policy: Policy, prior: Mapping[str, float]) -> list[float]:
 
 
 def sample_shares(policy: Policy, prior: Any, padding: int | None) -> Floats:
-    """Shares of the samples per item, for people with at most `padding` items each; what is left are empty samples."""
+    """Shares of the samples per item, for people with at most `padding` items each; what is left
+    are empty samples.
+    """
     shares = item_shares(policy, prior, padding) / (padding or 1)
     return shares / max(1.0, float(shares.sum()))
 
 
-# ---- the estimator ------------------------------------------------------------------------------------
+# ---- the estimator -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Decoder:
     """w, kappa and tau per part and group; and what one person's scores are, squared, on average.
 
-    `spread[o, g]`: of an item of group g if part o was used by somebody with an answer of another group. `same[g]` and
-    `own[g]`: over all parts, if the answer is another item of the group, or the item itself.
+    `spread[o, g]`: of an item of group g if part o was used by somebody with an answer of another
+    group. `same[g]` and `own[g]`: over all parts, if the answer is another item of the group, or
+    the item itself.
     """
 
     chance: Floats  # parts x groups (the last column: an empty sample, with set input)
@@ -101,11 +108,15 @@ class Decoder:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Decoder:
-        """The best unbiased estimator at the mechanism's shares (docs/researcher.md has the derivation)."""
+        """The best unbiased estimator at the mechanism's shares (docs/researcher.md has the
+        derivation).
+        """
         return _decoder(mechanism)
 
     def base(self, part_n: Floats, totals: Floats) -> Floats:
-        """Per group: the variance of an item that nobody holds, for so many reports of every part and samples per group."""
+        """Per group: the variance of an item that nobody holds, for so many reports of every part
+        and samples per group.
+        """
         g = len(self.same)
         extra = self.same - (self.chance[:, :g] * self.spread).sum(axis=0)
         return np.where(self.known, part_n @ self.spread + totals[:g] * extra, np.inf)
@@ -152,7 +163,9 @@ def _decoder(mechanism: Mechanism) -> Decoder:
 
 
 def _totals(chance: Floats, probability: Floats) -> Floats:
-    """Scores of group totals, R G^-1 with R = chance / probability and G = sum_o p R R'; NaN where the parts do not tell."""
+    """Scores of group totals, R G^-1 with R = chance / probability and G = sum_o p R R'; NaN where
+    the parts do not tell.
+    """
     R = chance / probability[:, None]
     G = chance.T @ R
     if np.linalg.matrix_rank(G, hermitian=True, tol=1e-13 * np.trace(G)) < len(G):
@@ -160,7 +173,7 @@ def _totals(chance: Floats, probability: Floats) -> Floats:
     return np.linalg.solve(G, R.T).T
 
 
-# ---- a mechanism's figures ------------------------------------------------------------------------------
+# ---- a mechanism's figures -----------------------------------------------------------------------
 
 
 def item_variance(mechanism: Mechanism, prior: Any = "uniform") -> Floats:
@@ -181,8 +194,9 @@ def _by_group(mechanism: Mechanism, shares: Floats) -> Floats:
 
 
 def costs(mechanism: Mechanism, weights: Floats | None = None) -> Floats:
-    """Weighted total MSE / n if every sample is of a level, per level (then: empty); for sets an upper bound, attained
-    by people with many items. What the total is for any data is a mean of these.
+    """Weighted total MSE / n if every sample is of a level, per level (then: empty); for sets an
+    upper bound, attained by people with many items. What the total is for any data is a mean of
+    these.
     """
     d, ell = mechanism.decoder, mechanism.padding or 1
     weights = np.ones(len(mechanism.sizes)) if weights is None else weights
@@ -208,7 +222,9 @@ def total_mse(mechanism: Mechanism, prior: Any = "uniform", weighted: bool = Fal
 
 
 def mse_range(mechanism: Mechanism) -> tuple[float, float]:
-    """The smallest and the largest total MSE / n over all data sets (for sets: bounds of the variance)."""
+    """The smallest and the largest total MSE / n over all data sets (for sets: bounds of the
+    variance).
+    """
     found = costs(mechanism)
     low = float(found.min())
     return (low - mechanism.padding if mechanism.padding else low), float(found.max())
@@ -224,7 +240,9 @@ def level_variance(mechanism: Mechanism, prior: Any = "uniform") -> Floats:
 
 
 def absent_variance(mechanism: Mechanism, prior: Any = "uniform") -> Floats:
-    """Var / n of the estimate of an item that nobody holds, per level: what decides which shares can be told from zero."""
+    """Var / n of the estimate of an item that nobody holds, per level: what decides which shares
+    can be told from zero.
+    """
     d, totals = (
         mechanism.decoder,
         _by_group(mechanism, sample_shares(mechanism.policy, prior, mechanism.padding)),
@@ -232,7 +250,7 @@ def absent_variance(mechanism: Mechanism, prior: Any = "uniform") -> Floats:
     return (mechanism.padding or 1) ** 2 * d.base(d.chance @ totals, totals)[list(mechanism.groups)]
 
 
-# ---- set input on given data ------------------------------------------------------------------------------
+# ---- set input on given data ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ ALARM = 1e-8
 MISSED = 1e-9  # of a twin; there are some hundreds
 
 
-# ---- reports and the draws behind them ----------------------------------------------------------
+# ---- reports and the draws behind them -----------------------------------------------------------
 
 
 def some_report(document, rng):
@@ -89,7 +89,7 @@ def _ticket(document, part, held, named, number):
     return [mark if named[held] else mark - threshold, *others]
 
 
-# ---- frequencies --------------------------------------------------------------------------------
+# ---- frequencies ---------------------------------------------------------------------------------
 
 
 def features(document, rows):

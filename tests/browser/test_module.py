@@ -101,7 +101,7 @@ def file_verdict(raw):
     return verdict(document_)
 
 
-# ---- mechanisms made by hand: what the tests below need is in their integers --------------------------------
+# ---- mechanisms made by hand: what the tests below need is in their integers ---------------------
 
 
 def policy_of(rows, **more):
@@ -192,7 +192,7 @@ def groups_of(document_):
     return [document_["groups"][k] for k in document_["policy"]["level_of"]]
 
 
-# ---- the shared vectors -----------------------------------------------------------------------------------
+# ---- the shared vectors --------------------------------------------------------------------------
 
 
 def test_canonical_json_and_fingerprints():
@@ -379,7 +379,7 @@ def mechanism_of(name):
     return Mechanism.from_document(GOOD[name])
 
 
-# ---- what a report means, in a sentence ---------------------------------------------------------------------
+# ---- what a report means, in a sentence ----------------------------------------------------------
 
 
 def test_meanings_of_every_encoding():
@@ -448,7 +448,7 @@ def percent(share):
     return f"{100 * share:.{1 if share < 0.1 else 0}f} %"
 
 
-# ---- what Python designs is accepted, and says the same -----------------------------------------------------
+# ---- what Python designs is accepted, and says the same ------------------------------------------
 
 LEVELS = [("grave", "ln(4)", ["x"]), ("odd", "1.25", ["y", "z"]), ("mild", 3, ["u", "v", "w", "o"])]
 PAIRS = {
@@ -536,7 +536,7 @@ def test_sentences_reach_every_form():
     assert re.search(r"factor of \d,\d\d\d,\d\d\d", text)
 
 
-# ---- near the bound, the two verdicts are the same ------------------------------------------------------------
+# ---- near the bound, the two verdicts are the same -----------------------------------------------
 
 BUDGETS = [
     *["ln(4)", "ln(3/2)", "ln(9)", "1", "1.2", "0.05", "2", "3.5", "0.7", "8", "1.2345678901234567890123", "45", "60", "150"],
@@ -716,7 +716,7 @@ def test_many_budgets_are_checked_at_their_bound(notion):
     )
 
 
-# ---- the structure is read as strictly --------------------------------------------------------------------------
+# ---- the structure is read as strictly -----------------------------------------------------------
 
 
 def constant(epsilon="1", item="x", name="only", certificate=None, **policy):
@@ -1073,7 +1073,7 @@ def test_pinned_fingerprints():
     assert found["code"] == "pinned"
 
 
-# ---- planted faults -----------------------------------------------------------------------------------------------
+# ---- planted faults ------------------------------------------------------------------------------
 
 FAULTS = {
     "a chance of 0": lambda part, _: part["chance"].__setitem__(0, 0),
@@ -1111,7 +1111,7 @@ def test_an_item_alone_is_silent_in_a_subset():
     assert verify([signed(body)])[0]["code"] == verdict(signed(body)) == "guarantee"
 
 
-# ---- reports, exactly: Web Crypto is scripted -------------------------------------------------------------------
+# ---- reports, exactly: Web Crypto is scripted ----------------------------------------------------
 
 
 def scripted(jobs):
@@ -1344,7 +1344,7 @@ def test_long_reports_draw_in_pieces():
     assert scripted([(document_, [(19_999, draws)])]) == [[expect]]
 
 
-# ---- reports, in distribution ---------------------------------------------------------------------------------
+# ---- reports, in distribution --------------------------------------------------------------------
 
 SETTINGS = [
     (kind, sets, several) for kind in KINDS for sets in (False, True) for several in (False, True)
@@ -1459,7 +1459,7 @@ def test_every_bit_and_every_pair_of_bits(setting):
     must_fail(check_moments, setting, linked.mean(axis=0), expected)
 
 
-# ---- answers, ledger and client ------------------------------------------------------------------------------------------
+# ---- answers, ledger and client ------------------------------------------------------------------
 
 
 def names(script):

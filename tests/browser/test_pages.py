@@ -46,7 +46,7 @@ pytestmark = pytest.mark.xdist_group("browser")
 expect.set_options(timeout=20_000)
 STATIC = Path(pages.__file__).parent / "static"
 
-# ---- the collections ------------------------------------------------------------------------------------------
+# ---- the collections -----------------------------------------------------------------------------
 
 HTML = '<img src=x onerror="window.hacked = 1">'
 QUESTION = f'<script>window.hacked = 1</script>{HTML} Which & "why"?'
@@ -175,7 +175,7 @@ def patient(someone_else, server):
     someone_else.leave()
 
 
-# ---- what a participant does ------------------------------------------------------------------------------------
+# ---- what a participant does ---------------------------------------------------------------------
 
 
 def invited(visitor, link, another=False):
@@ -467,7 +467,7 @@ def test_two_tabs_send_one_report(visitor, server):
     assert len(ledger(first)) == 1
 
 
-# ---- questions that overlap ---------------------------------------------------------------------------------------
+# ---- questions that overlap ----------------------------------------------------------------------
 
 
 def summed(*names):
@@ -527,7 +527,7 @@ def test_other_items_need_no_consent(visitor, server):
     answer(page, "rare 7")
 
 
-# ---- what is refused ------------------------------------------------------------------------------------------------
+# ---- what is refused -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -713,7 +713,7 @@ def test_nothing_is_sent_when_storage_is_full(visitor, server):
     assert visitor.posts() == []
 
 
-# ---- many answers ---------------------------------------------------------------------------------------------------
+# ---- many answers --------------------------------------------------------------------------------
 
 
 def test_searching_many_answers(visitor, server):
@@ -747,7 +747,7 @@ def test_few_answers_need_no_search(visitor, server):
     expect(invited(visitor, server.links["toy-survey"]).locator("#search")).to_be_hidden()
 
 
-# ---- for everybody: keyboard, screen readers, phones, dark rooms --------------------------------------------------------
+# ---- for everybody: keyboard, screen readers, phones, dark rooms ---------------------------------
 
 
 def tab_to(page, *, role, name=None):
@@ -953,7 +953,7 @@ def test_the_checks_for_everybody_see_what_they_must_see(visitor, server):
     must_fail(check_narrow, page)
 
 
-# ---- the organiser's page -------------------------------------------------------------------------------------------
+# ---- the organiser's page ------------------------------------------------------------------------
 
 
 def organiser(visitor, server, name, another=False):
@@ -1221,7 +1221,7 @@ def test_open_results_need_no_token(visitor, open_server):
     assert not [r for r in visitor.requests if "authorization" in r.headers]
 
 
-# ---- nothing foreign runs, nothing is taken for markup ------------------------------------------------------------------
+# ---- nothing foreign runs, nothing is taken for markup -------------------------------------------
 
 
 def test_texts_of_the_organiser_are_shown_as_texts(visitor, server):
@@ -1274,7 +1274,7 @@ def test_nothing_but_the_pages_own_script_runs(visitor, server, open_server):
     visitor.requests = [r for r in visitor.requests if r not in foreign]
 
 
-# ---- the same page, from elsewhere ---------------------------------------------------------------------------------------
+# ---- the same page, from elsewhere ---------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -1367,7 +1367,7 @@ def test_a_copy_whose_server_is_away(patient, server, host):
         )
 
 
-# ---- nothing but the perturbed report leaves the page --------------------------------------------------------------------
+# ---- nothing but the perturbed report leaves the page --------------------------------------------
 
 TWO_ANSWERS = {  # of every encoding, as different as can be; sets of different sizes
     "toy-survey": (["HIV"], ["toothache"]), "bits": (["HIV"], ["arthritis"]),
@@ -1502,7 +1502,7 @@ def test_a_page_that_tells_more_is_seen(someone, wire, server, leak):
     assert leak == "storage" or first.sent != second.sent
 
 
-# ---- reports in distribution: the module in Chromium draws as the numbers say ---------------------------
+# ---- reports in distribution: the module in Chromium draws as the numbers say --------------------
 
 EACH = 5000
 PERTURB = """async ({ document, answers, each }) => {

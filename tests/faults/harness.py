@@ -1,4 +1,4 @@
-"""Real processes: a service that can be killed, clients that do not give up, and a checker that trusts neither.
+"""Real processes: a service that can be killed, clients that do not give up, a sceptical checker.
 
 Nothing here assumes how long anything takes; a deadline only turns a hang into a failure.
 """
@@ -52,7 +52,7 @@ def wait_for(what: str, condition: Callable[[], object], deadline: float = DEADL
         time.sleep(0.01)
 
 
-# ---- the service -----------------------------------------------------------------------------------------------
+# ---- the service ---------------------------------------------------------------------------------
 
 
 class Process(NamedTuple):
@@ -210,7 +210,7 @@ def running(folder: Path, store: str, workers: int = 1) -> Iterator[Service]:
         print(f"stderr of the service:\n{service.words()}")
 
 
-# ---- the clients -----------------------------------------------------------------------------------------------
+# ---- the clients ---------------------------------------------------------------------------------
 
 
 class Book:
@@ -258,7 +258,8 @@ class Book:
 class Load:
     """Clients that send without pause and repeat the same frames until they are acknowledged.
 
-    Now and then two of them send the same frames at once, a body has an id twice, or an id comes with two reports.
+    Now and then two of them send the same frames at once, a body has an id twice, or an id comes
+    with two reports.
     """
 
     def __init__(self, service: Service, number: int, clients: int = 4) -> None:
@@ -374,7 +375,7 @@ class Load:
             return None
 
 
-# ---- the checker -----------------------------------------------------------------------------------------------
+# ---- the checker ---------------------------------------------------------------------------------
 
 
 class Contents(NamedTuple):

@@ -1,4 +1,6 @@
-"""A full disk (a small tmpfs) under a SQLite store: 503 while it is full, nothing acknowledged lost, and it goes on with room."""
+"""A full disk (a small tmpfs) under a SQLite store: 503 while it is full, nothing acknowledged
+lost, and it goes on with room.
+"""
 
 import subprocess
 import sys

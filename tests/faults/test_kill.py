@@ -1,4 +1,6 @@
-"""kill -9 at random moments under load: acknowledged is counted, nothing twice, and the tally is what the reports say."""
+"""kill -9 at random moments under load: acknowledged is counted, nothing twice, and the tally is
+what the reports say.
+"""
 
 import os
 import random

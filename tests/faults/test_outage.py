@@ -1,4 +1,6 @@
-"""PostgreSQL goes and comes back in mid-load: 503 with Retry-After meanwhile, and everything counted once afterwards."""
+"""PostgreSQL goes and comes back in mid-load: 503 with Retry-After meanwhile, and everything
+counted once afterwards.
+"""
 
 import os
 import signal
@@ -99,7 +101,9 @@ def orphan(service, postgres):
 
 @pytest.fixture
 def freeze():
-    """Stop processes without ending them: what a dead network or a dead machine looks like to the others."""
+    """Stop processes without ending them: what a dead network or a dead machine looks like to the
+    others.
+    """
     frozen = []
 
     def stop(*pids):
@@ -139,16 +143,22 @@ def test_a_frozen_collector_does_not_stop_the_others(tmp_path, database, freeze)
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
     with (
-        running(tmp_path / "one", database) as one, running(tmp_path / "other", database) as other,
-        psycopg.connect(database, autocommit=True) as db, Load(one, seed()) as first, Load(other, seed()) as second,
-    ):  # fmt: skip
+        running(tmp_path / "one", database) as one,
+        running(tmp_path / "other", database) as other,
+        psycopg.connect(database, autocommit=True) as db,
+        Load(one, seed()) as first,
+        Load(other, seed()) as second,
+    ):
         first.wait_for_answers()
 
         def frozen_with_the_lock():
             """Then the other one waits for it."""
             freeze(one.process.pid)
             time.sleep(0.2)
-            query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'discreet' AND wait_event_type = 'Lock'"
+            query = (
+                "SELECT count(*) FROM pg_stat_activity "
+                "WHERE application_name = 'discreet' AND wait_event_type = 'Lock'"
+            )
             if db.execute(query).fetchone()[0]:
                 return True
             freeze.thaw()

@@ -1,4 +1,6 @@
-"""SIGTERM and Ctrl-C under load: what was acknowledged is counted, what is in flight is answered, and the store is left clean."""
+"""SIGTERM and Ctrl-C under load: what was acknowledged is counted, what is in flight is answered,
+and the store is left clean.
+"""
 
 import json
 import os
@@ -32,7 +34,9 @@ GRACE = 30
 
 
 class HalfSent:
-    """An upload of which the service has the head, as its `100 Continue` shows, and half of the body."""
+    """An upload of which the service has the head, as its `100 Continue` shows, and half of the
+    body.
+    """
 
     def __init__(self, service, book):
         self.frames, self.book = [(random.randbytes(16), POOL[k]) for k in range(20)], book
@@ -157,7 +161,10 @@ def test_workers_go_when_their_supervisor_is_killed(tmp_path, store):
 def test_workers_that_start_slowly(tmp_path, monkeypatch):
     """As on a machine with too much to do: their supervisor lets them."""
     (tmp_path / "slow").mkdir()
-    late = "import sys, time\nif any('spawn_main' in word for word in sys.orig_argv):\n    time.sleep(8)\n"
+    late = (
+        "import sys, time\n"
+        "if any('spawn_main' in word for word in sys.orig_argv):\n    time.sleep(8)\n"
+    )
     (tmp_path / "slow" / "sitecustomize.py").write_text(late)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "slow"))
     with (

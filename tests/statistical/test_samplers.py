@@ -44,7 +44,7 @@ def exact(case, held):
     return distribution(document_of(*case), held)
 
 
-# ---- the whole distribution -----------------------------------------------------------------------------
+# ---- the whole distribution ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -152,7 +152,7 @@ def seen_of(table):
     return Counter({key: k for key, k in table.items() if k})
 
 
-# ---- every item and every pair of items ---------------------------------------------------------------------
+# ---- every item and every pair of items ----------------------------------------------------------
 
 EPS = (1.0, 1.2, 2.0)
 
@@ -283,7 +283,7 @@ def test_sampled_items(ell):
             must_fail(assert_bernoulli, got, n, other, z_for(9))
 
 
-# ---- nobody's randomness is used twice --------------------------------------------------------------------
+# ---- nobody's randomness is used twice -----------------------------------------------------------
 
 
 def check_halves(table, rows):

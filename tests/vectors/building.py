@@ -18,7 +18,7 @@ def signed(document: Document) -> Document:
     return {**body, "fingerprint": sha256(body)}
 
 
-# ---- how good mechanisms are made ---------------------------------------------------------------
+# ---- how good mechanisms are made ----------------------------------------------------------------
 
 
 def policy(levels: list[tuple[str, str, list[int]]], items: list[str], **more: Any) -> Document:

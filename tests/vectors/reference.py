@@ -49,7 +49,7 @@ def body_of(document: Document) -> Document:
     return {key: value for key, value in document.items() if key != "fingerprint"}
 
 
-# ---- files and canonical JSON -------------------------------------------------------------------
+# ---- files and canonical JSON --------------------------------------------------------------------
 
 SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 
@@ -97,7 +97,7 @@ def sha256(document: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-# ---- the shape of a document --------------------------------------------------------------------
+# ---- the shape of a document ---------------------------------------------------------------------
 
 MODELS = ("subset", "opt0", "opt1", "opt2", "rappor", "oue", "grr", "ss")
 KEYS = ["format", "policy", "model", "prior", "encoding", "padding", "groups", "shares", "parts"]
@@ -235,7 +235,7 @@ def check_certificate(certificate: Any) -> None:
     must(printable(certificate["note"]) and len(certificate["note"]) <= 400)
 
 
-# ---- the exact check ----------------------------------------------------------------------------
+# ---- the exact check -----------------------------------------------------------------------------
 
 MANY = Context(prec=50)
 CEILING = Decimal(45)  # as in format 1: a larger budget counts as this one, unless it is ln(k)
@@ -353,7 +353,7 @@ def holds(document: Document) -> bool:
     return fine
 
 
-# ---- reports ------------------------------------------------------------------------------------
+# ---- reports -------------------------------------------------------------------------------------
 
 
 def report_size(document: Document) -> int:
@@ -409,7 +409,7 @@ def code(item: int, q: int, t: int) -> list[int]:
     return digits[:1] + [(digits[j - 1] + digits[0] ** j) % q for j in range(2, t + 1)]
 
 
-# ---- tallies and estimates ----------------------------------------------------------------------
+# ---- tallies and estimates -----------------------------------------------------------------------
 
 
 def tally(document: Document, reports: list[bytes]) -> Document:

@@ -1,4 +1,6 @@
-"""The HTTP service as an ASGI application. It learns nothing but reports, and keeps no more of them than it must."""
+"""The HTTP service as an ASGI application. It learns nothing but reports, and keeps no more of them
+than it must.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +123,7 @@ class Collector:
         self._descriptions: dict[tuple[str, bool], bytes] = {}
         self.committer = Committer(store)
 
-    # ---- collections --------------------------------------------------------------------------------
+    # ---- collections -----------------------------------------------------------------------------
 
     async def find(self, name: str, fresh: bool = False) -> Collection:
         """A collection; its mechanism never changes, its state is looked up when it must be fresh."""
@@ -162,10 +164,12 @@ class Collector:
             self._descriptions[key] = await run_in_threadpool(lambda: _dump(describe(found)))
         return Response(self._descriptions[key], headers=_ANYONE, media_type="application/json")
 
-    # ---- reports ------------------------------------------------------------------------------------
+    # ---- reports ---------------------------------------------------------------------------------
 
     async def upload(self, name: str, scope: Any, receive: Any, send: Any) -> None:
-        """POST /v1/collections/{name}/reports, as plain ASGI: this is what the service does all day."""
+        """POST /v1/collections/{name}/reports, as plain ASGI: this is what the service does all
+        day.
+        """
         try:
             accepted, duplicates = await self._upload(name, dict(scope["headers"]), receive)
         except Exception as error:
@@ -242,10 +246,12 @@ class Collector:
             self._waiting -= len(held)
             raise
 
-    # ---- results ------------------------------------------------------------------------------------
+    # ---- results ---------------------------------------------------------------------------------
 
     def check_token(self, request: Request) -> None:
-        """401 unless the organiser's token is in the Authorization header; compared in constant time."""
+        """401 unless the organiser's token is in the Authorization header; compared in constant
+        time.
+        """
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         given = hashlib.sha256(token.strip().encode()).digest()
         if not (hmac.compare_digest(given, self._token) and scheme.lower() == "bearer"):
@@ -283,7 +289,9 @@ class Collector:
         return as_csv(table["items"]) if kind == "csv" else _dump(table)
 
     def _expected(self, mechanism: Mechanism) -> Any:
-        """Expected variance per person of every level, and the best plain LDP's, from the design; computed once."""
+        """Expected variance per person of every level, and the best plain LDP's, from the design;
+        computed once.
+        """
         if mechanism.fingerprint not in self._plain:
             best = best_plain(mechanism.policy, padding=mechanism.padding)
             self._plain[mechanism.fingerprint] = (
@@ -293,7 +301,7 @@ class Collector:
             )
         return self._plain[mechanism.fingerprint]
 
-    # ---- operations and pages -----------------------------------------------------------------------
+    # ---- operations and pages --------------------------------------------------------------------
 
     async def healthz(self, request: Request) -> Response:
         """GET /healthz"""
@@ -339,7 +347,9 @@ class Collector:
         return Response(found[0], media_type=found[1], headers={"Cache-Control": "no-cache"})
 
     async def preflight(self, request: Request) -> Response:
-        """OPTIONS of the two public endpoints: any page may fetch a description and send a report, without credentials."""
+        """OPTIONS of the two public endpoints: any page may fetch a description and send a report,
+        without credentials.
+        """
         return Response(status_code=204, headers=_PREFLIGHT)
 
     def application(self) -> Any:
@@ -392,7 +402,7 @@ class Collector:
         return service
 
 
-# ---- one worker's application, from its environment ----------------------------------------------------------
+# ---- one worker's application, from its environment ----------------------------------------------
 
 
 def from_environment() -> Any:
@@ -411,7 +421,9 @@ def build(settings: Settings, secret: str) -> Any:
 
 
 def token() -> str:
-    """The organiser's token: the environment's DISCREET_TOKEN, or the content of the file DISCREET_TOKEN_FILE."""
+    """The organiser's token: the environment's DISCREET_TOKEN, or the content of the file
+    DISCREET_TOKEN_FILE.
+    """
     import os
 
     secret, where = os.environ.get("DISCREET_TOKEN"), "DISCREET_TOKEN"
@@ -430,7 +442,7 @@ def token() -> str:
     return secret.strip()
 
 
-# ---- what is said about a collection -------------------------------------------------------------------------
+# ---- what is said about a collection -------------------------------------------------------------
 
 
 def _brief(collection: Collection) -> dict[str, Any]:
@@ -446,7 +458,9 @@ def _brief(collection: Collection) -> dict[str, Any]:
 
 
 def describe(collection: Collection) -> dict[str, Any]:
-    """Everything a participant or an auditor needs; `mechanism` is the file that `discreet check` verifies."""
+    """Everything a participant or an auditor needs; `mechanism` is the file that `discreet check`
+    verifies.
+    """
     mechanism = collection.mechanism
     policy, guarantee = mechanism.policy, mechanism.guarantee()
     promise = guarantee.epsilons
@@ -546,7 +560,7 @@ def as_csv(rows: list[dict[str, Any]]) -> bytes:
     return text.getvalue().encode()
 
 
-# ---- uploads -------------------------------------------------------------------------------------------------
+# ---- uploads -------------------------------------------------------------------------------------
 
 
 def _check_headers(headers: dict[bytes, bytes], collection: Collection) -> None:
@@ -566,7 +580,9 @@ def _check_headers(headers: dict[bytes, bytes], collection: Collection) -> None:
 
 
 async def _drain(receive: Any) -> None:
-    """Read on what a client still sends before we refuse it, within limits: it may not listen before it is done."""
+    """Read on what a client still sends before we refuse it, within limits: it may not listen
+    before it is done.
+    """
     size, more = 0, True
     with suppress(TimeoutError, ClientDisconnect):
         async with asyncio.timeout(PATIENCE):
@@ -658,7 +674,7 @@ def _wishes(request: Request) -> tuple[bool, float, str]:
     return shrunk == "true", level, kind
 
 
-# ---- answers -------------------------------------------------------------------------------------------------
+# ---- answers -------------------------------------------------------------------------------------
 
 _ANYONE = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After"}
 _PREFLIGHT = {

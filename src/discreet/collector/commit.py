@@ -1,4 +1,6 @@
-"""Group commit: uploads that wait at the same time share one transaction, and everyone is answered once it is durable."""
+"""Group commit: uploads that wait at the same time share one transaction, and everyone is answered
+once it is durable.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ SLOWEST = 5_000  # reports per second
 
 
 class Committer:
-    """One writer per process; while it commits, the next uploads gather. What waits is bounded by the caller."""
+    """One writer per process; while it commits, the next uploads gather. What waits is bounded by
+    the caller.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -31,7 +35,9 @@ class Committer:
         )  # of the last transaction: who waited then, how long, until when
 
     async def submit(self, upload: Upload) -> Outcome:
-        """Count an upload; returns when it is durable. After StoreDown nobody knows: the same ids must be sent again."""
+        """Count an upload; returns when it is durable. After StoreDown nobody knows: the same ids
+        must be sent again.
+        """
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((upload, future))
         if len(self._waiting) >= self._crowd:
@@ -70,7 +76,9 @@ class Committer:
         self._task = None
 
     async def _gather(self) -> None:
-        """Those who were just answered often come back at once: let them share the next transaction, for as long as one takes."""
+        """Those who were just answered often come back at once: let them share the next
+        transaction, for as long as one takes.
+        """
         pause = min(LONGEST_PAUSE, self._ended + self._took - asyncio.get_running_loop().time())
         if len(self._waiting) < self._crowd and pause > 0:
             self._enough.clear()
@@ -94,7 +102,9 @@ class Committer:
 
 
 async def answered(work: asyncio.Future[Any], store: Store, reports: int = 0) -> Any:
-    """What the store answers; if it hangs, its connections are cut, which ends the wait with StoreDown."""
+    """What the store answers; if it hangs, its connections are cut, which ends the wait with
+    StoreDown.
+    """
     done, _ = await asyncio.wait({work}, timeout=PATIENCE + reports / SLOWEST)
     if not done:
         store.abort()

@@ -1,4 +1,6 @@
-"""Counters in the format of Prometheus, added up over the workers of a machine. They count; they know nothing of anyone."""
+"""Counters in the format of Prometheus, added up over the workers of a machine. They count; they
+know nothing of anyone.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ _SIZE = 8 * (len(_NAMES) + 1)  # the last number is the sum of the latencies in 
 
 
 class Metrics:
-    """One worker's counters, in a small file that the other workers can read; `folder` is theirs together."""
+    """One worker's counters, in a small file that the other workers can read; `folder` is theirs
+    together.
+    """
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)

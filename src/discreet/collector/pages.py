@@ -1,7 +1,8 @@
 """The pages: server-rendered HTML and small modules, no build step, no request to another host.
 
-The participant's page is one static file, the same for every collection and every server, so that its SHA-256 can be published and
-the file can be hosted elsewhere: style, `discreet.js` and `answer.js` stand inside it.
+The participant's page is one static file, the same for every collection and every server, so that
+its SHA-256 can be published and the file can be hosted elsewhere: style, `discreet.js` and
+`answer.js` stand inside it.
 """
 
 from __future__ import annotations
@@ -42,12 +43,14 @@ def html(text: str, status: int = 200) -> Response:
     return Response(text, status, media_type="text/html")
 
 
-# ---- the participant's page ---------------------------------------------------------------------------------
+# ---- the participant's page ----------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
 def answer_file() -> bytes:
-    """The whole page. It carries its own policy: just its script and its style may run, wherever it is hosted."""
+    """The whole page. It carries its own policy: just its script and its style may run, wherever it
+    is hosted.
+    """
     style, script = _inside()
     pieces = {
         "policy": _only_these("connect-src https: http:"),
@@ -88,7 +91,7 @@ def _icon() -> str:
     return "data:image/svg+xml," + quote(read("icon.svg"))
 
 
-# ---- the other pages ----------------------------------------------------------------------------------------
+# ---- the other pages -----------------------------------------------------------------------------
 
 
 def _page(title: str, body: str, script: str = "") -> str:

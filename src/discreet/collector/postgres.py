@@ -16,7 +16,8 @@ from discreet.errors import MissingExtra
 if TYPE_CHECKING:
     import psycopg
 
-# Every entry brings a store from the version before it to its own; entries are never changed, only added.
+# Every entry brings a store from the version before it to its own; entries are never changed, only
+# added.
 MIGRATIONS = (
     """
     CREATE TABLE discreet_collection (
@@ -102,7 +103,9 @@ class PostgresStore(Store):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A transaction; its connection is dropped on any error, and before if the server has left meanwhile."""
+        """A transaction; its connection is dropped on any error, and before if the server has left
+        meanwhile.
+        """
         with failing_as(self._errors):
             if self._left():
                 self._forget()
@@ -183,7 +186,9 @@ class PostgresStore(Store):
             self._db.execute("SELECT 1 FROM discreet_schema").fetchone()
 
     def tidy(self) -> None:
-        """Rows lie in order of arrival, with their transaction's number: write them anew, in the order of the ids, at once."""
+        """Rows lie in order of arrival, with their transaction's number: write them anew, in the
+        order of the ids, at once.
+        """
         with self.writing():
             self._db.execute("LOCK TABLE discreet_report IN ACCESS EXCLUSIVE MODE")
             self._db.execute(

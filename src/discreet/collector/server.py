@@ -1,4 +1,6 @@
-"""Runs the collector: sockets, workers, signals, limits on slow clients, logs without personal data."""
+"""Runs the collector: sockets, workers, signals, limits on slow clients, logs without personal
+data.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,15 @@ HEADER_SECONDS = 10.0  # for the head of a request
 HEADER_BYTES = 32 << 10
 GRACE = 30  # seconds for requests in flight when we are asked to stop
 CONNECTIONS = 1000
-SWITCH = 0.0005  # seconds: the thread that commits must not wait long for the event loop to hand over, eight times a transaction
+# seconds: the thread that commits must not wait long for the event loop to hand over, eight times a
+# transaction
+SWITCH = 0.0005
 
 
 class Patient(HttpToolsProtocol):
-    """uvicorn's protocol with two limits it lacks: the head of a request must be complete in some seconds, and small."""
+    """uvicorn's protocol with two limits it lacks: the head of a request must be complete in some
+    seconds, and small.
+    """
 
     _timer: asyncio.TimerHandle | None = None
     _head = 0  # bytes seen since the last request was complete
@@ -45,7 +51,9 @@ class Patient(HttpToolsProtocol):
         self._expect()
 
     def data_received(self, data: bytes) -> None:
-        """Between requests, only the beginning of the next one may come: not slowly, and not too much of it."""
+        """Between requests, only the beginning of the next one may come: not slowly, and not too
+        much of it.
+        """
         super().data_received(data)
         if not self._between() or self.transport.is_closing():
             return
@@ -98,7 +106,9 @@ _CROWDED = with_headers(_crowd)
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object per line: the minute, the level, the event and its facts; of an exception only its type."""
+    """One JSON object per line: the minute, the level, the event and its facts; of an exception
+    only its type.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """A line."""
@@ -163,7 +173,9 @@ def token_file(path: Path) -> bool:
 
 
 def run(store: str, sock: socket.socket, workers: int = 1, open_results: bool = False) -> None:
-    """Serve until SIGTERM or Ctrl-C; what was acknowledged is durable, what is in flight is finished first."""
+    """Serve until SIGTERM or Ctrl-C; what was acknowledged is durable, what is in flight is
+    finished first.
+    """
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit(0)
     )  # what is left of the signal once everything is finished

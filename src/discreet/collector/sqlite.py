@@ -18,7 +18,8 @@ from discreet.errors import DataError
 _ERRORS = (sqlite3.Error, OSError)
 _WAIT = 10.0  # seconds for a lock that another process holds
 
-# Every entry brings a store from the version before it to its own; entries are never changed, only added.
+# Every entry brings a store from the version before it to its own; entries are never changed, only
+# added.
 MIGRATIONS = (
     """
     CREATE TABLE collection (
@@ -33,7 +34,9 @@ MIGRATIONS = (
 
 
 class SqliteStore(Store):
-    """A file that several workers of one machine may share. Rows lie in the order of their random ids."""
+    """A file that several workers of one machine may share. Rows lie in the order of their random
+    ids.
+    """
 
     def __init__(self, path: str | Path) -> None:
         super().__init__()
@@ -92,7 +95,9 @@ class SqliteStore(Store):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One writer at a time: workers queue at a file lock, where they wait less long than SQLite would let them."""
+        """One writer at a time: workers queue at a file lock, where they wait less long than SQLite
+        would let them.
+        """
         with failing_as(_ERRORS):
             self._take_turn()
             try:
@@ -154,7 +159,9 @@ class SqliteStore(Store):
     def _insert_reports(
         self, key: int, ids: list[bytes], reports: list[bytes] | None
     ) -> set[bytes]:
-        """Almost always all are new: try that first, and look for the others only when it was not so."""
+        """Almost always all are new: try that first, and look for the others only when it was not
+        so.
+        """
         self._db.execute("SAVEPOINT try")
         if self._try_insert(key, ids, reports) == len(ids):
             self._db.execute("RELEASE try")
@@ -176,7 +183,9 @@ class SqliteStore(Store):
         return known
 
     def _try_insert(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> int:
-        """How many were new. One statement whatever their number: for many, Python would hand over its lock at every row."""
+        """How many were new. One statement whatever their number: for many, Python would hand over
+        its lock at every row.
+        """
         if not ids:
             return 0
         values: list[Any] = [len(ids), key, b"".join(ids)]
@@ -210,7 +219,9 @@ class SqliteStore(Store):
             self._db.execute("SELECT count(*) FROM collection").fetchone()
 
     def tidy(self) -> None:
-        """The log, and the rows within a page, are in order of arrival: write the file anew, in the order of the ids."""
+        """The log, and the rows within a page, are in order of arrival: write the file anew, in the
+        order of the ids.
+        """
         with failing_as(_ERRORS):
             self._take_turn()
             try:

@@ -1,8 +1,9 @@
 """Where collections live: one interface, two implementations (SQLite, PostgreSQL).
 
-A store keeps, per collection, its mechanism, the ids of the reports it has counted and their tally; the reports themselves only
-where the organiser asked for them (`keep = "reports"`). The ids and the tally change in one transaction, so a report is counted
-once or not at all, whatever happens. Nothing says when a report came or from whom.
+A store keeps, per collection, its mechanism, the ids of the reports it has counted and their tally;
+the reports themselves only where the organiser asked for them (`keep = "reports"`). The ids and the
+tally change in one transaction, so a report is counted once or not at all, whatever happens.
+Nothing says when a report came or from whom.
 """
 
 from __future__ import annotations
@@ -63,17 +64,21 @@ class Outcome(NamedTuple):
 
 
 class Store(ABC):
-    """Collections with their tallies. Reading and writing may happen in two threads at once, but only one of them writes."""
+    """Collections with their tallies. Reading and writing may happen in two threads at once, but
+    only one of them writes.
+    """
 
     def __init__(self) -> None:
         self._mechanisms: dict[
             int, Mechanism
         ] = {}  # by key; a collection never changes its mechanism
 
-    # ---- collections --------------------------------------------------------------------------------
+    # ---- collections -----------------------------------------------------------------------------
 
     def create(self, mechanism: Mechanism, keep: str = "counts") -> Collection:
-        """The collection of this mechanism, made if it is new; another mechanism under the same name is refused."""
+        """The collection of this mechanism, made if it is new; another mechanism under the same
+        name is refused.
+        """
         name = mechanism.policy.name
         document = json.dumps(mechanism.to_document(), ensure_ascii=False)
         with self.writing():
@@ -118,7 +123,7 @@ class Store(ABC):
             self._set_closed(found.key)
         self.tidy()
 
-    # ---- reports ------------------------------------------------------------------------------------
+    # ---- reports ---------------------------------------------------------------------------------
 
     def add(self, uploads: Sequence[Upload]) -> list[Outcome]:
         """Count uploads in one transaction; when this returns they are durable."""
@@ -190,11 +195,13 @@ class Store(ABC):
         with self.reading():
             yield from self._stored(found.key)
 
-    # ---- what the two implementations do --------------------------------------------------------------
+    # ---- what the two implementations do ---------------------------------------------------------
 
     @abstractmethod
     def writing(self) -> Any:
-        """A write transaction: committed durably at the end, rolled back on any error; StoreDown if the store fails."""
+        """A write transaction: committed durably at the end, rolled back on any error; StoreDown if
+        the store fails.
+        """
 
     @abstractmethod
     def reading(self) -> Any:
@@ -202,7 +209,9 @@ class Store(ABC):
 
     @abstractmethod
     def _rows(self, name: str | None = None, lock: bool = False) -> list[tuple[Any, ...]]:
-        """(key, name, keep, open) of all collections or of one, which is then locked until the transaction ends if asked."""
+        """(key, name, keep, open) of all collections or of one, which is then locked until the
+        transaction ends if asked.
+        """
 
     @abstractmethod
     def _document(self, key: int) -> str: ...
@@ -244,7 +253,7 @@ class Store(ABC):
     def close(self) -> None:
         """Close the connections."""
 
-    # ---- shared -------------------------------------------------------------------------------------
+    # ---- shared ----------------------------------------------------------------------------------
 
     def _find(self, name: str, lock: bool = False) -> Collection | None:
         rows = (
@@ -268,7 +277,9 @@ class Store(ABC):
 
 
 def open_store(url: str, create: bool = True) -> Store:
-    """The store of a URL: a path or sqlite:///path, or postgresql://…; a file that is not there is made, if asked to."""
+    """The store of a URL: a path or sqlite:///path, or postgresql://…; a file that is not there is
+    made, if asked to.
+    """
     if url.startswith(("postgresql://", "postgres://")):
         from discreet.collector.postgres import PostgresStore
 

@@ -1,4 +1,6 @@
-"""From a policy to a mechanism: the models. To add one: a function of a Task, and its name in the table below."""
+"""From a policy to a mechanism: the models. To add one: a function of a Task, and its name in the
+table below.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +40,11 @@ def design(
 ) -> Mechanism:
     """The mechanism of a model for a policy, checked exactly.
 
-    `model`: subset (the best possible), opt0, opt1, opt2 (the paper's), rappor, oue, grr, ss (plain LDP).
-    `prior`: the shares of participants that subset expects: uniform, worst (the smallest worst case), or given per item or
-    level. `encoding`: bits or ticket (4 bytes); by default subset sends bits up to 1,000 items and tickets beyond, the
-    others bits. `padding`: for set input, instead of the policy's.
+    `model`: subset (the best possible), opt0, opt1, opt2 (the paper's), rappor, oue, grr, ss (plain
+    LDP). `prior`: the shares of participants that subset expects: uniform, worst (the smallest
+    worst case), or given per item or level. `encoding`: bits or ticket (4 bytes); by default subset
+    sends bits up to 1,000 items and tickets beyond, the others bits. `padding`: for set input,
+    instead of the policy's.
 
     >>> policy = Policy.from_levels([("serious", "ln(4)", ["HIV"]),
     ...     ("common", "ln(6)", ["anemia", "headache", "stomachache", "toothache"])])
@@ -53,7 +56,8 @@ def design(
     """
     if model not in _MODELS:
         raise DesignError(f'model = "{model}" does not exist; the models are {", ".join(MODELS)}')
-    with threadpool_limits(1, "blas"):  # the matrices are small: threads only get in each other's way
+    # the matrices are small: threads only get in each other's way
+    with threadpool_limits(1, "blas"):
         return _MODELS[model](Task(policy, prior, encoding, padding))
 
 

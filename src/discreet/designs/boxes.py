@@ -1,8 +1,9 @@
 """The boxes of DESIGN "the best mechanism there is": where the columns of any mechanism lie.
 
-A column is the chance of one report for every input. With hi_l and lo_l the largest and smallest ln q in level l,
-a column is feasible iff hi_l - lo_c <= r_lc for all levels, so it lies in a box (hi, lo) and every vector of the box is
-feasible; extreme columns have every item at hi or lo of a box that is a vertex of that polytope, up to a common shift.
+A column is the chance of one report for every input. With hi_l and lo_l the largest and smallest ln
+q in level l, a column is feasible iff hi_l - lo_c <= r_lc for all levels, so it lies in a box (hi,
+lo) and every vector of the box is feasible; extreme columns have every item at hi or lo of a box
+that is a vertex of that polytope, up to a common shift.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ import numpy as np
 
 from discreet.mechanism import Floats
 
-LARGEST = 14.0  # of a log-ratio: larger budgets count as this one, so that integers over 2^32 can hold them
+# of a log-ratio: larger budgets count as this one, so that integers over 2^32 can hold them
+LARGEST = 14.0
 MOST_WITH_PAIRS = 4  # levels whose polytope's vertices are enumerated
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """hi and lo, a row per box and a column per group; `note` says why they are not all there are, if so."""
+    """hi and lo, a row per box and a column per group; `note` says why they are not all there are,
+    if so.
+    """
 
     hi: Floats
     lo: Floats
@@ -38,7 +42,9 @@ def of_budgets(eps: Floats, notion: str) -> Boxes:
 
 
 def of_pairs(r: Floats) -> Boxes:
-    """The vertices of hi_l - lo_c <= r_lc, lo_l <= hi_l for few groups; r is infinite where a pair is not protected."""
+    """The vertices of hi_l - lo_c <= r_lc, lo_l <= hi_l for few groups; r is infinite where a pair
+    is not protected.
+    """
     r, note = bounded(r)
     t = len(r)
     rows, limits = [], []
@@ -68,7 +74,9 @@ def of_pairs(r: Floats) -> Boxes:
 
 
 def bounded(r: Floats) -> tuple[Floats, str]:
-    """r with a bound on the pairs that no chain of protected pairs connects, and what that leaves out."""
+    """r with a bound on the pairs that no chain of protected pairs connects, and what that leaves
+    out.
+    """
     paths = r.copy()
     for k in range(len(r)):
         paths = np.minimum(paths, paths[:, [k]] + paths[[k], :])

@@ -1,14 +1,16 @@
-"""The best mixture of columns for few groups, with a lower bound on every mechanism (DESIGN "the best mechanism there is").
+"""The best mixture of columns for few groups, with a lower bound on every mechanism (DESIGN "the
+best mechanism there is").
 
-A column is a box and a share b_l of the items of every group l that are at the box's top. S = L + b (H - L) is its mean
-chance per group, z = x S its probability at the prior x. Scaled to probability one it informs by b (1-b) ((H-L)/z)^2
-within a group and by v v', v = S sqrt(m) / z, between groups. Over shares mu of columns with sum mu S/z = 1 for every
-group, the design minimises
+A column is a box and a share b_l of the items of every group l that are at the box's top. S = L + b
+(H - L) is its mean chance per group, z = x S its probability at the prior x. Scaled to probability
+one it informs by b (1-b) ((H-L)/z)^2 within a group and by v v', v = S sqrt(m) / z, between groups.
+Over shares mu of columns with sum mu S/z = 1 for every group, the design minimises
 
     subsets of fixed size   f = sum_l W (m-1) / (sum mu A_l) + tr(W (sum mu v v')^-1),  A = m/(m-1) b(1-b) ((H-L)/z)^2
     independent items       f = sum_l W m / (sum mu A_l),                               A = b(1-b) ((H-L)/z)^2
 
-which is convex; columns are generated until none improves it. The total MSE / n at the prior is f - sum W x.
+which is convex; columns are generated until none improves it. The total MSE / n at the prior is f -
+sum W x.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """What a column is worth: w per group within, Q between groups, nu for the sums over parts, f in all."""
+    """What a column is worth: w per group within, Q between groups, nu for the sums over parts, f
+    in all.
+    """
 
     w: Floats
     Q: Floats
@@ -59,7 +63,9 @@ class Prices:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Columns with their shares, the total MSE / n, and a lower bound of it for any mechanism (None: not proved)."""
+    """Columns with their shares, the total MSE / n, and a lower bound of it for any mechanism
+    (None: not proved).
+    """
 
     columns: Columns
     shares: Floats
@@ -68,7 +74,9 @@ class Design:
 
 
 class Problem:
-    """Boxes, sizes, shares of people and weights per group; b of a group is a multiple of 1 / steps."""
+    """Boxes, sizes, shares of people and weights per group; b of a group is a multiple of 1 /
+    steps.
+    """
 
     def __init__(
         self,
@@ -102,7 +110,7 @@ class Problem:
             S / z,
         )
 
-    # ---- the master: shares of given columns ------------------------------------------------
+    # ---- the master: shares of given columns -----------------------------------------------------
 
     def derivatives(
         self, A: Floats, v: Floats, mu: Floats
@@ -115,7 +123,8 @@ class Problem:
         gradient, hessian = -(A @ w), (A * curve) @ A.T
         if self.fixed:
             between = (v.T * mu) @ v
-            ridge = 1e-15 * np.trace(between)  # far below what matters, and no step can end at a singular matrix
+            # far below what matters, and no step can end at a singular matrix
+            ridge = 1e-15 * np.trace(between)
             inverse = np.linalg.inv(between + ridge * np.eye(len(between)))
             M = (inverse * self.W) @ inverse
             f += float(np.diag(inverse) @ self.W)
@@ -125,7 +134,9 @@ class Problem:
         return f, w, M, gradient, hessian
 
     def master(self, columns: Columns, mu: Floats) -> tuple[Floats, Prices]:
-        """The best shares of the columns at hand and their prices: a primal-dual interior-point method."""
+        """The best shares of the columns at hand and their prices: a primal-dual interior-point
+        method.
+        """
         A, v, lam = self.information(columns)
         n, t = lam.shape
         mu = np.maximum(mu, 1e-3 / n)
@@ -151,7 +162,7 @@ class Problem:
         root = np.sqrt(self.m)
         return mu, Prices(w * self.scale, M * root * root[:, None], -nu * unit, f)
 
-    # ---- pricing: the best new column ---------------------------------------------------------
+    # ---- pricing: the best new column ------------------------------------------------------------
 
     def total(self, columns: Columns, p: Prices) -> Floats:
         """The score of every column times z^2, without the constant sum nu."""
@@ -166,8 +177,9 @@ class Problem:
         return self.total(columns, p) / (S @ self.x) ** 2 + p.nu.sum()
 
     def improve(self, columns: Columns, p: Prices, l: int) -> tuple[Columns, Floats]:
-        """Every column with its best b of group l, and its score: in b_l alone the score is a quadratic over a square,
-        whose slope changes sign once, so the best step is next to that place or at an end.
+        """Every column with its best b of group l, and its score: in b_l alone the score is a
+        quadratic over a square, whose slope changes sign once, so the best step is next to that
+        place or at an end.
         """
         d = (self.H - self.L)[columns.box, l]
         b, x, nu = columns.b[:, l], self.x[l], p.nu[l]
@@ -209,7 +221,7 @@ class Problem:
             old = score
         return columns, score
 
-    # ---- all columns, for a proof -------------------------------------------------------------
+    # ---- all columns, for a proof ----------------------------------------------------------------
 
     @property
     def largest(self) -> int:
@@ -246,7 +258,7 @@ class Problem:
             columns = columns + more
         return columns, np.concatenate([score for _, score in found])
 
-    # ---- the search -----------------------------------------------------------------------------
+    # ---- the search ------------------------------------------------------------------------------
 
     def starts(self) -> Columns:
         """For every box: the subsets of groups that speak, all of them while the groups are few."""
@@ -263,8 +275,8 @@ class Problem:
         return _distinct(Columns(np.repeat(np.arange(len(self.H)), len(speaking)), rows))
 
     def solve(self, certify: bool = True, warm: Columns | None = None) -> Design:
-        """Generate columns until none improves the design; with `certify`, prove it where all can be looked at. `warm`:
-        columns of a similar problem to begin with.
+        """Generate columns until none improves the design; with `certify`, prove it where all can
+        be looked at. `warm`: columns of a similar problem to begin with.
         """
         columns = start = self.starts()
         if warm is not None:

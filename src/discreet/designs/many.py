@@ -1,12 +1,14 @@
 """Many levels, up to one budget per item: items are named independently (DESIGN "many levels").
 
-Part o has a box s_o and a scale kappa_o; with H = e^hi, L = e^lo and b_ol the chance that an item of level l is named,
+Part o has a box s_o and a scale kappa_o; with H = e^hi, L = e^lo and b_ol the chance that an item
+of level l is named,
 
     chance of the part   lambda_ol = kappa_o (L + b (H - L)),  p_o = sum_l x_l lambda_ol at the prior
     information          I_l = sum_o kappa_o^2 b (1-b) (H-L)^2 / p_o
 
-and sum_l cost_l / I_l is minimised subject to sum_o lambda_ol = 1. A local search on budgets in a few groups finds boxes
-and scales; every level's chances are then interpolated. A mixture with public shares lies within this family.
+and sum_l cost_l / I_l is minimised subject to sum_o lambda_ol = 1. A local search on budgets in a
+few groups finds boxes and scales; every level's chances are then interpolated. A mixture with
+public shares lies within this family.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ _SPLIT = (
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """The parts: their boxes (s; 0 under avg), scales, and the best chances b (parts x budgets) at some budgets."""
+    """The parts: their boxes (s; 0 under avg), scales, and the best chances b (parts x budgets) at
+    some budgets.
+    """
 
     s: Floats
     kappa: Floats
@@ -51,7 +55,9 @@ class Scales:
 
 @dataclass(frozen=True, eq=False)
 class Chances:
-    """Per part and level: the chance of the part, of the own item, and b as a whole number of steps."""
+    """Per part and level: the chance of the part, of the own item, and b as a whole number of
+    steps.
+    """
 
     chance: Floats
     own: Floats
@@ -75,11 +81,13 @@ def exponentials(eps: Floats, s: Floats, notion: str) -> tuple[Floats, Floats]:
     return np.exp(np.minimum(s[:, None], eps)), np.exp(np.maximum(0, s[:, None] - eps))
 
 
-# ---- boxes and scales ---------------------------------------------------------------------------
+# ---- boxes and scales ----------------------------------------------------------------------------
 
 
 def search(eps: Floats, sizes: Floats, shares: Floats, weights: Floats, notion: str) -> Scales:
-    """The boxes and scales of the parts: local searches from several starts, then with the useful boxes moved a little."""
+    """The boxes and scales of the parts: local searches from several starts, then with the useful
+    boxes moved a little.
+    """
     cost = sizes * weights
     single = _single(eps, cost, notion)
     if notion == "avg":
@@ -146,7 +154,9 @@ def _single(e: Floats, cost: Floats, notion: str) -> Scales:
 
 
 def _local(e: Floats, cost: Floats, x: Floats, s: Floats) -> Scales:
-    """A local search for the scales of given boxes, from a start with public shares; parts hardly used are left out."""
+    """A local search for the scales of given boxes, from a start with public shares; parts hardly
+    used are left out.
+    """
     H, L = exponentials(e, s, "min")
     d = np.maximum(H - L, 1e-12)
     parts, t = H.shape
@@ -186,14 +196,15 @@ def _local(e: Floats, cost: Floats, x: Floats, s: Floats) -> Scales:
     return Scales(s, kappa, p, e, beta / kappa[:, None], total)
 
 
-# ---- every level's chances --------------------------------------------------------------------------
+# ---- every level's chances -----------------------------------------------------------------------
 
 
 def fit(scales: Scales, eps: Floats, notion: str, steps: int) -> Chances | None:
-    """Every level's chances for given scales, b a multiple of 1 / steps; None where the scales do not allow it.
+    """Every level's chances for given scales, b a multiple of 1 / steps; None where the scales do
+    not allow it.
 
-    The chances of the budgets that were searched are interpolated, then moved along the direction that costs least
-    (b by p / reach) so that the chances of the parts sum to one.
+    The chances of the budgets that were searched are interpolated, then moved along the direction
+    that costs least (b by p / reach) so that the chances of the parts sum to one.
     """
     H, L = exponentials(eps, scales.s, notion)
     kappa, p = scales.kappa[:, None], scales.p[:, None]
@@ -224,8 +235,9 @@ def _rounded(b: Floats, reach: Floats, steps: int) -> Floats:
 
 
 def _exact_sums(count: Floats, steps: int, kappa: Floats, H: Floats, L: Floats) -> Chances:
-    """Sums of exactly one: what is missing is added to the low state, what is too much taken off the high state, of the part
-    where it shows least. A part in which a level says nothing may have any chance between its two states.
+    """Sums of exactly one: what is missing is added to the low state, what is too much taken off
+    the high state, of the part where it shows least. A part in which a level says nothing may have
+    any chance between its two states.
     """
     b = count / steps
     high, low = (

@@ -1,7 +1,9 @@
-"""The general program for explicit pair budgets and incomplete policy graphs: a geometric program on levels.
+"""The general program for explicit pair budgets and incomplete policy graphs: a geometric program
+on levels.
 
-In A = e^u, B = e^w, P >= 1/(A - 1), Q >= 1/(B - 1) every bracket of opt0's objective is a posynomial (DESIGN "opt0 is not
-hard"), so its global optimum is found; the tangent bound below certifies it without trusting the solver.
+In A = e^u, B = e^w, P >= 1/(A - 1), Q >= 1/(B - 1) every bracket of opt0's objective is a
+posynomial (DESIGN "opt0 is not hard"), so its global optimum is found; the tangent bound below
+certifies it without trusting the solver.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from discreet.designs.reductions import bracket
 from discreet.errors import DesignError, MissingExtra
 from discreet.mechanism import Floats
 
-CAP = 18.0  # of u and w: a level free of all pairs must not make the solver run away; b stays above 2^-32
+# of u and w: a level free of all pairs must not make the solver run away; b stays above 2^-32
+CAP = 18.0
 
 
 def solve(r: Floats, sizes: Floats, model: str) -> tuple[Floats, Floats]:
@@ -84,8 +87,8 @@ def _run(cp: Any, problem: Any, gp: bool) -> None:
 
 
 def certify(r: Floats, sizes: Floats, u: Floats, w: Floats) -> tuple[float, float]:
-    """opt0's objective at (u, w), and a lower bound of it anywhere: every bracket lies above its tangent at (u, w), and the
-    smallest value of the largest tangent is a linear program.
+    """opt0's objective at (u, w), and a lower bound of it anywhere: every bracket lies above its
+    tangent at (u, w), and the smallest value of the largest tangent is a linear program.
     """
     t = len(sizes)
     pairs = np.argwhere(np.isfinite(r))

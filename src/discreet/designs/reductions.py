@@ -1,7 +1,9 @@
-"""opt0, opt1 and opt2 under `min` and `avg`: the paper's optimum by one or two scalars (DESIGN "closed reductions").
+"""opt0, opt1 and opt2 under `min` and `avg`: the paper's optimum by one or two scalars (DESIGN
+"closed reductions").
 
-With u = ln(a/b) and w = ln((1-b)/(1-a)) the privacy constraint is u_i + w_j <= r_ij and opt0's objective,
-max_k [ sum_i m_i p_i (1 + q_i) + q_k - p_k ] with p = 1/(e^u - 1) and q = 1/(e^w - 1), is convex and decreasing.
+With u = ln(a/b) and w = ln((1-b)/(1-a)) the privacy constraint is u_i + w_j <= r_ij and opt0's
+objective, max_k [ sum_i m_i p_i (1 + q_i) + q_k - p_k ] with p = 1/(e^u - 1) and q = 1/(e^w - 1),
+is convex and decreasing.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ class Levels:
 
 
 def minimise(f: Callable[[float], float], low: float, high: float, steps: int = 80) -> float:
-    """The minimum of a convex function of one variable, by golden section (80 steps reach the last digits)."""
+    """The minimum of a convex function of one variable, by golden section (80 steps reach the last
+    digits).
+    """
     x1, x2 = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     f1, f2 = f(x1), f(x2)
     for _ in range(steps):
@@ -54,12 +58,14 @@ def minimise(f: Callable[[float], float], low: float, high: float, steps: int = 
     return (low + high) / 2
 
 
-# ---- opt0 -------------------------------------------------------------------------------------------
+# ---- opt0 ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Bracket:
-    """One bracket of opt0's objective, k fixed, with its (negative) gradient: value, -dF/du, -dF/dw."""
+    """One bracket of opt0's objective, k fixed, with its (negative) gradient: value, -dF/du,
+    -dF/dw.
+    """
 
     value: float
     g: Floats
@@ -83,7 +89,8 @@ def opt0(levels: Levels) -> tuple[Floats, Floats, float, float]:
     sizes, e = levels.sizes, levels.smallest
 
     def active(U: float, W: float) -> int:
-        # q_k - p_k falls with the budget where u > w and rises where u < w, so its maximum is at an extreme level.
+        # q_k - p_k falls with the budget where u > w and rises where u < w, so its maximum is at an
+        # extreme level.
         return tight if U >= W else loose
 
     if levels.notion == "avg":
@@ -104,7 +111,9 @@ def opt0(levels: Levels) -> tuple[Floats, Floats, float, float]:
 def _centres_of_gravity(
     levels: Levels, active: Callable[[float, float], int]
 ) -> tuple[float, float]:
-    """Minimise a convex function of (U, W): cut the feasible polygon through its centre of gravity, 0.63 x each time."""
+    """Minimise a convex function of (U, W): cut the feasible polygon through its centre of gravity,
+    0.63 x each time.
+    """
     e = levels.smallest
     polygon = [(0.0, e), (e, 0.0), (e, e)]  # U + W >= e: below it every level could still gain
     best, at = np.inf, (e / 2, e / 2)
@@ -157,8 +166,9 @@ def _cut(
 
 
 def _certify(levels: Levels, u: Floats, w: Floats, first: Bracket, second: Bracket) -> float:
-    """A lower bound of the optimum, whatever found (u, w): every convex mix of brackets lies above its tangent at
-    (u, w), and the tangent's minimum over all u_i + w_j <= r_ij, u, w >= 0 is a linear program solved exactly.
+    """A lower bound of the optimum, whatever found (u, w): every convex mix of brackets lies above
+    its tangent at (u, w), and the tangent's minimum over all u_i + w_j <= r_ij, u, w >= 0 is a
+    linear program solved exactly.
     """
 
     def bound(theta: float) -> float:
@@ -173,7 +183,9 @@ def _certify(levels: Levels, u: Floats, w: Floats, first: Bracket, second: Brack
 
 
 def _largest(levels: Levels, g: Floats, h: Floats) -> float:
-    """max of g.u + h.w over the feasible (u, w), g, h >= 0: attained at a corner of the reduction's strips."""
+    """max of g.u + h.w over the feasible (u, w), g, h >= 0: attained at a corner of the reduction's
+    strips.
+    """
     e = levels.smallest
     if levels.notion == "avg":
         return float(
@@ -196,7 +208,7 @@ def _largest(levels: Levels, g: Floats, h: Floats) -> float:
     return float(np.max(corners))
 
 
-# ---- opt1, opt2 -------------------------------------------------------------------------------------
+# ---- opt1, opt2 ----------------------------------------------------------------------------------
 
 
 def opt1(levels: Levels) -> tuple[Floats, Floats]:

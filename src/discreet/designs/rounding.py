@@ -26,7 +26,9 @@ def parts_of(
     own: Floats,
     other: Floats,
 ) -> tuple[Part, ...]:
-    """Parts from chances (parts x groups, a last column for an empty sample), of the own item, and `other` as it stands."""
+    """Parts from chances (parts x groups, a last column for an empty sample), of the own item, and
+    `other` as it stands.
+    """
     over = bases(encoding, groups, policy)
     count = len(over)
     whole = np.maximum(np.rint(chance / chance.sum(axis=0) * D), 1).astype(np.int64)
@@ -49,8 +51,8 @@ def holds(policy: Policy, groups: tuple[int, ...], parts: tuple[Part, ...]) -> b
 def unary(
     policy: Policy, encoding: Encoding, groups: tuple[int, ...], u: Floats, w: Floats
 ) -> tuple[Part, ...]:
-    """The one part of the paper's models from u = ln(a/b) and w = ln((1-b)/(1-a)) per group: smaller is more private, so
-    both shrink until the check agrees.
+    """The one part of the paper's models from u = ln(a/b) and w = ln((1-b)/(1-a)) per group:
+    smaller is more private, so both shrink until the check agrees.
     """
     base = encoding.base(1)
     one = np.ones((1, len(u) + policy.takes_sets))
@@ -79,7 +81,9 @@ def refuse_silence(policy: Policy, parts: tuple[Part, ...]) -> None:
 
 
 def _integers(u: Floats, w: Floats, base: int) -> tuple[Any, Any]:
-    """A over 2^32 and B over `base`: a/b at most e^u and (1-b)/(1-a) at most e^w, whatever B is rounded to."""
+    """A over 2^32 and B over `base`: a/b at most e^u and (1-b)/(1-a) at most e^w, whatever B is
+    rounded to.
+    """
     high, low = np.exp(u), np.exp(-w)
     learns = np.minimum(u, w) > 1e-9
     u, w = np.where(learns, u, 1.0), np.where(learns, w, 1.0)
@@ -101,7 +105,9 @@ def _integers(u: Floats, w: Floats, base: int) -> tuple[Any, Any]:
 
 
 def shrinking(make: Callable[[float], Any]) -> Any:
-    """The first result of make(shrink) that the exact check agrees with, over growing shrinks of the budgets."""
+    """The first result of make(shrink) that the exact check agrees with, over growing shrinks of
+    the budgets.
+    """
     for shrink in SHRINKS:
         try:
             return make(shrink)

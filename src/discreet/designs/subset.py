@@ -1,4 +1,6 @@
-"""`subset`: the best mechanism there is, with its certificate (DESIGN "the best mechanism there is")."""
+"""`subset`: the best mechanism there is, with its certificate (DESIGN "the best mechanism there
+is").
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def subset(task: Task) -> Mechanism:
 
 
 def _simpler(task: Task, ticket: bool) -> list[Mechanism]:
-    """Where the search is not over everything: models that are special cases of what is searched for."""
+    """Where the search is not over everything: models that are special cases of what is searched
+    for.
+    """
     models = [unary.opt0] if ticket or task.policy.takes_sets else [unary.opt0, plain.ss]
     found = []
     for model in models:
@@ -60,7 +64,7 @@ def _simpler(task: Task, ticket: bool) -> list[Mechanism]:
     return found
 
 
-# ---- groups of levels that are treated alike ---------------------------------------------------------
+# ---- groups of levels that are treated alike -----------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +76,9 @@ class Groups:
 
     @classmethod
     def of(cls, task: Task) -> Groups:
-        """Levels with the same budget, weight and share per item together; each its own with explicit pairs."""
+        """Levels with the same budget, weight and share per item together; each its own with
+        explicit pairs.
+        """
         t = len(task.sizes)
         if task.policy.pairs:
             return cls(task, tuple(range(t)))
@@ -129,7 +135,9 @@ class Groups:
         return np.append(values, of_none) if self.task.policy.takes_sets else values
 
     def boxes(self, shrink: float) -> Boxes:
-        """Where the columns lie, at budgets shrunk by a share; an empty sample is a group of its own."""
+        """Where the columns lie, at budgets shrunk by a share; an empty sample is a group of its
+        own.
+        """
         task = self.task
         if not task.policy.pairs:
             return boxes_.of_budgets(
@@ -152,7 +160,9 @@ class Groups:
         return np.block([[table, low[:, None]], [low[None, :], np.array([[low.min()]])]])
 
     def _some_boxes(self, r: Floats) -> Boxes:
-        """Many levels with explicit pairs: the boxes of `min` at every level's smallest pair, and opt0's."""
+        """Many levels with explicit pairs: the boxes of `min` at every level's smallest pair, and
+        opt0's.
+        """
         few = f"explicit pairs of more than {boxes_.MOST_WITH_PAIRS} levels"
         r, _ = boxes_.bounded(r)
         found = boxes_.of_budgets(r.min(axis=1), "min")
@@ -165,7 +175,7 @@ class Groups:
         return Boxes(np.vstack((found.hi, u)), np.vstack((found.lo, -w)), few)
 
 
-# ---- few groups: columns ---------------------------------------------------------------------------------
+# ---- few groups: columns -------------------------------------------------------------------------
 
 
 def _few(task: Task, groups: Groups, ticket: bool) -> Mechanism:
@@ -217,7 +227,9 @@ class _Search:
         return self.problem(shares, 0.0, self.encoding.fixed_size).solve(certify=False).value
 
     def at(self, shares: Floats, warm: Design | None = None) -> tuple[Mechanism, Design]:
-        """The best mechanism at given shares, and the design it was rounded from; `warm`: at other shares."""
+        """The best mechanism at given shares, and the design it was rounded from; `warm`: at other
+        shares.
+        """
         fixed = self.encoding.fixed_size
         problem = self.problem(shares, 0.0, fixed)
         design = problem.solve(fixed and warm is None, warm.columns if warm else None)
@@ -246,14 +258,18 @@ class _Search:
         )  # fmt: skip
 
     def bound(self, shares: Floats, design: Design | None) -> Certificate:
-        """A lower bound of every mechanism at these shares, or why there is none; the value is not known yet."""
+        """A lower bound of every mechanism at these shares, or why there is none; the value is not
+        known yet.
+        """
         notes = []
         if self.task.policy.takes_sets:
             return Certificate(
                 0.0, None, "set input is sampled here, which is not the best for sets"
             )
         if self.merged:
-            return Certificate(0.0, None, f"{len(self.groups.sizes)} groups of budgets stand for more")
+            return Certificate(
+                0.0, None, f"{len(self.groups.sizes)} groups of budgets stand for more"
+            )
         note = self.groups.boxes(0.0).note
         if note:
             return Certificate(0.0, None, note)
@@ -270,8 +286,9 @@ class _Search:
         return mechanism.certified(replace(bound, value=self.task.score(mechanism)))
 
     def _minimax(self) -> Mechanism:
-        """The design whose largest error over all data is smallest: the value at shares x is concave in x, its slope
-        the error if everybody were of one group; the bound at any x is a bound of every worst case.
+        """The design whose largest error over all data is smallest: the value at shares x is
+        concave in x, its slope the error if everybody were of one group; the bound at any x is a
+        bound of every worst case.
         """
         seen: list[tuple[float, Mechanism, Floats, Design]] = []
         g = self.groups
@@ -299,7 +316,7 @@ class _Search:
         return self._certified(best, self.bound(shares, design))
 
 
-# ---- many levels ----------------------------------------------------------------------------------------------
+# ---- many levels ---------------------------------------------------------------------------------
 
 
 def _many(task: Task, ticket: bool) -> Mechanism:

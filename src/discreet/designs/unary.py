@@ -1,4 +1,6 @@
-"""Models of one part of independent items, from u = ln(a/b) and w = ln((1-b)/(1-a)): the paper's and plain LDP's."""
+"""Models of one part of independent items, from u = ln(a/b) and w = ln((1-b)/(1-a)): the paper's
+and plain LDP's.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def one_part(model: str, solve: Callable[[Task], Unary]) -> Callable[[Task], Mec
         def of(encoding: Encoding) -> Mechanism:
             parts = unary(task.policy, encoding, groups, u, w)
             prior = task.prior_name
-            return Mechanism(task.policy, model, encoding, groups, parts, whole, task.padding, prior)
+            return Mechanism(
+                task.policy, model, encoding, groups, parts, whole, task.padding, prior
+            )
 
         if task.encoding != "ticket":
             return of(Bits())
@@ -39,7 +43,9 @@ def one_part(model: str, solve: Callable[[Task], Unary]) -> Callable[[Task], Mec
 
 
 def opt0(task: Task) -> Mechanism:
-    """The paper's optimum, proved for its own objective: the worst case of one pair (a, b) per level."""
+    """The paper's optimum, proved for its own objective: the worst case of one pair (a, b) per
+    level.
+    """
     if not task.policy.pairs:
         u, w, value, bound = reductions.opt0(task.levels)
     else:

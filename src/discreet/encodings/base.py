@@ -84,7 +84,7 @@ class Coder(ABC):
         self.own = np.array([p.own_ for p in self.parts], dtype=np.uint32)
         self.other = np.array([p.other_ for p in self.parts], dtype=np.int64)
 
-    # ---- the user's side --------------------------------------------------------------------
+    # ---- the user's side -------------------------------------------------------------------------
 
     def write(self, source: Source, held: Ints, out: Bytes) -> None:
         """Fill `out` with the reports of people who hold these items (-1: an empty sample)."""
@@ -125,7 +125,7 @@ class Coder(ABC):
     ) -> None:
         """Reports of people whose part and own bit are drawn."""
 
-    # ---- the server's side ------------------------------------------------------------------
+    # ---- the server's side -----------------------------------------------------------------------
 
     @abstractmethod
     def check(self, report: bytes) -> str | None:
@@ -148,11 +148,11 @@ class Coder(ABC):
     def block(self) -> tuple[int, int]:
         """Rows per block of counting: at least, at most. Some milliseconds of work each."""
 
-    # ---- simulation -------------------------------------------------------------------------
+    # ---- simulation ------------------------------------------------------------------------------
 
     def draw(self, holders: Ints, part_n: Ints, rng: np.random.Generator) -> Ints:
-        """Counts of every part and item (parts x m) for holders[o, i] people of part o who hold item i:
-        every item's count is exact in distribution, without making reports.
+        """Counts of every part and item (parts x m) for holders[o, i] people of part o who hold
+        item i: every item's count is exact in distribution, without making reports.
         """
         own, other = self.chances
         return rng.binomial(holders, own) + rng.binomial(part_n[:, None] - holders, other)

@@ -1,4 +1,6 @@
-"""Independent bits: every item of a speaking group is named with chance `other`, the own one with `own`."""
+"""Independent bits: every item of a speaking group is named with chance `other`, the own one with
+`own`.
+"""
 
 from __future__ import annotations
 

@@ -56,14 +56,24 @@ class FixedCoder(PackedCoder):
 
     @cached_property
     def guess(self) -> Ints:
-        """Per part and group: the chance, over 2^4, of a first guess of a large subset; 0 where subsets are small."""
+        """Per part and group: the chance, over 2^4, of a first guess of a large subset; 0 where
+        subsets are small.
+        """
         from discreet.kernels import SLICES
 
         near = np.rint(2**SLICES * self.other / self.sizes).astype(np.int64)
         large = np.minimum(self.other, self.sizes - self.other) > _SMALL
         return np.where(large, np.clip(near, 1, 2**SLICES - 1), 0)
 
-    def _subsets(self, fill: Callable[[Any], None], group: Ints, place: Ints, part: Ints, own: Any, out: Bytes) -> None:
+    def _subsets(
+        self,
+        fill: Callable[[Any], None],
+        group: Ints,
+        place: Ints,
+        part: Ints,
+        own: Any,
+        out: Bytes,
+    ) -> None:
         from discreet import kernels
 
         items, first, _ = self.members
@@ -76,7 +86,13 @@ class FixedCoder(PackedCoder):
             )  # fmt: skip
 
     def _write(
-        self, source: Source, held: Ints, group: Ints, part: Ints, own: NDArray[np.bool_], out: Bytes
+        self,
+        source: Source,
+        held: Ints,
+        group: Ints,
+        part: Ints,
+        own: NDArray[np.bool_],
+        out: Bytes,
     ) -> None:
         if self.front:
             out[:, 0] = part
@@ -104,7 +120,9 @@ class FixedCoder(PackedCoder):
         return {"size": wrong}
 
     def draw(self, holders: Ints, part_n: Ints, rng: np.random.Generator) -> Ints:
-        """Fixed sizes tie the items together, so the reports themselves are drawn, with the same code."""
+        """Fixed sizes tie the items together, so the reports themselves are drawn, with the same
+        code.
+        """
         rank, counts = self.members[2], np.zeros((len(self.parts), self.m), np.int64)
         step = max(1, (1 << 22) // self.m)
 
@@ -119,6 +137,8 @@ class FixedCoder(PackedCoder):
             for start in range(0, n, step):
                 block = slice(start, min(start + step, n))
                 rows = np.empty((block.stop - start, -(-self.m // 8)), np.uint8)
-                self._subsets(fill, group[block], place[block], np.full(len(rows), o), own[block], rows)
+                self._subsets(
+                    fill, group[block], place[block], np.full(len(rows), o), own[block], rows
+                )
                 counts[o] += count_columns(rows)[: self.m]
         return counts

@@ -1,4 +1,6 @@
-"""What both kinds of bits share: a part's byte, then one bit per item, item k at bit k % 8 of byte k // 8."""
+"""What both kinds of bits share: a part's byte, then one bit per item, item k at bit k % 8 of byte
+k // 8.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ class PackedCoder(Coder):
 
 
 def count_columns(body: Bytes) -> Ints:
-    """How many rows have each bit set: rows are joined until their length is a whole number of 64-bit words."""
+    """How many rows have each bit set: rows are joined until their length is a whole number of
+    64-bit words.
+    """
     from discreet import kernels
 
     n, size = body.shape

@@ -1,8 +1,8 @@
 """Tickets: four bytes that stand for a pseudo-random subset, whatever the number of items is.
 
-A ticket is y = (y_0, …, y_t) over the field of q elements. Item i has a code c in F_q^t, its mark is
-v = y_0 + y_1 c_1 + … + y_t c_t, and it is named if v < T. Codes differ, so any two marks are uniform
-and independent: every other item is named with chance exactly T / q.
+A ticket is y = (y_0, …, y_t) over the field of q elements. Item i has a code c in F_q^t, its mark
+is v = y_0 + y_1 c_1 + … + y_t c_t, and it is named if v < T. Codes differ, so any two marks are
+uniform and independent: every other item is named with chance exactly T / q.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ class TicketCoder(Coder):
 
     @cached_property
     def codes(self) -> NDArray[np.int64]:
-        """c_1 = x, c_j = digit_{j-1} + x^j, of every item (m x t); the powers keep neighbours off common lines."""
+        """c_1 = x, c_j = digit_{j-1} + x^j, of every item (m x t); the powers keep neighbours off
+        common lines.
+        """
         digits, rest = [], np.arange(self.m)
         for _ in range(self.t):
             digits.append(rest % self.q)
@@ -128,14 +130,15 @@ class TicketCoder(Coder):
         return part, {"ticket": part >= len(self.parts)}
 
     def count(self, part: int, rows: Bytes) -> Ints:
-        """How many of these reports name each item: by a histogram of the tickets and its transform, or by looking at every
-        mark of every ticket, whichever is less work.
+        """How many of these reports name each item: by a histogram of the tickets and its
+        transform, or by looking at every mark of every ticket, whichever is less work.
         """
         from discreet import kernels
 
         found = numbers(rows) % np.uint32(self.tickets)
         limits = self.other[part, self.group_of]
-        work = self.t * self.q ** (self.t + 2)  # additions of the transform, about four times as dear as a mark
+        # additions of the transform, about four times as dear as a mark
+        work = self.t * self.q ** (self.t + 2)
         if len(rows) * self.m > 4 * work and self.tickets <= LARGEST_TABLE:
             table = np.zeros(self.tickets, np.int32)
             kernels.add_tickets(found, table)
@@ -145,7 +148,9 @@ class TicketCoder(Coder):
         return counts
 
     def _named_by(self, table: NDArray[Any], limits: Ints) -> Ints:
-        """Counts of items from counts of tickets: one axis y_j -> c_j at a time, then the marks below each item's limit."""
+        """Counts of items from counts of tickets: one axis y_j -> c_j at a time, then the marks
+        below each item's limit.
+        """
         from discreet import kernels
 
         q, t = self.q, self.t

@@ -1,11 +1,13 @@
 """Tally and perturb on Apache Spark (extra `spark`; PySpark 4, Java 17 or newer).
 
-Arrow batches go through `mapInArrow` to the same functions as locally. Every partition sends one partial tally per group; they
-merge in a tree, so that the driver holds O(m) and a worker one batch and one tally.
+Arrow batches go through `mapInArrow` to the same functions as locally. Every partition sends one
+partial tally per group; they merge in a tree, so that the driver holds O(m) and a worker one batch
+and one tally.
 
-`perturb` is for a pipeline on the participants' side of the trust boundary: whoever runs it sees the answers. Its randomness is
-drawn anew in every task, so a task that is repeated makes *new* reports of the same answers. Spark keeps the output of one attempt
-only, but two actions on the same DataFrame perturb twice: write the reports once and read them from there.
+`perturb` is for a pipeline on the participants' side of the trust boundary: whoever runs it sees
+the answers. Its randomness is drawn anew in every task, so a task that is repeated makes *new*
+reports of the same answers. Spark keeps the output of one attempt only, but two actions on the same
+DataFrame perturb twice: write the reports once and read them from there.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ _PARTIAL = "key string, tally binary"
 
 
 def session(master: str | None = None, name: str = "discreet") -> SparkSession:
-    """The active session, or a new one; workers run the Python of this environment. Everything else is the user's own setting."""
+    """The active session, or a new one; workers run the Python of this environment. Everything else
+    is the user's own setting.
+    """
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -79,9 +83,11 @@ def _check_java() -> None:
 def tally(
     dataframe: DataFrame, mechanism: Mechanism, column: str = "report", by: str | None = None
 ) -> Any:
-    """The tally of a column of reports; with `by` a dictionary of tallies, one per value of that column, in one job.
+    """The tally of a column of reports; with `by` a dictionary of tallies, one per value of that
+    column, in one job.
 
-    A column `fingerprint`, where there is one, must name this mechanism; rows that name another are refused and counted.
+    A column `fingerprint`, where there is one, must name this mechanism; rows that name another are
+    refused and counted.
     """
     for name in (column, by):
         if name is not None and name not in dataframe.columns:
@@ -110,7 +116,9 @@ def _merged(partial: DataFrame, mechanism: Mechanism, width: int) -> dict[Any, T
 def perturb(
     dataframe: DataFrame, mechanism: Mechanism, column: str = "item", keep: Iterable[str] = ()
 ) -> DataFrame:
-    """A DataFrame of reports with their mechanism's fingerprint; of the other columns only those in `keep`, never the answers."""
+    """A DataFrame of reports with their mechanism's fingerprint; of the other columns only those in
+    `keep`, never the answers.
+    """
     kept = list(keep)
     for name in (column, *kept):
         if name not in dataframe.columns:
@@ -132,16 +140,18 @@ def perturb(
     )
 
 
-# ---- files --------------------------------------------------------------------------------------------------
+# ---- files ---------------------------------------------------------------------------------------
 
 
 def tally_files(
     paths: list[str], mechanism: Mechanism, by: str | None = None, master: str | None = None
 ) -> dict[Any, Tally]:
-    """Tallies of files or folders of Parquet, or of URLs that Spark can read; the key is None without `by`.
+    """Tallies of files or folders of Parquet, or of URLs that Spark can read; the key is None
+    without `by`.
 
-    Paths of a file system that the workers share are read by the workers themselves, row group by row group: Spark only hands out
-    the work, and the reports never pass through the JVM. Anything else goes through Spark's own reader.
+    Paths of a file system that the workers share are read by the workers themselves, row group by
+    row group: Spark only hands out the work, and the reports never pass through the JVM. Anything
+    else goes through Spark's own reader.
     """
     if all(os.path.exists(path) for path in paths):
         groups = _row_groups(paths, mechanism, by)
@@ -158,7 +168,9 @@ def tally_files(
 def _row_groups(
     paths: list[str], mechanism: Mechanism, by: str | None
 ) -> list[tuple[str, int]] | None:
-    """Every row group of these files; None where only Spark can read them (`by` is a folder's name: region=north/)."""
+    """Every row group of these files; None where only Spark can read them (`by` is a folder's name:
+    region=north/).
+    """
     found = []
     for path in report_files(paths):
         file = parquet_file(path)
@@ -185,7 +197,9 @@ def _tally_groups(
 def perturb_files(
     path: str, mechanism: Mechanism, output: str, column: str = "item", master: str | None = None
 ) -> int:
-    """Perturb a folder of Parquet into a new folder of Parquet, in one action; returns the number of reports."""
+    """Perturb a folder of Parquet into a new folder of Parquet, in one action; returns the number
+    of reports.
+    """
 
     def write() -> int:
         spark = session(master)
@@ -211,7 +225,7 @@ def _run(work: Callable[[], Any], what: str) -> Any:
         raise DataError(f"{what}: {own[1].strip() if own else first.strip()[:200]}") from None
 
 
-# ---- what runs on the workers -------------------------------------------------------------------------------
+# ---- what runs on the workers --------------------------------------------------------------------
 
 
 def _counter(text: str, column: str, by: str | None) -> Callable[[Iterable[Any]], Iterator[Any]]:

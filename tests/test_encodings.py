@@ -1,0 +1,547 @@
+"""The bytes on the wire, byte by byte (DESIGN "Wire format"), and what makes a report unacceptable."""
+
+from dataclasses import replace
+from itertools import product
+
+import exhaustive
+import numpy as np
+import pytest
+from checks import assert_bernoulli, must_fail, z_for
+from strategies import of_kind
+
+import discreet as d
+from discreet.encodings import KINDS, NAMES, REASONS, Bits, Fixed, Ticket, from_document
+from discreet.encodings.base import Coder
+from discreet.encodings.ticket import is_prime
+from discreet.errors import DataError, DesignError, MechanismError
+from discreet.exact import D
+from discreet.mechanism import Mechanism, Part, bases
+from discreet.policy import Policy
+from discreet.randomness import Keystream
+from discreet.tally import as_rows
+
+ENCODINGS = {"fixed": Fixed(), "bits": Bits(), "ticket": Ticket(5, 2)}
+
+
+def one_level(m, parts=1, kind="bits", encoding=None):
+    """A mechanism of m items in one level with this many equal parts; a third of them named."""
+    policy = Policy.from_levels([("all", 2, [f"i{k}" for k in range(m)])])
+    encoding = encoding or ENCODINGS[kind]
+    over = bases(encoding, (0,), policy)
+    other = 0 if over[0] == 1 else max(1, over[0] // 3)
+    own = other and round(min(0.9, 1.5 * other / over[0]) * D)
+    chances = [D // parts + (D % parts if k == 0 else 0) for k in range(parts)]
+    rows = [Part((x,), (own,), (other,), None, over, (0,)) for x in chances]
+    return Mechanism(policy, "subset", encoding, (0,), rows, (D,))
+
+
+def silent_somewhere(kind):
+    """Two levels that take turns to be silent, eleven items in turns."""
+    policy = Policy.from_budgets({f"i{k}": 4 + k % 2 for k in range(11)})
+    over = bases(ENCODINGS[kind], (0, 1), policy)
+    half = [base // 2 for base in over]
+    rows = [
+        Part((D // 2, D // 2), (D // 2, 0), (half[0], 0), None, over, (0, 1)),
+        Part((D // 4, D // 4), (0, D // 2), (0, half[1]), None, over, (0, 1)),
+        Part((D // 4, D // 4), (0, 0), (0, 0), None, over, (0, 1)),
+    ]
+    return Mechanism(policy, "subset", ENCODINGS[kind], (0, 1), rows, (D // 2, D // 2))
+
+
+def reason(mechanism, raw):
+    """Why a report is refused, or None; `check`, `refusals` and the tally must agree."""
+    found, tally = mechanism.coder.check(raw), mechanism.tally([raw])
+    assert found is None or found in REASONS
+    assert (tally.n, dict(tally.refused)) == ((1, {}) if found is None else (0, {found: 1}))
+    assert found is None or not tally.counts.any()
+    return found
+
+
+SUBJECTS = {
+    "fixed": one_level(13, kind="fixed"),
+    "fixed, several parts": one_level(13, 3, "fixed"),
+    "fixed, silent": silent_somewhere("fixed"),
+    "bits": one_level(13),
+    "bits, whole bytes": one_level(16),
+    "bits, several parts": one_level(13, 3),
+    "bits, silent": silent_somewhere("bits"),
+    "ticket": one_level(13, kind="ticket"),
+    "ticket, several parts": one_level(13, 3, "ticket"),
+    "ticket, silent": silent_somewhere("ticket"),
+}
+subjects = pytest.mark.parametrize("mechanism", SUBJECTS.values(), ids=SUBJECTS.keys())
+packed = pytest.mark.parametrize("kind", ["fixed", "bits"])
+kinds = pytest.mark.parametrize("kind", ENCODINGS)
+
+
+def some(mechanism, n=200):
+    return mechanism.perturb_many(np.arange(n) % mechanism.m)
+
+
+# ---- size ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("m", [1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 128, 300])
+def test_the_size_follows_from_the_mechanism(m):
+    for kind in ("fixed", "bits"):
+        assert one_level(m, kind=kind).report_size == -(-m // 8)
+        assert one_level(m, 2, kind).report_size == -(-m // 8) + 1
+    for parts in (1, 2):
+        assert one_level(m, parts, encoding=Ticket(19, 2)).report_size == 4
+
+
+@subjects
+def test_every_other_length_is_refused(mechanism):
+    good = some(mechanism, 1)[0].tobytes()
+    for length in range(41):
+        raw = (good * 41)[:length]
+        expected = None if length == mechanism.report_size else "length"
+        assert reason(mechanism, raw) == expected, length
+
+
+@subjects
+def test_what_perturb_makes_is_accepted(mechanism):
+    rows = some(mechanism, 2000)
+    assert rows.shape == (2000, mechanism.report_size) and rows.dtype == np.uint8
+    assert mechanism.tally(rows).n == 2000 and not mechanism.tally(rows).refused
+    one = mechanism.perturb("i0")
+    assert type(one) is bytes
+    assert reason(mechanism, one) is None
+
+
+@subjects
+def test_named_and_counted_are_the_same(mechanism):
+    rows = some(mechanism, 300)
+    document = mechanism.to_document()
+    counts = np.zeros((len(mechanism.parts), mechanism.m), int)
+    for row in rows:
+        part, named = exhaustive.part_and_named(document, row.tobytes())
+        assert mechanism.coder.named(row.tobytes()) == named
+        counts[part, named] += 1
+    assert np.array_equal(mechanism.tally(rows).counts, counts)
+
+
+@subjects
+def test_the_sentences_of_refusals(mechanism):
+    for why in ("length", *mechanism.coder.reasons):
+        told = REASONS[why].format(size=mechanism.report_size)
+        assert "{" not in told and "\n" not in told
+
+
+# ---- every report there is ----------------------------------------------------------------------
+
+
+@kinds
+def test_what_is_accepted_is_what_can_be_sent(kind, toy):
+    """All reports of the right length, and one look at each: no more, no less than the support."""
+    mechanism = of_kind(kind, toy)
+    document, size = mechanism.to_document(), mechanism.report_size
+    can = {y for x in exhaustive.answers(document) for y in exhaustive.distribution(document, x)}
+    if kind == "ticket":
+        numbers = range(len(mechanism.parts) * 125 + 50)
+        every = [*(k.to_bytes(4, "little") for k in numbers), b"\xff" * 4]
+    else:
+        every = [bytes(row) for row in product(range(256), repeat=size)]
+    accepted = {raw for raw in every if mechanism.coder.check(raw) is None}
+    assert accepted == can
+    tally = mechanism.tally(every)
+    assert tally.n == len(can) and sum(tally.refused.values()) == len(every) - len(can)
+    rows = np.frombuffer(b"".join(every), np.uint8).reshape(-1, size)
+    first = {}
+    _, refusals = mechanism.coder.refusals(rows)
+    for why, which in refusals.items():
+        for k in np.flatnonzero(which):
+            first.setdefault(int(k), why)
+    assert [first.get(k) for k in range(len(every))] == list(map(mechanism.coder.check, every))
+
+
+# ---- bits ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parts", [1, 2, 256])
+@pytest.mark.parametrize("m", [1, 5, 8, 9, 64, 65, 70, 300])
+def test_item_k_is_bit_k_mod_8_of_byte_k_div_8(m, parts):
+    mechanism = one_level(m, parts)
+    for k in range(m):
+        raw = bytearray(mechanism.report_size)
+        raw[k // 8 + (parts > 1)] = 1 << k % 8
+        assert mechanism.coder.named(bytes(raw)) == [k]
+        tally = mechanism.tally([bytes(raw)])
+        assert np.flatnonzero(tally.counts[0]).tolist() == [k] and tally.counts[0, k] == 1
+        assert tally.part_n[0] == tally.n == 1
+
+
+@packed
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("m", [2, 5, 7, 9, 15, 65, 70])
+def test_every_unused_high_bit_is_refused(m, parts, kind):
+    mechanism = one_level(m, parts, kind)
+    good = some(mechanism, 1)[0]
+    for k in range(m, 8 * -(-m // 8)):
+        raw = bytearray(good)
+        raw[-1] |= 1 << k % 8
+        assert reason(mechanism, bytes(raw)) == "tail", k
+    if kind == "bits":
+        full = (2**m - 1).to_bytes(-(-m // 8), "little")
+        assert reason(mechanism, bytes(parts > 1) + full) is None
+
+
+@packed
+def test_perturbed_reports_never_set_an_unused_bit(kind):
+    rows = one_level(13, kind=kind).perturb_many(np.zeros(5000, np.int64))
+    assert not (rows[:, 1] >> 5).any()
+
+
+def test_whole_bytes_have_no_unused_bit():
+    assert reason(one_level(16), b"\xff\xff") is None
+
+
+@packed
+@pytest.mark.parametrize("parts", [2, 3, 255, 256])
+def test_the_first_byte_is_the_part(parts, kind):
+    mechanism = one_level(9, parts, kind)
+    rest = some(mechanism, 1)[0].tobytes()[1:]
+    for part in range(256):
+        raw = bytes([part]) + rest
+        assert reason(mechanism, raw) == (None if part < parts else "part")
+        if part < parts:
+            assert mechanism.tally([raw]).part_n.tolist() == [int(k == part) for k in range(parts)]
+
+
+def test_one_part_has_no_part_byte():
+    assert one_level(16).tally([b"\x01\x00"]).counts[0].tolist() == [1] + [0] * 15
+
+
+def test_fixed_sizes_are_exact():
+    """4 of 13 items: every other number is refused, in every part."""
+    mechanism = SUBJECTS["fixed, several parts"]
+    for part, k in product(range(3), range(14)):
+        raw = bytes([part]) + (2**k - 1).to_bytes(2, "little")
+        assert reason(mechanism, raw) == (None if k == 4 else "size"), k
+
+
+@packed
+def test_a_silent_level_is_not_named(kind):
+    mechanism = SUBJECTS[f"{kind}, silent"]
+    of = mechanism.group_of
+    for row in some(mechanism, 500):
+        part, named = row[0], mechanism.coder.named(row.tobytes())
+        assert part < 2 or not named
+        assert all(of[i] == part for i in named)
+        loud = next(i for i in range(11) if of[i] != part or part == 2)
+        raw = bytearray(row)
+        raw[1 + loud // 8] |= 1 << loud % 8
+        assert reason(mechanism, bytes(raw)) == {"fixed": "size", "bits": "silent"}[kind]
+
+
+def test_reasons_have_an_order():
+    """Several things are wrong: the first of the contract's order is said."""
+    for kind, last in (("fixed", "size"), ("bits", "silent")):
+        mechanism = SUBJECTS[f"{kind}, silent"]
+        assert reason(mechanism, b"\x03\xff\xff\xff") == "length"
+        assert reason(mechanism, b"\x03\xff\xff") == "part"
+        assert reason(mechanism, b"\x02\xff\xff") == "tail"
+        assert reason(mechanism, b"\x02\xff\x07") == last
+
+
+# ---- tickets ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("t", [2, 3, 4])
+def test_a_ticket_is_read_as_the_contract_says(t):
+    """Little-endian; part, y_0 … y_t in base q; c_1 = x, c_j = digit + x^j; named if v < T."""
+    q, m = 7, 45
+    mechanism = one_level(m, 2, encoding=Ticket(q, t))
+    rng, limit = np.random.default_rng(t), mechanism.parts[0].other_[0]
+    for part, _ in product(range(2), range(20)):
+        y = rng.integers(0, q, t + 1).tolist()
+        number = part * q ** (t + 1) + sum(d_ * q ** (t - k) for k, d_ in enumerate(y))
+        raw = number.to_bytes(4, "little")
+        named = []
+        for i in range(m):
+            digits = [i // q**k % q for k in range(t)]
+            code = [digits[0]] + [(digits[j - 1] + digits[0] ** j) % q for j in range(2, t + 1)]
+            if (y[0] + sum(a * c for a, c in zip(y[1:], code, strict=True))) % q < limit:
+                named.append(i)
+        assert mechanism.coder.named(raw) == named
+        tally = mechanism.tally([raw])
+        assert np.flatnonzero(tally.counts[part]).tolist() == named and tally.part_n[part] == 1
+
+
+def test_tickets_end_where_the_parts_do():
+    for parts in (1, 3):
+        mechanism = one_level(13, parts, "ticket")
+        for number in (0, 1, 125 * parts - 1):
+            assert reason(mechanism, number.to_bytes(4, "little")) is None
+        for number in (125 * parts, 125 * parts + 1, 2**31, 2**32 - 1):
+            assert reason(mechanism, number.to_bytes(4, "little")) == "ticket"
+    assert reason(mechanism, (1).to_bytes(4, "big")) == "ticket"
+
+
+@pytest.mark.parametrize(("q", "t"), [(5, 2), (7, 2), (5, 3), (3, 2)])
+def test_codes_differ_and_any_two_marks_are_independent(q, t):
+    """Every pair of marks of two items comes equally often over all tickets."""
+    m = q**t
+    coder = one_level(m, encoding=Ticket(q, t)).coder
+    assert len({tuple(row) for row in coder.codes.tolist()}) == m
+    y = np.array(list(product(range(q), repeat=t + 1)))
+    marks = (y[:, :1] + y[:, 1:] @ coder.codes.T) % q
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        i, j = rng.choice(m, 2, replace=False)
+        both = np.bincount(marks[:, i] * q + marks[:, j], minlength=q * q)
+        assert (both == q ** (t - 1)).all()
+
+
+def test_aligned_blocks_are_off_common_lines():
+    """The powers in the code: no three items of an aligned block of q are on a line (t = 2)."""
+    q = 7
+    codes = one_level(q**2, encoding=Ticket(q, 2)).coder.codes
+    for block in range(q):
+        c = codes[block * q : (block + 1) * q]
+        for i, j, k in product(range(q), repeat=3):
+            if i < j < k:
+                a, b = c[j] - c[i], c[k] - c[i]
+                assert (a[0] * b[1] - a[1] * b[0]) % q
+
+
+@pytest.mark.parametrize(
+    ("q", "t", "m", "parts"),
+    [
+        (4, 2, 5, 1), (1, 2, 1, 1), (5, 1, 5, 1), (2, 2, 3, 1), (3, 3, 9, 1), (5, 2, 26, 1),
+        (131, 4, 5, 1), (1621, 2, 5, 2), (61, 4, 5, 6), (65_537, 2, 5, 1), (-5, 2, 5, 1),
+        (3, 32, 5, 1), (5, 0, 1, 1),
+    ],
+)  # fmt: skip
+def test_fields_that_do_not_fit(q, t, m, parts):
+    assert Ticket(q, t).problem(m, parts)
+    with pytest.raises((DesignError, ValueError)):
+        one_level(m, parts, encoding=Ticket(q, t))
+
+
+@pytest.mark.parametrize(
+    ("q", "t", "m", "parts"),
+    [(3, 2, 9, 1), (5, 2, 25, 3), (1621, 2, 5, 1), (61, 3, 226_981, 256), (7, 6, 5, 5)],
+)
+def test_fields_that_fit(q, t, m, parts):
+    assert Ticket(q, t).problem(m, parts) == ""
+
+
+def test_primes():
+    assert [q for q in range(-3, 32) if is_prime(q)] == [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31]
+    assert is_prime(65_521) and not is_prime(65_521 * 3) and not is_prime(251**2)
+
+
+# ---- in a file ----------------------------------------------------------------------------------
+
+
+@kinds
+def test_encodings_in_a_file(kind):
+    encoding = ENCODINGS[kind]
+    assert encoding.kind == kind and KINDS[kind] is type(encoding) and encoding.name in NAMES
+    assert from_document(encoding.document()) == encoding
+    with pytest.raises(MechanismError, match="parameters"):
+        from_document({**encoding.document(), "r": 3})
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        None, "bits", {}, {"kind": "compact"}, {"kind": "ticket"}, {"kind": "ticket", "q": 5},
+        {"kind": "ticket", "q": "5", "t": 2}, {"kind": "ticket", "q": True, "t": 2},
+        {"kind": "bits", "q": 5, "t": 2}, {"kind": ["bits"]},
+    ],
+)  # fmt: skip
+def test_what_is_no_encoding(raw):
+    with pytest.raises((MechanismError, TypeError)):
+        from_document(raw)
+
+
+# ---- rows ---------------------------------------------------------------------------------------
+
+
+@subjects
+def test_arrays_and_lists_are_the_same_rows(mechanism):
+    array = some(mechanism, 10)
+    listed = [row.tobytes() for row in array]
+    for reports in (
+        array,
+        listed,
+        tuple(listed),
+        iter(listed),
+        [bytearray(x) for x in listed],
+        [memoryview(x) for x in listed],
+    ):
+        rows, wrong = as_rows(mechanism, reports)
+        assert wrong == 0 and rows.shape == array.shape and rows.dtype == np.uint8
+        assert np.array_equal(rows, array)
+
+
+@subjects
+def test_lists_of_other_lengths_are_counted(mechanism):
+    size = mechanism.report_size
+    mixed = [bytes(size), b"", bytes(size + 1), bytes(size - 1), bytes(size)]
+    rows, wrong = as_rows(mechanism, mixed)
+    assert wrong == 3 and rows.shape == (2, size)
+    for width in (0, size - 1, size + 1):
+        rows, wrong = as_rows(mechanism, np.zeros((4, width), np.uint8))
+        assert wrong == 4 and rows.shape == (0, size)
+
+
+@subjects
+def test_no_reports_at_all(mechanism):
+    for reports in ([], (), np.empty((0, mechanism.report_size), np.uint8)):
+        rows, wrong = as_rows(mechanism, reports)
+        assert wrong == 0 and rows.shape == (0, mechanism.report_size)
+        assert mechanism.tally(reports).n == 0
+
+
+@kinds
+def test_rows_that_are_not_contiguous(kind):
+    mechanism = SUBJECTS[f"{kind}, silent"]
+    array = some(mechanism, 1000)
+    size = array.shape[1]
+    wide = np.zeros((1000, size + 6), np.uint8)
+    wide[:, 2 : 2 + size] = array
+    expected = mechanism.tally(array)
+    assert mechanism.tally(wide[:, 2 : 2 + size]) == expected
+    assert mechanism.tally(np.asfortranarray(array)) == expected
+    assert mechanism.tally(array[::-1]) == expected
+    read_only = array.copy()
+    read_only.flags.writeable = False
+    assert mechanism.tally(read_only) == expected
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [
+        pytest.param(b"\x00\x00", id="one report"),
+        pytest.param(bytearray(2), id="bytearray"),
+        pytest.param(memoryview(b"\x00\x00"), id="memoryview"),
+        pytest.param(np.zeros(2, np.uint8), id="one row"),
+        pytest.param(np.zeros((1, 1, 2), np.uint8), id="three dimensions"),
+        pytest.param(np.zeros((3, 2), np.int64), id="integers"),
+        pytest.param(np.zeros((3, 2), np.float64), id="floats"),
+        pytest.param(np.zeros((3, 2), bool), id="booleans"),
+        pytest.param(7, id="a number"),
+        pytest.param(None, id="nothing"),
+        pytest.param("ab", id="text"),
+        pytest.param(["ab", "cd"], id="texts"),
+        pytest.param([2, 2], id="numbers"),
+        pytest.param([None], id="nones"),
+    ],
+)
+def test_wrong_types_are_one_sentence(reports):
+    with pytest.raises(DataError, match="report"):
+        one_level(13).tally(reports)
+
+
+@pytest.mark.parametrize(("mine", "other"), [("bits", "ticket"), ("ticket", "bits")])
+def test_reports_of_another_encoding_do_not_pass_by_accident(mine, other):
+    """Lengths alone tell them apart here: 2 and 4 bytes."""
+    tally = SUBJECTS[mine].tally(some(SUBJECTS[other], 100))
+    assert (tally.n, dict(tally.refused)) == (0, {"length": 100})
+
+
+# ---- the client: every report with its exact chance ---------------------------------------------
+
+N = 150_000
+
+
+def sent(mechanism, held):
+    """How often every report was sent by N people who all hold the same (None: nothing)."""
+    out = np.empty((N, mechanism.report_size), np.uint8)
+    mechanism.coder.write(Keystream(), np.full(N, -1 if held is None else held), out)
+    rows, counts = np.unique(out, axis=0, return_counts=True)
+    return {row.tobytes(): int(k) for row, k in zip(rows, counts, strict=True)}
+
+
+def assert_sent(mechanism):
+    """Every report that is likely enough by itself, the others together: 5 standard errors or more.
+
+    A cell of chance p is seen to be off by d with N = 100 p (1 - p) / d^2: 0.004 at p = 0.1.
+    """
+    document = mechanism.to_document()
+    for held in exhaustive.answers(document):
+        exact, seen = exhaustive.distribution(document, held), sent(mechanism, held)
+        assert set(seen) <= set(exact), "a report that cannot be sent"
+        alone = [y for y, p in exact.items() if 60 / N <= p <= 1 - 60 / N]
+        chances = np.array([float(exact[y]) for y in alone])
+        counts = np.array([seen.get(y, 0) for y in alone])
+        assert_bernoulli(counts, N, chances, z=z_for(len(alone) * 40))
+        rest = float(1 - sum(exact[y] for y in alone))
+        if 60 / N <= rest <= 1 - 60 / N:
+            assert_bernoulli(N - counts.sum(), N, rest, z=z_for(40))
+
+
+def client_subject(kind, what):
+    rows = [("a", 1, ["w", "x"]), ("b", 2, ["y", "z"])]
+    policy = Policy.from_levels(rows, input=what)
+    mechanism = of_kind(kind, policy, padding=2 if what == "set" else None)
+    assert len(mechanism.parts) > 1
+    assert kind == "ticket" or any(0 in part.other_ for part in mechanism.parts)
+    return mechanism
+
+
+@kinds
+@pytest.mark.parametrize("what", ["single", "set"])
+def test_the_client_sends_what_the_contract_says(kind, what):
+    assert_sent(client_subject(kind, what))
+
+
+@kinds
+def test_a_client_that_draws_the_part_by_the_wrong_level_is_seen(kind, monkeypatch):
+    mechanism = client_subject(kind, "single")
+    right = Coder._draw_part
+    monkeypatch.setattr(Coder, "_draw_part", lambda self, source, g: right(self, source, 1 - g))
+    must_fail(assert_sent, mechanism)
+
+
+@kinds
+def test_a_client_that_forgets_the_own_item_is_seen(kind):
+    mechanism = client_subject(kind, "single")
+    mechanism.coder.own = mechanism.coder.own - np.where(mechanism.coder.own > 0, D // 50, 0).astype(
+        np.uint32
+    )
+    must_fail(assert_sent, mechanism)
+
+
+def test_a_silent_level_that_draws_its_own_bit_is_seen():
+    """One in fifty bits of the own item is set where its level is silent."""
+    mechanism = client_subject("bits", "single")
+    coder = mechanism.coder
+    coder.own = np.where(coder.own > 0, coder.own, D // 50).astype(np.uint32)
+    assert_sent(mechanism)  # the draw is made and not used
+    coder.planes  # noqa: B018  made from the right thresholds
+    coder.other = np.where(coder.other > 0, coder.other, 1)  # now it is
+    must_fail(assert_sent, mechanism)
+
+
+def test_a_part_for_nothing_that_is_drawn_by_a_level_is_seen():
+    mechanism = client_subject("fixed", "set")
+    mechanism.coder.edges[-1] = mechanism.coder.edges[0]
+    must_fail(assert_sent, mechanism)
+
+
+def test_more_groups_than_are_looped_over():
+    """Beyond 64 groups the part is drawn another way: the same chances."""
+    policy = Policy.from_budgets({f"i{k}": 4 + k / 100 for k in range(66)})
+    groups, rng = tuple(range(66)), np.random.default_rng(1)
+    first = rng.integers(D // 4, D // 2, 66).tolist()
+    quiet = (0,) * 66
+    rows = [
+        Part(chance, quiet, quiet, None, (D,) * 66, groups)
+        for chance in (first, [D - x for x in first])
+    ]
+    mechanism = Mechanism(policy, "subset", Bits(), groups, rows, (D // 66,) * 65 + (D - 65 * (D // 66),))
+    for held in (0, 30, 65):
+        counts = sent(mechanism, held)
+        assert_bernoulli(counts[bytes(10)], N, first[held] / D)
+    must_fail(assert_bernoulli, sent(mechanism, 3)[bytes(10)], N, first[3] / D + 0.02)
+
+
+def test_a_copy_with_other_numbers_has_its_own_coder():
+    mechanism = client_subject("fixed", "single")
+    other = replace(mechanism, parts=mechanism.parts[::-1])
+    assert other.coder.own.tolist() == mechanism.coder.own[::-1].tolist()
+    assert d.design(mechanism.policy).coder is not mechanism.coder
