@@ -142,6 +142,7 @@ def take(browser: Any, fingerprints: dict[str, str]) -> None:
     save(page, "check-phone")
     page.get_by_role("button", name="Send", exact=True).click()
     page.locator("#receipt").wait_for()
+    page.evaluate("scrollTo(0, 0)")  # it stays where the button was
     save(page, "receipt-phone")
 
 

@@ -457,21 +457,23 @@ def sent(mechanism, held):
 
 
 def assert_sent(mechanism):
-    """Every report that is likely enough by itself, the others together: 5 standard errors or more.
+    """Every report, and the own item in every part: z_for as many standard errors as are compared.
 
-    A cell of chance p is seen to be off by d with N = 100 p (1 - p) / d^2: 0.004 at p = 0.1.
+    What has the chance p is seen to be off by d with N = 133 p (1 - p) / d^2 (z is below 6.5): 0.009
+    at p = 0.1. Cells that are too unlikely to be compared are left out.
     """
     document = mechanism.to_document()
     for held in exhaustive.answers(document):
         exact, seen = exhaustive.distribution(document, held), sent(mechanism, held)
         assert set(seen) <= set(exact), "a report that cannot be sent"
-        alone = [y for y, p in exact.items() if 60 / N <= p <= 1 - 60 / N]
-        chances = np.array([float(exact[y]) for y in alone])
-        counts = np.array([seen.get(y, 0) for y in alone])
-        assert_bernoulli(counts, N, chances, z=z_for(len(alone) * 40))
-        rest = float(1 - sum(exact[y] for y in alone))
-        if 60 / N <= rest <= 1 - 60 / N:
-            assert_bernoulli(N - counts.sum(), N, rest, z=z_for(40))
+        cells = {}
+        for y, p in exact.items():
+            o, named = exhaustive.part_and_named(document, y)
+            for cell in (y, (o, held in named)):
+                count, chance = cells.get(cell, (0, 0))
+                cells[cell] = count + seen.get(y, 0), chance + p
+        table = np.array([(k, float(p)) for k, p in cells.values() if 60 / N < p < 1 - 60 / N])
+        assert_bernoulli(table[:, 0], N, table[:, 1], z=z_for(len(table)))
 
 
 def client_subject(kind, what):
@@ -500,7 +502,7 @@ def test_a_client_that_draws_the_part_by_the_wrong_level_is_seen(kind, monkeypat
 @kinds
 def test_a_client_that_forgets_the_own_item_is_seen(kind):
     mechanism = client_subject(kind, "single")
-    mechanism.coder.own = mechanism.coder.own - np.where(mechanism.coder.own > 0, D // 50, 0).astype(
+    mechanism.coder.own = mechanism.coder.own - np.where(mechanism.coder.own > 0, D // 20, 0).astype(
         np.uint32
     )
     must_fail(assert_sent, mechanism)

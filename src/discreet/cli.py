@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from discreet.mechanism import Mechanism
     from discreet.policy import Policy
 
-MODEL_HELP = "subset (the best possible), opt0, opt1, opt2 (the paper's), rappor, oue, grr or ss (plain LDP)."
+MODEL_HELP = (
+    "subset (the best possible), opt0, opt1, opt2 (the paper's), rappor, oue, grr or ss "
+    "(plain LDP)."
+)
 
 
 class _Group(click.Group):
@@ -119,7 +122,8 @@ def design(
     show.mechanism(mechanism, facts)
     if output:
         click.echo(
-            f"Wrote {output}, fingerprint {mechanism.fingerprint[:16]}…; anyone can verify it: discreet check {output}"
+            f"Wrote {output}, fingerprint {mechanism.fingerprint[:16]}…; anyone can verify it: "
+            f"discreet check {output}"
         )
 
 
@@ -197,9 +201,17 @@ def check(mechanism: str, policy: str | None, as_json: bool) -> None:
 @_design_options
 @_as_json
 def plan(
-    policy: str, users: int, target_error: float | None, padding: str | None, sizes: str | None, popularity: str, model: str,
-    prior: str, encoding: str | None, as_json: bool,
-) -> None:  # fmt: skip
+    policy: str,
+    users: int,
+    target_error: float | None,
+    padding: str | None,
+    sizes: str | None,
+    popularity: str,
+    model: str,
+    prior: str,
+    encoding: str | None,
+    as_json: bool,
+) -> None:
     """Expected error per level and model, before anything is collected."""
     from discreet import show, summary
 
@@ -366,9 +378,7 @@ def _save_tallies(found: dict[Any, Any], output: str, by: str | None) -> None:
         one.save(Path(output) / f"{names[key]}.json")
 
 
-@main.command(
-    epilog="Example:  discreet estimate mechanism.json tally.json -o est.csv --plot est.png --top 10"
-)
+@main.command(epilog="Example:  discreet estimate mechanism.json tally.json -o est.csv --top 10")
 @click.argument("mechanism")
 @click.argument("tally")
 @click.option("-o", "--output", help="Write the table here (.csv, .parquet or .json).")
@@ -402,9 +412,17 @@ def _save_tallies(found: dict[Any, Any], output: str, by: str | None) -> None:
 )
 @_as_json
 def estimate(
-    mechanism: str, tally: str, output: str | None, plot: str | None, top: int, level: float, shrunk: bool, consistent: bool,
-    ranking: str, as_json: bool,
-) -> None:  # fmt: skip
+    mechanism: str,
+    tally: str,
+    output: str | None,
+    plot: str | None,
+    top: int,
+    level: float,
+    shrunk: bool,
+    consistent: bool,
+    ranking: str,
+    as_json: bool,
+) -> None:
     """Turn TALLY into unbiased counts of people with standard errors and intervals."""
     from discreet import show
     from discreet.tally import Tally
@@ -434,7 +452,7 @@ def estimate(
 
 
 @main.command(
-    epilog="Example:  discreet simulate survey.toml answers.csv --repeats 20 --top 10 --plot models.png"
+    epilog="Example:  discreet simulate survey.toml answers.csv --repeats 20 --plot models.png"
 )
 @click.argument("policy")
 @click.argument("data")
@@ -472,9 +490,18 @@ def estimate(
 @click.option("--plot", help="Draw the comparison here (.png or .svg).")
 @_as_json
 def simulate(
-    policy: str, data: str, padding: int | None, prior: str, repeats: int, k: int, seed: int | None, column: str, user: str,
-    plot: str | None, as_json: bool,
-) -> None:  # fmt: skip
+    policy: str,
+    data: str,
+    padding: int | None,
+    prior: str,
+    repeats: int,
+    k: int,
+    seed: int | None,
+    column: str,
+    user: str,
+    plot: str | None,
+    as_json: bool,
+) -> None:
     """Every model on your own DATA, before you collect: error, top-k figures and interval coverage,
     raw and post-processed.
     """
@@ -547,14 +574,24 @@ _store = click.option(
 )
 @click.option(
     "--token-file",
-    help="The organiser's token; by default DISCREET_TOKEN or the file discreet.token, made if need be.",
+    help="The organiser's token; by default DISCREET_TOKEN or discreet.token, made if need be.",
 )
 @click.option("--padding", type=int, help="Padding length, for set input.")
 @_design_options
 def serve(
-    files: tuple[str, ...], store: str, host: str, port: int, workers: int, keep: str, open_results: bool, token_file: str | None,
-    model: str, prior: str, encoding: str | None, padding: int | None,
-) -> None:  # fmt: skip
+    files: tuple[str, ...],
+    store: str,
+    host: str,
+    port: int,
+    workers: int,
+    keep: str,
+    open_results: bool,
+    token_file: str | None,
+    model: str,
+    prior: str,
+    encoding: str | None,
+    padding: int | None,
+) -> None:
     """Collect reports for every FILE, a mechanism or a policy, until Ctrl-C. Needs the extra
     "serve".
     """
@@ -590,12 +627,14 @@ def serve(
     for mechanism in mechanisms:
         link = f"{base}/c/{_quoted(mechanism.policy.name)}"
         click.echo(
-            f"{mechanism.policy.name}\n  invitation  {link}#{mechanism.fingerprint}\n  results     {link}/results"
+            f"{mechanism.policy.name}\n  invitation  {link}#{mechanism.fingerprint}\n  results    "
+            f" {link}/results"
         )
     if not open_results:
         where = "the environment" if os.environ.get("DISCREET_TOKEN") else named or "discreet.token"
         click.echo(
-            f"The organiser's token is in {where}{' (made now, for you alone to read)' if made else ''}."
+            "The organiser's token is in "
+            f"{where}{' (made now, for you alone to read)' if made else ''}."
         )
     click.echo("Collecting; stop with Ctrl-C.")
     sys.stdout.flush()
@@ -612,7 +651,8 @@ def _served(
     if is_document(path):
         if encoding or padding or model != "subset" or prior != "uniform":
             raise DesignError(
-                f"{path} is a mechanism: --model, --prior, --encoding and --padding are for policies"
+                f"{path} is a mechanism: --model, --prior, --encoding and --padding are for "
+                "policies"
             )
         mechanism = Mechanism.load(path)
     else:
@@ -620,7 +660,8 @@ def _served(
     name = mechanism.policy.name
     if "/" in name or name in (".", "..") or not is_label(name) or not 0 < len(name) <= 200:
         raise DesignError(
-            f"{path}: a collection's name stands in its address: no slash, no control character, at most 200, got {name!r}"
+            f"{path}: a collection's name stands in its address: no slash, no control character, "
+            f"at most 200, got {name!r}"
         )
     return mechanism
 
@@ -804,9 +845,7 @@ def _one(items: tuple[str, ...]) -> str:
 # ---- reproduce -----------------------------------------------------------------------------------
 
 
-@main.command(
-    epilog="Example:  discreet reproduce all --data data --out paper   (or: discreet reproduce table2 fig3 --out paper)"
-)
+@main.command(epilog="Example:  discreet reproduce all --data data --out paper   (or: table2 fig3)")
 @click.argument("names", nargs=-1, metavar="[all|table1|table2|table3|fig3|…|fig9]...")
 @click.option(
     "--data", help="Folder of retail.dat, kosarak.dat and clothing_rated.dat (plain, .gz or .xz)."
@@ -834,9 +873,15 @@ def _one(items: tuple[str, ...]) -> str:
 )
 @_as_json
 def reproduce(
-    names: tuple[str, ...], data: str | None, out: str, seed: int, repeats: int | None, quick: bool, through_reports: bool,
+    names: tuple[str, ...],
+    data: str | None,
+    out: str,
+    seed: int,
+    repeats: int | None,
+    quick: bool,
+    through_reports: bool,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Make the paper's tables and figures again, and say of each of its claims whether it holds.
 
     table1, table2 and fig3 need no data.
@@ -868,7 +913,8 @@ def reproduce(
     for one in outcome.claims:
         click.echo(f"{one['verdict']:<21} {one['claim']}: {one['number']}")
     click.echo(
-        f"Wrote {len(outcome.files)} files to {out}; claims.md has the sentences, margins and notes. {settings.note}"
+        f"Wrote {len(outcome.files)} files to {out}; claims.md has the sentences, margins and "
+        f"notes. {settings.note}"
     )
 
 
@@ -1000,7 +1046,8 @@ def _shares_file(path: str, what: str) -> Any:
         raise DesignError(f"{what} {path} cannot be read: {error.strerror}") from None
     except ValueError:
         raise DesignError(
-            f"{what} {path} must be a CSV with a header and two columns, or a JSON object, of shares"
+            f"{what} {path} must be a CSV with a header and two columns, or a JSON object, of "
+            "shares"
         ) from None
 
 

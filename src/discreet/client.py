@@ -58,8 +58,10 @@ class OverlapError(DiscreetError):
     def __init__(self, item: str, epsilon: float, earlier: int) -> None:
         times = "an earlier answer" if earlier == 1 else f"{earlier} earlier answers"
         super().__init__(
-            f'you already gave {times} about the same items; together, your reports can change the odds about "{item}" by a factor '
-            f"of at most {math.exp(min(epsilon, 700)):.4g} (budget {epsilon:.4g}); agree to that (--agree, agree=True) or refuse"
+            f"you already gave {times} about the same items; together, your reports can change "
+            f'the odds about "{item}" by a factor '
+            f"of at most {math.exp(min(epsilon, 700)):.4g} (budget {epsilon:.4g}); agree to that "
+            "(--agree, agree=True) or refuse"
         )
         self.item, self.epsilon = item, epsilon
 
@@ -100,7 +102,8 @@ class Client:
     """Answers at a collector.
 
     >>> client = Client("http://127.0.0.1:8000")                                # doctest: +SKIP
-    >>> client.answer("health-survey", "anemia", policy=Policy.load("survey.toml"))  # doctest: +SKIP
+    >>> policy = Policy.load("survey.toml")  # doctest: +SKIP
+    >>> client.answer("health-survey", "anemia", policy=policy)  # doctest: +SKIP
     """
 
     def __init__(self, url: str, ledger: Ledger | None = None, patience: float = 60.0) -> None:
@@ -136,7 +139,8 @@ class Client:
             raise FingerprintError(fingerprint, mechanism.fingerprint)
         if policy is not None and (differences := policy.differences(mechanism.policy)):
             raise PromiseError(
-                f'"{name}" is not the policy you named: {differences[0]}; do not answer, and ask who invited you'
+                f'"{name}" is not the policy you named: {differences[0]}; do not answer, and ask '
+                "who invited you"
             )
         if max_epsilon is not None:
             _check_budgets(mechanism, max_epsilon)
@@ -286,7 +290,8 @@ def invitation(url: str) -> tuple[str, str, str | None]:
     pinned = parts.fragment.removeprefix("fingerprint=") or None
     if pinned is not None and not re.fullmatch("[0-9a-f]{64}", pinned):
         raise DataError(
-            "what stands after # in the invitation is not a fingerprint: it has 64 characters 0-9 and a-f"
+            "what stands after # in the invitation is not a fingerprint: it has 64 characters 0-9 "
+            "and a-f"
         )
     return f"{parts.scheme}://{parts.netloc}{found[1]}", unquote(found[2]), pinned
 
@@ -314,7 +319,8 @@ def _check_budgets(mechanism: Mechanism, limit: float | Mapping[str, float]) -> 
         unknown := pinned.keys() - set(map(_plainly, mechanism.policy.items))
     ):
         raise PromiseError(
-            f'"{min(unknown)}", for which you pinned a budget, is not an item of this collection; do not answer'
+            f'"{min(unknown)}", for which you pinned a budget, is not an item of this collection; '
+            "do not answer"
         )
     for item, k in zip(mechanism.policy.items, mechanism.policy.level_of, strict=True):
         most = (
@@ -324,7 +330,8 @@ def _check_budgets(mechanism: Mechanism, limit: float | Mapping[str, float]) -> 
         )
         if levels[k] > most + 1e-9:
             raise PromiseError(
-                f'"{item}" has budget {levels[k]:.4g} in this collection, above the {most:.4g} you allow; do not answer'
+                f'"{item}" has budget {levels[k]:.4g} in this collection, above the {most:.4g} '
+                "you allow; do not answer"
             )
 
 
@@ -355,7 +362,8 @@ class Ledger:
             lock = os.open(f"{self.path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as error:
             raise LedgerError(
-                f"the ledger {self.path} cannot be used: {error.strerror}; nothing is sent without it"
+                f"the ledger {self.path} cannot be used: {error.strerror}; nothing is sent "
+                "without it"
             ) from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -389,7 +397,8 @@ class Ledger:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             pass
         raise LedgerError(
-            f"the ledger {self.path} is damaged, so nothing is sent; restore it, or remove it if earlier answers may be forgotten"
+            f"the ledger {self.path} is damaged, so nothing is sent; restore it, or remove it if "
+            "earlier answers may be forgotten"
         )
 
     def _write(self, text: str) -> None:

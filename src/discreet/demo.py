@@ -43,8 +43,10 @@ def run(serve: bool = True) -> None:
     survey = example("health-survey")
     console.rule("[bold]1. A health survey: 41 conditions, three levels of protection")
     console.print(
-        "An agency wants to know how common 41 conditions are, without learning who has what. HIV must be protected most "
-        "(epsilon 1), a cold least (epsilon 2). Every phone perturbs its answer before it leaves; the probabilities:"
+        "An agency wants to know how common 41 conditions are, without learning who has what. HIV "
+        "must be protected most "
+        "(epsilon 1), a cold least (epsilon 2). Every phone perturbs its answer before it leaves; "
+        "the probabilities:"
     )
     mechanism = design(survey)
     show.mechanism(mechanism, summary.describe(mechanism))
@@ -53,15 +55,18 @@ def run(serve: bool = True) -> None:
     for row in forecast["rows"]:
         if row["model"] == mechanism.model:
             console.print(
-                f"  {row['level']:>9}: ± {row['stderr_count']:,.0f} people ({row['stderr_share']:.2%})"
+                f"  {row['level']:>9}: ± {row['stderr_count']:,.0f} people "
+                f"({row['stderr_share']:.2%})"
             )
     console.print(
-        f"  total squared error {forecast['gain']:.0%} below the best plain-LDP mechanism ({forecast['best_plain']})\n"
+        f"  total squared error {forecast['gain']:.0%} below the best plain-LDP mechanism "
+        f"({forecast['best_plain']})\n"
     )
     _collect(console, mechanism)
     console.rule("[bold]3. The paper's own survey: five answers")
     console.print(
-        "With so few answers it is better to send one (perturbed) answer than five (perturbed) bits:"
+        "With so few answers it is better to send one (perturbed) answer than five (perturbed) "
+        "bits:"
     )
     toy = design(example("toy"))
     show.mechanism(toy, summary.describe(toy))
@@ -84,7 +89,8 @@ def _collect(console: Console, mechanism: Mechanism) -> None:
     given = answers(mechanism.m)
     reports = mechanism.perturb_many(given)
     console.print(
-        f"One answered {mechanism.policy.items[given[0]]!r}; what left the phone is {reports[0].tobytes().hex()}."
+        f"One answered {mechanism.policy.items[given[0]]!r}; what left the phone is "
+        f"{reports[0].tobytes().hex()}."
     )
     estimate = mechanism.tally(reports).estimate()
     counts = np.bincount(given, minlength=mechanism.m).tolist()

@@ -28,7 +28,8 @@ class FingerprintError(MechanismError):
 
     def __init__(self, expected: str, got: str) -> None:
         super().__init__(
-            f"the content has fingerprint {got[:16]}… but the file says {expected[:16]}…: it was changed "
+            f"the content has fingerprint {got[:16]}… but the file says {expected[:16]}…: it was "
+            "changed "
             "after it was made; get it again from the organiser"
         )
         self.expected, self.got = expected, got

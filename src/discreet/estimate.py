@@ -57,9 +57,13 @@ class Estimate:
         # a holder is sampled with chance 1 / ell: c / ell samples on average, and c / ell^2 is
         # subtracted
         return cls(
-            mechanism, n, counts, ell**2 * d.base(tally.part_n, totals)[group_of], (ell * d.slope - 1)[group_of],
+            mechanism,
+            n,
+            counts,
+            ell**2 * d.base(tally.part_n, totals)[group_of],
+            (ell * d.slope - 1)[group_of],
             np.where(d.known, step, np.inf)[group_of],
-        )  # fmt: skip
+        )
 
     @cached_property
     def stderr(self) -> Floats:
@@ -185,8 +189,10 @@ class Estimate:
         if ell is None:
             return ""
         return (
-            f"Unbiased for people with at most {ell} item{'s' if ell > 1 else ''} (the padding). Whoever has more is counted for "
-            f"each of them with {ell} / (number of items) instead of 1: counts are then too low, and intervals do not cover that."
+            f"Unbiased for people with at most {ell} item{'s' if ell > 1 else ''} (the padding). "
+            "Whoever has more is counted for "
+            f"each of them with {ell} / (number of items) instead of 1: counts are then too low, "
+            "and intervals do not cover that."
         )
 
     # ---- tables ----------------------------------------------------------------------------------

@@ -140,7 +140,10 @@ def _degenerate(part: Chances, bases: Sequence[int]) -> str | None:
         if own == other == 0:
             continue
         if not (0 < own < D and 0 < other < base):
-            return f"own = {own}/{D}, other = {other}/{base}: both lie strictly between 0 and 1, or are 0"
+            return (
+                f"own = {own}/{D}, other = {other}/{base}: "
+                "both lie strictly between 0 and 1, or are 0"
+            )
     return None
 
 
@@ -164,7 +167,9 @@ def _ranges(part: Chances, bases: Sequence[int]) -> list[Range]:
 
 
 class _Bounds:
-    """Squares of factors, at most e^{2 r}: under `avg`, 2 r = eps_i + eps_j, so no root is needed."""
+    """Squares of factors, at most e^{2 r}: under `avg`, 2 r = eps_i + eps_j, so no root
+    is needed.
+    """
 
     def __init__(self, policy: Policy, groups: Sequence[int], count: int) -> None:
         self.policy, self.groups, self.count = policy, groups, count
@@ -183,7 +188,9 @@ class _Bounds:
         return self.policy.levels[self.groups.index(group)].name
 
     def broken(self, ranges: Sequence[Range]) -> tuple[int, int] | None:
-        """Two groups, the second with the smaller state, that break their bound; None if all hold."""
+        """Two groups, the second with the smaller state, that break their bound; None
+        if all hold.
+        """
         if self.table is not None:
             return self._every_pair(ranges)
         e = self.of_group + [self.smallest] * (len(ranges) - self.count)  # of "none"

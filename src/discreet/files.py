@@ -182,7 +182,9 @@ def parquet_file(path: str | Path) -> Any:
 
 
 def check_reports(path: Path, file: Any, mechanism: Mechanism) -> None:
-    """Refuse a Parquet file without a column of reports, or whose metadata name another mechanism."""
+    """Refuse a Parquet file without a column of reports, or whose metadata name another
+    mechanism.
+    """
     import pyarrow as pa
 
     schema = file.schema_arrow
@@ -471,7 +473,8 @@ def _table_answers(
     names = [name.lstrip("\ufeff") for name in schema.names]
     if column not in names:
         raise DataError(
-            f'{path} has no column "{column}"; it has {", ".join(names)}; name another with --column'
+            f'{path} has no column "{column}"; it has {", ".join(names)}; name another with '
+            "--column"
         )
     if names.count(column) > 1:
         raise DataError(f'{path} has {names.count(column)} columns "{column}"; keep one')
@@ -482,7 +485,8 @@ def _table_answers(
         raise DataError(f'{path}: column "{column}" holds lists, but the policy\'s input is single')
     if not single and not lists and user not in names:
         raise DataError(
-            f'{path}: sets need a column of lists, or rows of "{user}" and "{column}"; there is no column "{user}"'
+            f'{path}: sets need a column of lists, or rows of "{user}" and "{column}"; there is '
+            f'no column "{user}"'
         )
     grouped = _Grouped(path)
     start = 0
@@ -528,7 +532,8 @@ class _Grouped:
                     done.append(np.concatenate(self.items))
                 if hash(names[first]) in self.seen:
                     raise DataError(
-                        f"the rows of user {names[first]!r} do not stand together; sort the file by user"
+                        f"the rows of user {names[first]!r} do not stand together; sort the file "
+                        "by user"
                     )
                 self.seen.add(hash(names[first]))
                 self.user, self.items = names[first], []

@@ -151,7 +151,9 @@ class Guarantee:
 
     @cached_property
     def level_epsilons(self) -> Floats:
-        """Per class: the largest realised log-ratio between one of its inputs and any other input."""
+        """Per class: the largest realised log-ratio between one of its inputs and any
+        other input.
+        """
         if len(self.mechanisms) == 1:
             return _level_epsilons(
                 self.mechanisms[0], with_none=False
@@ -275,10 +277,14 @@ class Guarantee:
             more = int(self.sizes[k]) - len(member[k])
             who = ", ".join(member[k]) + (f" and {more} more" if more else "")
             if sets:
-                promise = f"having or not having it changes the chance of any report by at most a factor of {_number(factors[k])}"
+                promise = (
+                    "having or not having it changes the chance of any report by at most a "
+                    f"factor of {_number(factors[k])}"
+                )
             else:
                 promise = (
-                    "whoever sees your report can change their odds between this answer and any other "
+                    "whoever sees your report can change their odds between this answer and any "
+                    "other "
                     f"by at most a factor of {_number(factors[k])}"
                 )
             found.append(f"{name} ({who}): {promise}.")
@@ -294,7 +300,8 @@ class Guarantee:
                 else "not at all"
             )
             found.append(
-                f"The organiser chose not to protect which of {what} is yours: they are kept apart {still}."
+                f"The organiser chose not to protect which of {what} is yours: they are kept "
+                f"apart {still}."
             )
         return found
 

@@ -417,7 +417,9 @@ def count_tickets(numbers: Any, q: int, t: int, limits: Any, counts: Any) -> Non
 
 @_jit
 def _differences(digits: Any, q: int, steps: Any) -> None:
-    """steps[k] = the k-th forward difference at 0 of y_1 x + y_2 x^2 + … mod q, for every ticket."""
+    """steps[k] = the k-th forward difference at 0 of y_1 x + y_2 x^2 + … mod q, for
+    every ticket.
+    """
     t = digits.shape[0] - 1
     for i in range(digits.shape[1]):
         for x in range(t + 1):

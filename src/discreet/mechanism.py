@@ -359,7 +359,9 @@ class Mechanism:
         return Guarantee.of(self)
 
     def perturb(self, answer: Any) -> bytes:
-        """One person's report, with secure randomness: an item (label or index) or a set of items."""
+        """One person's report, with secure randomness: an item (label or index) or a
+        set of items.
+        """
         from discreet import perturb
 
         return perturb.one(self, answer)
@@ -456,9 +458,16 @@ class Mechanism:
                 Certificate.from_canonical(body["certificate"]) if "certificate" in body else None
             )
             return cls(
-                policy, body["model"], encoding, groups, parts, tuple(body["shares"]), padding,
-                body["prior"], certificate,
-            )  # fmt: skip
+                policy,
+                body["model"],
+                encoding,
+                groups,
+                parts,
+                tuple(body["shares"]),
+                padding,
+                body["prior"],
+                certificate,
+            )
         except PolicyError as error:
             raise MechanismError(f"the mechanism's policy is wrong: {error}") from None
         except DesignError as error:

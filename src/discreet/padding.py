@@ -115,7 +115,8 @@ def size_shares(sizes: Any) -> Floats:
             ) from None
         if not pairs or min(pairs) < 0 or not all(0 <= share < np.inf for share in pairs.values()):
             raise DataError(
-                "sizes need whole numbers of items that are not negative, with shares that are not negative"
+                "sizes need whole numbers of items that are not negative, with shares that are "
+                "not negative"
             )
         shares = np.zeros(max(pairs) + 1)
         for size, share in pairs.items():

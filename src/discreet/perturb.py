@@ -25,7 +25,8 @@ def one(mechanism: Mechanism, answer: Any) -> bytes:
     if not mechanism.policy.takes_sets:
         if isinstance(answer, set | frozenset | list | tuple):
             raise DataError(
-                f"this mechanism takes a single item, got {type(answer).__name__}; the policy's input is single"
+                f"this mechanism takes a single item, got {type(answer).__name__}; the policy's "
+                "input is single"
             )
         items = np.array([mechanism.policy.place(answer)])
         return _rows(mechanism, items).tobytes()
@@ -77,7 +78,8 @@ def _is_arrow(answers: Any) -> bool:
 
     if not isinstance(answers, pa.Array | pa.ChunkedArray):
         raise DataError(
-            f"answers are a sequence of items, one per person, got {type(answers).__name__}; pass one column"
+            f"answers are a sequence of items, one per person, got {type(answers).__name__}; pass "
+            "one column"
         )
     return True
 

@@ -33,9 +33,12 @@ def bars(
     axes = figure.subplots()
     levels = [policy.level_of[i] for i in order]
     axes.barh(
-        range(len(order)), counts, xerr=whiskers, color=[COLOURS[j % len(COLOURS)] for j in levels],
+        range(len(order)),
+        counts,
+        xerr=whiskers,
+        color=[COLOURS[j % len(COLOURS)] for j in levels],
         error_kw={"ecolor": "#333333", "lw": 1, "capsize": 2},
-    )  # fmt: skip
+    )
     if shrunk:
         inner_low, inner_high = (end[order] for end in estimate.shrunk().interval())
         means = ranked[order]

@@ -260,7 +260,8 @@ class Policy:
             ok = isinstance(level.weight, int | float) and not isinstance(level.weight, bool)
             if not (ok and 0 < level.weight <= 1e12):
                 raise PolicyError(
-                    f'weight = {show(level.weight)} in level "{level.name}" must be a positive number'
+                    f'weight = {show(level.weight)} in level "{level.name}" must be a positive '
+                    "number"
                 )
         for level, size in zip(self.levels, self.sizes, strict=True):
             if size == 0:
@@ -296,11 +297,13 @@ class Policy:
             other = seen.setdefault(frozenset((pair.first, pair.second)), pair)
             if other.budget != pair.budget:
                 raise PolicyError(
-                    f'the pair ("{pair.first}", "{pair.second}") is given twice with different budgets'
+                    f'the pair ("{pair.first}", "{pair.second}") is given twice with different '
+                    "budgets"
                 )
         if self.pairs and len(self.levels) > MAX_LEVELS_WITH_PAIRS:
             raise PolicyError(
-                f"explicit pair budgets are for at most {MAX_LEVELS_WITH_PAIRS} levels, got {len(self.levels)}; "
+                f"explicit pair budgets are for at most {MAX_LEVELS_WITH_PAIRS} levels, got "
+                f"{len(self.levels)}; "
                 "merge levels with equal budgets"
             )
 
@@ -478,7 +481,8 @@ def _auto_padding(policy: Policy, sizes: object, users: object) -> int:
         isinstance(x, int | Decimal) and not isinstance(x, bool) for x in sizes.values()
     ):
         raise PolicyError(
-            f"sizes = {show(sizes)} must be a table of shares by number of items, such as {{ 1 = 0.2, 5 = 0.8 }}"
+            f"sizes = {show(sizes)} must be a table of shares by number of items, such as "
+            f"{{ 1 = 0.2, 5 = 0.8 }}"
         )
     try:
         return choose_padding(
@@ -522,12 +526,14 @@ def _from_lists(rows: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
         listed = row.get("items")
         if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
             raise PolicyError(
-                f'items = {show(listed)} in level "{row["name"]}" must be a non-empty list of labels'
+                f'items = {show(listed)} in level "{row["name"]}" must be a non-empty list of '
+                "labels"
             )
         for item in listed:
             if isinstance(item, str) and home.setdefault(item, k) != k:
                 raise PolicyError(
-                    f'item "{item}" is in two levels: "{rows[home[item]]["name"]}" and "{row["name"]}"'
+                    f'item "{item}" is in two levels: "{rows[home[item]]["name"]}" and '
+                    f'"{row["name"]}"'
                 )
         items += listed
         level_of += [k] * len(listed)
@@ -546,7 +552,8 @@ def _from_members(
     unknown = next((name for name in names if name not in place), None)
     if unknown is not None:
         raise PolicyError(
-            f"items_file names the level {show(unknown)}; the policy has {', '.join(map(str, place))}"
+            f"items_file names the level {show(unknown)}; the policy has "
+            f"{', '.join(map(str, place))}"
         )
     return items, [place[name] for name in names]
 
@@ -667,7 +674,9 @@ def _is_control(c: str) -> bool:
 
 
 def without_joiners(text: str) -> str:
-    """Without the two invisible characters that Persian, Indic scripts and emoji are spelled with."""
+    """Without the two invisible characters that Persian, Indic scripts and emoji are
+    spelled with.
+    """
     return text.replace("\u200c", "").replace("\u200d", "")
 
 

@@ -1,4 +1,6 @@
-"""Tables for the terminal. What users wrote (names, labels) is escaped: it is text, never markup."""
+"""Tables for the terminal. What users wrote (names, labels) is escaped: it is text,
+never markup.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,15 @@ def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
         else f"sets of answers, padding {facts['padding']}"
     )
     out.print(
-        f"[bold]{escape(facts['name'])}[/bold]: {facts['items']:,} items in {facts['level_count']:,} levels, "
+        f"[bold]{escape(facts['name'])}[/bold]: {facts['items']:,} items in "
+        f"{facts['level_count']:,} levels, "
         f"{answers}, notion {facts['notion']}"
     )
     size = facts["report_bytes"]
     out.print(
         f"model [bold]{facts['model']}[/bold] at the {facts['prior']} prior; "
-        f"a report has {size:,} byte{'s' if size != 1 else ''} ({facts['encoding']}: {facts['encoding_told']})"
+        f"a report has {size:,} byte{'s' if size != 1 else ''} ({facts['encoding']}: "
+        f"{facts['encoding_told']})"
     )
     if facts["certificate"]:
         out.print(f"Its expected error: {facts['certificate']['sentence']}.")
@@ -65,15 +69,21 @@ def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
             else f"[yellow]{ratio:.2f} x worse[/yellow]"
         )
         table.add_row(
-            escape(row["level"]), f"{row['items']:,}", row["epsilon"], f"{row['factor']:.4g}", f"{row['variance']:.4g}",
-            f"{row['plain_variance'][best]:.4g}", verdict,
-        )  # fmt: skip
+            escape(row["level"]),
+            f"{row['items']:,}",
+            row["epsilon"],
+            f"{row['factor']:.4g}",
+            f"{row['variance']:.4g}",
+            f"{row['plain_variance'][best]:.4g}",
+            verdict,
+        )
     out.print(table)
     worse = [row["level"] for row in facts["levels"] if row["against_best_plain"] >= 1.005]
     if worse:
         payers = escape(", ".join(worse))
         out.print(
-            f"[yellow]The gain of the other levels is paid by {payers}[/yellow]; a weight in the policy changes that."
+            f"[yellow]The gain of the other levels is paid by {payers}[/yellow]; a weight in the "
+            "policy changes that."
         )
     table = _table("total MSE / n", "expected", "worst case")
     for name, total in facts["total_mse"].items():
@@ -96,7 +106,8 @@ def _probabilities(out: Console, found: Mechanism) -> None:
         table.add_row(str(k), *cells)
     out.print(table)
     out.print(
-        "An answer of a level uses a part with the first chance; the report then names it with the second, "
+        "An answer of a level uses a part with the first chance; the report then names it with "
+        "the second, "
         "and any other item with the third."
     )
 
@@ -105,7 +116,8 @@ def _guarantee(out: Console, facts: dict[str, Any]) -> None:
     bound = facts["ldp_bound"]
     limit = "there is no bound" if bound is None else f"at most {bound:.4g} by the policy"
     out.print(
-        f"Guarantee, checked exactly: plain LDP with epsilon {facts['ldp_epsilon']:.4g} ({limit}), and for each level:"
+        f"Guarantee, checked exactly: plain LDP with epsilon {facts['ldp_epsilon']:.4g} "
+        f"({limit}), and for each level:"
     )
     for sentence in facts["promises"] or [
         "(too many levels to list; see --json or mechanism.guarantee().pairs)"
@@ -117,7 +129,8 @@ def plan(facts: dict[str, Any]) -> None:
     """A forecast as `summary.plan` tells it."""
     out = console()
     out.print(
-        f"[bold]{escape(facts['name'])}[/bold]: what {facts['users']:,} people would tell, at the {facts['prior']} prior"
+        f"[bold]{escape(facts['name'])}[/bold]: what {facts['users']:,} people would tell, at the "
+        f"{facts['prior']} prior"
     )
     heads = [
         "model",
@@ -152,12 +165,14 @@ def plan(facts: dict[str, Any]) -> None:
             if abs(ell - facts["padding"]) <= 3
         ]
         out.print(
-            f"Padding [bold]{facts['padding']}[/bold] has the smallest expected total MSE / n ({', '.join(near)})."
+            f"Padding [bold]{facts['padding']}[/bold] has the smallest expected total MSE / n "
+            f"({', '.join(near)})."
         )
     gain = facts["gain"]
     compare = f"{gain:.1%} below" if gain >= 0 else f"{-gain:.1%} above"
     out.print(
-        f"Best: [bold]{facts['best']}[/bold]; its total MSE is {compare} that of the best plain-LDP model, {facts['best_plain']}."
+        f"Best: [bold]{facts['best']}[/bold]; its total MSE is {compare} that of the best "
+        f"plain-LDP model, {facts['best_plain']}."
     )
     if facts["certificate"]:
         out.print(f"Its expected error: {facts['certificate']['sentence']}.")
@@ -215,11 +230,17 @@ def scores(found: Any, k: int, repeats: int) -> None:
         name = score.model if score.model != last else ""
         last = score.model
         table.add_row(
-            name, score.view, f"{score.mse:,.4g}", f"{score.mse_error:.2g}", f"{score.relative_error:.3f}",
-            f"{score.precision:.2f} ± {score.precision_error:.2f}", cover,
-        )  # fmt: skip
+            name,
+            score.view,
+            f"{score.mse:,.4g}",
+            f"{score.mse_error:.2g}",
+            f"{score.relative_error:.3f}",
+            f"{score.precision:.2f} ± {score.precision_error:.2f}",
+            cover,
+        )
     out.print(table)
     best = min(found, key=lambda score: score.mse)
     out.print(
-        f"Smallest error: [bold]{best.model}[/bold], {best.view}. Means of {repeats} experiments; ± is one standard error."
+        f"Smallest error: [bold]{best.model}[/bold], {best.view}. Means of {repeats} experiments; "
+        "± is one standard error."
     )

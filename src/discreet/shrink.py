@@ -232,7 +232,8 @@ def shrink(estimate: Estimate, prior: str = "one") -> Shrunk:
         raise DataError(f'prior = "{prior}" must be one, level or auto')
     if not estimate.can_shrink:
         raise DataError(
-            "some items have no estimate or no noise, so their prior cannot be fitted; use the raw counts"
+            "some items have no estimate or no noise, so their prior cannot be fitted; use the "
+            "raw counts"
         )
     if prior == "auto":
         prior = max(

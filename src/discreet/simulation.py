@@ -73,7 +73,9 @@ def simulate(
 
 
 def draw_tally(mechanism: Mechanism, truth: Any, n: int, rng: np.random.Generator) -> Tally:
-    """The tally of n people of whom truth[i] are sampled at item i (the rest, for sets, at none)."""
+    """The tally of n people of whom truth[i] are sampled at item i (the rest, for sets,
+    at none).
+    """
     parts, group_of = mechanism.parts, mechanism.group_of
     idle = n - int(truth.sum())
     if len(parts) == 1:

@@ -158,12 +158,14 @@ def as_rows(mechanism: Mechanism, reports: Any) -> tuple[Bytes, int]:
     size = mechanism.report_size
     if isinstance(reports, bytes | bytearray | memoryview):
         raise DataError(
-            "reports are a list of bytes or an array with one row per report; put a single one in a list"
+            "reports are a list of bytes or an array with one row per report; put a single one in "
+            "a list"
         )
     if isinstance(reports, np.ndarray):
         if reports.dtype != np.uint8 or reports.ndim != 2:
             raise DataError(
-                f"an array of reports is n x {size} of uint8, got {reports.ndim} dimensions of {reports.dtype}"
+                f"an array of reports is n x {size} of uint8, got {reports.ndim} dimensions of "
+                f"{reports.dtype}"
             )
         if reports.shape[1] != size:
             return np.empty((0, size), np.uint8), len(reports)
@@ -173,7 +175,8 @@ def as_rows(mechanism: Mechanism, reports: Any) -> tuple[Bytes, int]:
         good = [report for report in listed if len(report) == size]
         return np.frombuffer(b"".join(good), np.uint8).reshape(-1, size), len(listed) - len(good)
     raise DataError(
-        f"reports are a list of bytes or an array with one row per report, got {type(reports).__name__}"
+        "reports are a list of bytes or an array with one row per report, got "
+        f"{type(reports).__name__}"
     )
 
 

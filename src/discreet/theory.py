@@ -255,7 +255,9 @@ def absent_variance(mechanism: Mechanism, prior: Any = "uniform") -> Floats:
 
 @dataclass(frozen=True)
 class SetError:
-    """Expected error of set input on given data: per item, as counts of people (not divided by n)."""
+    """Expected error of set input on given data: per item, as counts of people (not
+    divided by n).
+    """
 
     bias: Floats
     variance: Floats

@@ -126,7 +126,9 @@ class Collector:
     # ---- collections -----------------------------------------------------------------------------
 
     async def find(self, name: str, fresh: bool = False) -> Collection:
-        """A collection; its mechanism never changes, its state is looked up when it must be fresh."""
+        """A collection; its mechanism never changes, its state is looked up when it
+        must be fresh.
+        """
         known = self._known.get(name)
         if known is not None and not (fresh and time.monotonic() - known[1] > FRESH):
             return known[0]
@@ -203,7 +205,10 @@ class Collector:
             body, read = await self._body(receive), True
             outcome = await self.committer.submit(frames(collection.mechanism, body))
             if outcome.closed:
-                detail = f'the collection "{collection.name}" is closed and takes no more reports; nothing was counted'
+                detail = (
+                    f'the collection "{collection.name}" is closed and takes no more reports; '
+                    "nothing was counted"
+                )
                 raise Problem(410, "closed", detail)
         except StoreDown as error:
             raise _down(error) from None
@@ -230,7 +235,10 @@ class Collector:
                     if len(held) + len(chunk) > MAX_BODY:
                         raise _too_large()
                     if self._waiting + len(chunk) > MAX_WAITING:
-                        detail = "too many reports are waiting; send the same ones again in some seconds, they are counted once"
+                        detail = (
+                            "too many reports are waiting; send the same ones again in some "
+                            "seconds, they are counted once"
+                        )
                         raise Problem(503, "busy", detail, {"Retry-After": "2"})
                     held += chunk
                     self._waiting += len(chunk)
@@ -265,7 +273,8 @@ class Collector:
         collection = await self.find(request.path_params["name"], fresh=True)
         shrunk, level, kind = _wishes(request)
         tally = await self._read(self.store.tally, collection.name)
-        mark = f'"{collection.mechanism.fingerprint[:16]}-{tally.n}-{int(collection.open)}-{int(shrunk)}-{level}-{kind}"'
+        which = f"{int(collection.open)}-{int(shrunk)}-{level}-{kind}"
+        mark = f'"{collection.mechanism.fingerprint[:16]}-{tally.n}-{which}"'
         if request.headers.get("if-none-match") == mark:
             return Response(status_code=304, headers={"ETag": mark})
         async with self._rendering:  # one at a time, and nobody computes what another just has
@@ -433,7 +442,8 @@ def token() -> str:
             secret, where = path.read_text(encoding="utf-8"), str(path)
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(
-                f"the token file {path} cannot be read: {getattr(error, 'strerror', 'it is not text')}"
+                f"the token file {path} cannot be read: "
+                f"{getattr(error, 'strerror', 'it is not text')}"
             ) from None
     if len(secret.strip()) < 16:
         raise DataError(
@@ -572,7 +582,10 @@ def _check_headers(headers: dict[bytes, bytes], collection: Collection) -> None:
     mark = headers.get(b"discreet-mechanism")
     if mark != collection.mechanism.fingerprint.encode():
         got = "is missing" if mark is None else "names another mechanism"
-        detail = f"the header Discreet-Mechanism {got}; fetch /v1/collections/{collection.name} and send its fingerprint"
+        detail = (
+            f"the header Discreet-Mechanism {got}; fetch /v1/collections/{collection.name} and "
+            "send its fingerprint"
+        )
         raise Problem(409 if mark else 400, "mechanism", detail)
     length = headers.get(b"content-length", b"")
     if length.isdigit() and int(length) > MAX_BODY:
@@ -599,7 +612,10 @@ def frames(mechanism: Mechanism, body: bytes) -> Upload:
         raise Problem(400, "empty", f"the body is empty; it has one or more frames of {size} bytes")
     whole, rest = divmod(len(body), size)
     if rest:
-        detail = f"frame {whole} has {rest} of {size} bytes (a {ID_SIZE}-byte id and a report); nothing was counted"
+        detail = (
+            f"frame {whole} has {rest} of {size} bytes (a {ID_SIZE}-byte id and a report); "
+            "nothing was counted"
+        )
         raise Problem(400, "frame", detail, index=whole)
     if whole == 1:
         return Upload(mechanism.policy.name, [body[:ID_SIZE]], _alone(mechanism, body))
@@ -697,8 +713,11 @@ _UNLESS_SAID = [
 
 
 _COUNTED = [
-    (b"content-type", b"application/json"), *((k.lower().encode(), v.encode()) for k, v in _ANYONE.items()), *STRICT, *_UNLESS_SAID,
-]  # fmt: skip
+    (b"content-type", b"application/json"),
+    *((k.lower().encode(), v.encode()) for k, v in _ANYONE.items()),
+    *STRICT,
+    *_UNLESS_SAID,
+]
 
 
 def _dump(document: Any) -> bytes:

@@ -12,9 +12,12 @@ _COUNT = {"type": "integer", "minimum": 0}
 _MAYBE = {"type": ["number", "null"]}
 _FINGERPRINT = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _NAME = {
-    "name": "name", "in": "path", "required": True, "description": "The collection's name.",
+    "name": "name",
+    "in": "path",
+    "required": True,
+    "description": "The collection's name.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 200},
-}  # fmt: skip
+}
 
 
 def _object(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -34,18 +37,29 @@ def _body(schema: str, description: str, kind: str = "application/json") -> dict
 
 def _problems(*statuses: int) -> dict[str, Any]:
     meaning = {
-        400: "The request is malformed.", 401: "The organiser's token is missing or wrong.", 404: "There is no such collection.",
-        408: "The body came too slowly.", 409: "The mechanism named is not this collection's.", 410: "The collection is closed.",
-        413: "The body is too large.", 415: "Reports are application/octet-stream.", 422: "A frame is not a report.",
-        503: "Come back later: too many reports are waiting, or the store cannot be reached. Nothing was acknowledged.",
-    }  # fmt: skip
+        400: "The request is malformed.",
+        401: "The organiser's token is missing or wrong.",
+        404: "There is no such collection.",
+        408: "The body came too slowly.",
+        409: "The mechanism named is not this collection's.",
+        410: "The collection is closed.",
+        413: "The body is too large.",
+        415: "Reports are application/octet-stream.",
+        422: "A frame is not a report.",
+        503: "Come back later: too many reports are waiting, or the store cannot be reached. "
+        "Nothing was acknowledged.",
+    }
     return {str(s): _body("Problem", meaning[s], "application/problem+json") for s in statuses}
 
 
 _BRIEF = {
-    "name": _TEXT, "question": _TEXT, "input": {"enum": ["single", "set"]}, "items": {"type": "integer", "minimum": 1},
-    "state": {"enum": ["open", "closed"]}, "fingerprint": _FINGERPRINT,
-}  # fmt: skip
+    "name": _TEXT,
+    "question": _TEXT,
+    "input": {"enum": ["single", "set"]},
+    "items": {"type": "integer", "minimum": 1},
+    "state": {"enum": ["open", "closed"]},
+    "fingerprint": _FINGERPRINT,
+}
 _FIGURES = dict.fromkeys(("count", "stderr", "lower", "upper", "share", "plain_stderr"), _MAYBE)
 _ROW = _object({"item": _TEXT, "level": _TEXT, **_FIGURES})
 _ROW["properties"] |= dict.fromkeys(("shrunk", "shrunk_sd", "shrunk_lower", "shrunk_upper"), _MAYBE)
@@ -91,7 +105,7 @@ DOCUMENT: dict[str, Any] = {
             "parameters": [_NAME],
             "get": {
                 "operationId": "collection",
-                "summary": "A collection: question, items, levels, budgets, mechanism, fingerprint, guarantee.",
+                "summary": "A collection: question, items, levels, mechanism, fingerprint, guarantee.",
                 "responses": {"200": _body("Collection", "The collection."), **_problems(404, 503)},
             },
         },
@@ -99,13 +113,14 @@ DOCUMENT: dict[str, Any] = {
             "parameters": [_NAME],
             "post": {
                 "operationId": "report",
-                "summary": "Send one or many reports; answered once they are durable. The same id is counted once.",
+                "summary": "Send one or many reports; answered once they are durable. "
+                "The same id is counted once.",
                 "parameters": [
                     {
                         "name": "Discreet-Mechanism",
                         "in": "header",
                         "required": True,
-                        "description": "The fingerprint of the mechanism the reports were made with.",
+                        "description": "The fingerprint of the reports' mechanism.",
                         "schema": _FINGERPRINT,
                     }
                 ],
@@ -128,7 +143,8 @@ DOCUMENT: dict[str, Any] = {
             "parameters": [_NAME],
             "get": {
                 "operationId": "estimate",
-                "summary": "Counts of people with their errors. For the organiser, unless the results are open.",
+                "summary": "Counts of people with their errors. "
+                "For the organiser, unless the results are open.",
                 "security": [{"organiser": []}, {}],
                 "parameters": [
                     {

@@ -23,7 +23,8 @@ _FOLDER = files("discreet.collector") / "static"
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _SERVED = ("style.css", "results.js", "icon.svg")
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
 )
 
@@ -79,7 +80,10 @@ def _only_these(connect: str) -> str:
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
         for text in _inside()
     )
-    return f"default-src 'none'; script-src {script}; style-src {style}; {connect}; img-src data:; base-uri 'none'; form-action 'none'"
+    return (
+        f"default-src 'none'; script-src {script}; style-src {style}; {connect}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
 
 
 def answer_hash() -> str:
@@ -124,8 +128,10 @@ def index(collections: Iterable[tuple[str, str, bool]]) -> str:
             else '<span class="chip">closed</span>'
         )
         cards.append(
-            f'<li class="card"><h2>{escape(question or name)}</h2><p class="quiet">{escape(name)}</p>'
-            f'<p class="row">{answer}<a class="button plain" href="{link}/results">Results</a></p></li>'
+            f'<li class="card"><h2>{escape(question or name)}</h2><p '
+            f'class="quiet">{escape(name)}</p>'
+            f'<p class="row">{answer}<a class="button plain" '
+            f'href="{link}/results">Results</a></p></li>'
         )
     listing = (
         f'<ul class="cards">{"".join(cards)}</ul>'
@@ -134,8 +140,10 @@ def index(collections: Iterable[tuple[str, str, bool]]) -> str:
     )
     return _page(
         "discreet",
-        f'<main class="narrow"><header><h1>discreet</h1><p class="lead">Counts without knowing who. Your device changes your '
-        f"answer at random before it is sent; only the counts of many people mean something.</p></header>{listing}</main>",
+        '<main class="narrow"><header><h1>discreet</h1><p class="lead">Counts without knowing '
+        "who. Your device changes your "
+        "answer at random before it is sent; only the counts of many people mean "
+        f"something.</p></header>{listing}</main>",
     )
 
 

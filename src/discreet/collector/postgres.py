@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 MIGRATIONS = (
     """
     CREATE TABLE discreet_collection (
-        key INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL UNIQUE, document TEXT NOT NULL,
+        key INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE, document TEXT NOT NULL,
         keep TEXT NOT NULL, open BOOLEAN NOT NULL
     );
-    CREATE TABLE discreet_tally (collection INTEGER PRIMARY KEY REFERENCES discreet_collection (key), numbers BYTEA NOT NULL);
+    CREATE TABLE discreet_tally (
+        collection INTEGER PRIMARY KEY REFERENCES discreet_collection (key), numbers BYTEA NOT NULL
+    );
     ALTER TABLE discreet_tally ALTER COLUMN numbers SET STORAGE EXTERNAL;
     CREATE TABLE discreet_report (
-        collection INTEGER NOT NULL, id BYTEA NOT NULL, report BYTEA, CONSTRAINT discreet_report_id PRIMARY KEY (collection, id)
+        collection INTEGER NOT NULL, id BYTEA NOT NULL, report BYTEA,
+        CONSTRAINT discreet_report_id PRIMARY KEY (collection, id)
     );
     """,
 )
@@ -36,7 +40,9 @@ _WAIT = 10  # seconds that a transaction may stand still
 
 
 class PostgresStore(Store):
-    """Tables whose names begin with discreet_. Collectors take turns at the lock of a collection."""
+    """Tables whose names begin with discreet_. Collectors take turns at the lock of a
+    collection.
+    """
 
     def __init__(self, url: str) -> None:
         try:
@@ -135,7 +141,8 @@ class PostgresStore(Store):
 
     def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> None:
         row = self._db.execute(
-            "INSERT INTO discreet_collection (name, document, keep, open) VALUES (%s, %s, %s, true) "
+            "INSERT INTO discreet_collection (name, document, keep, open) VALUES (%s, %s, %s, "
+            "true) "
             "ON CONFLICT DO NOTHING RETURNING key",
             (name, document, keep),
         ).fetchone()
@@ -150,15 +157,18 @@ class PostgresStore(Store):
     ) -> set[bytes]:
         if reports is None:
             new = self._db.execute(
-                "INSERT INTO discreet_report (collection, id) SELECT %s, unnest(%b::bytea[]) ON CONFLICT DO NOTHING RETURNING id",
-                (key, ids), binary=True,
-            )  # fmt: skip
+                "INSERT INTO discreet_report (collection, id) SELECT %s, unnest(%b::bytea[]) ON "
+                "CONFLICT DO NOTHING RETURNING id",
+                (key, ids),
+                binary=True,
+            )
         else:
             new = self._db.execute(
                 "INSERT INTO discreet_report SELECT %s, * FROM unnest(%b::bytea[], %b::bytea[]) "
                 "ON CONFLICT DO NOTHING RETURNING id",
-                (key, ids, reports), binary=True,
-            )  # fmt: skip
+                (key, ids, reports),
+                binary=True,
+            )
         return set() if new.rowcount == len(ids) else set(ids) - {row[0] for row in new}
 
     def _read_numbers(self, key: int) -> bytes:
@@ -192,7 +202,8 @@ class PostgresStore(Store):
         with self.writing():
             self._db.execute("LOCK TABLE discreet_report IN ACCESS EXCLUSIVE MODE")
             self._db.execute(
-                "CREATE TEMPORARY TABLE discreet_tidy ON COMMIT DROP AS SELECT * FROM discreet_report"
+                "CREATE TEMPORARY TABLE discreet_tidy ON COMMIT DROP AS SELECT * FROM "
+                "discreet_report"
             )
             self._db.execute("TRUNCATE discreet_report")
             self._db.execute(

@@ -183,10 +183,21 @@ def run(store: str, sock: socket.socket, workers: int = 1, open_results: bool = 
         settings = Settings(store, counters, open_results)
         os.environ["DISCREET_COLLECTOR"] = json.dumps(asdict(settings))
         config = uvicorn.Config(
-            "discreet.collector.server:application", factory=True, workers=workers, http=Patient, ws="none", lifespan="on",
-            access_log=False, server_header=False, proxy_headers=False, log_config=LOGGING, log_level="warning",
-            timeout_keep_alive=20, timeout_graceful_shutdown=GRACE, timeout_worker_healthcheck=60,
-        )  # fmt: skip
+            "discreet.collector.server:application",
+            factory=True,
+            workers=workers,
+            http=Patient,
+            ws="none",
+            lifespan="on",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            log_config=LOGGING,
+            log_level="warning",
+            timeout_keep_alive=20,
+            timeout_graceful_shutdown=GRACE,
+            timeout_worker_healthcheck=60,
+        )
         if workers > 1:
             Multiprocess(config, sockets=[sock]).run()
         else:

@@ -1,4 +1,6 @@
-"""The store in one file: SQLite, write-ahead log, every commit on disk before it is acknowledged."""
+"""The store in one file: SQLite, write-ahead log, every commit on disk before it is
+acknowledged.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,15 @@ _WAIT = 10.0  # seconds for a lock that another process holds
 MIGRATIONS = (
     """
     CREATE TABLE collection (
-        key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, document TEXT NOT NULL, keep TEXT NOT NULL, open INTEGER NOT NULL
+        key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, document TEXT NOT NULL,
+        keep TEXT NOT NULL, open INTEGER NOT NULL
     );
-    CREATE TABLE tally (collection INTEGER PRIMARY KEY REFERENCES collection (key), numbers BLOB NOT NULL);
+    CREATE TABLE tally (
+        collection INTEGER PRIMARY KEY REFERENCES collection (key), numbers BLOB NOT NULL
+    );
     CREATE TABLE report (
-        collection INTEGER NOT NULL REFERENCES collection (key), id BLOB NOT NULL, report BLOB, PRIMARY KEY (collection, id)
+        collection INTEGER NOT NULL REFERENCES collection (key), id BLOB NOT NULL, report BLOB,
+        PRIMARY KEY (collection, id)
     ) WITHOUT ROWID;
     """,
 )
@@ -43,7 +49,8 @@ class SqliteStore(Store):
         self.path = Path(path)
         if not self.path.parent.is_dir():
             raise DataError(
-                f"the store {self.path} cannot be made: the folder {self.path.parent} does not exist"
+                f"the store {self.path} cannot be made: the folder {self.path.parent} does not "
+                "exist"
             )
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []

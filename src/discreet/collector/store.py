@@ -92,12 +92,14 @@ class Store(ABC):
                 "its probabilities differ"
             ]
             raise DataError(
-                f'the store has a collection "{name}" with another mechanism ({differences[0]}); people have answered under that '
+                f'the store has a collection "{name}" with another mechanism ({differences[0]}); '
+                "people have answered under that "
                 "promise: give the new one another name"
             )
         if found.keep != keep:
             raise DataError(
-                f'the collection "{name}" was made with --keep {found.keep}; it cannot be changed to {keep}'
+                f'the collection "{name}" was made with --keep {found.keep}; it cannot be changed '
+                f"to {keep}"
             )
         return found
 
@@ -226,7 +228,9 @@ class Store(ABC):
     def _insert_reports(
         self, key: int, ids: list[bytes], reports: list[bytes] | None
     ) -> set[bytes]:
-        """Store distinct ids in order, with their reports; returns those that were there already."""
+        """Store distinct ids in order, with their reports; returns those that were
+        there already.
+        """
 
     @abstractmethod
     def _read_numbers(self, key: int) -> bytes: ...
@@ -302,7 +306,8 @@ def open_store(url: str, create: bool = True) -> Store:
 def unknown_version(found: int, known: int) -> DataError:
     """For a store that a newer discreet has migrated."""
     return DataError(
-        f"the store has schema version {found}, this discreet knows up to {known}; use the newer discreet"
+        f"the store has schema version {found}, this discreet knows up to {known}; use the newer "
+        "discreet"
     )
 
 

@@ -74,7 +74,9 @@ def allowed(policy: Policy) -> tuple[str, ...]:
 
 
 def best_plain(policy: Policy, prior: Any = "uniform", padding: int | None = None) -> Mechanism:
-    """The plain-LDP mechanism with the smallest expected error: what one would use without levels."""
+    """The plain-LDP mechanism with the smallest expected error: what one would use
+    without levels.
+    """
     names = [name for name in BASELINES if name in allowed(policy)]
     found = [design(policy, name, prior, None, padding) for name in names]
     return min(found, key=lambda mechanism: mechanism.expected_mse(prior))

@@ -6,8 +6,9 @@ A column is a box and a share b_l of the items of every group l that are at the 
 one it informs by b (1-b) ((H-L)/z)^2 within a group and by v v', v = S sqrt(m) / z, between groups.
 Over shares mu of columns with sum mu S/z = 1 for every group, the design minimises
 
-    subsets of fixed size   f = sum_l W (m-1) / (sum mu A_l) + tr(W (sum mu v v')^-1),  A = m/(m-1) b(1-b) ((H-L)/z)^2
-    independent items       f = sum_l W m / (sum mu A_l),                               A = b(1-b) ((H-L)/z)^2
+    fixed size    f = sum_l W (m-1) / (sum mu A_l) + tr(W (sum mu v v')^-1),
+                  A = m/(m-1) b(1-b) ((H-L)/z)^2
+    independent   f = sum_l W m / (sum mu A_l),  A = b(1-b) ((H-L)/z)^2
 
 which is convex; columns are generated until none improves it. The total MSE / n at the prior is f -
 sum W x.

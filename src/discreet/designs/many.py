@@ -3,7 +3,7 @@
 Part o has a box s_o and a scale kappa_o; with H = e^hi, L = e^lo and b_ol the chance that an item
 of level l is named,
 
-    chance of the part   lambda_ol = kappa_o (L + b (H - L)),  p_o = sum_l x_l lambda_ol at the prior
+    chance of the part   lambda_ol = kappa_o (L + b (H - L)),  p_o = sum_l x_l lambda_ol
     information          I_l = sum_o kappa_o^2 b (1-b) (H-L)^2 / p_o
 
 and sum_l cost_l / I_l is minimised subject to sum_o lambda_ol = 1. A local search on budgets in a
@@ -180,13 +180,17 @@ def _local(e: Floats, cost: Floats, x: Floats, s: Floats) -> Scales:
         return np.log(total), np.concatenate((by_kappa, by_beta.ravel())) / total
 
     found = minimize(
-        objective, start, jac=True, method="SLSQP", bounds=[(1e-9, None)] * len(start),
+        objective,
+        start,
+        jac=True,
+        method="SLSQP",
+        bounds=[(1e-9, None)] * len(start),
         constraints=[
             {"type": "eq", "fun": lambda z: sums @ z - 1, "jac": lambda z: sums},
             {"type": "ineq", "fun": lambda z: room @ z, "jac": lambda z: room},
         ],
         options={"maxiter": 150, "ftol": 1e-8},
-    )  # fmt: skip
+    )
     kappa, beta = found.x[:parts], found.x[parts:].reshape(parts, t)
     p = (kappa[:, None] * L + beta * d) @ x
     useful = p > _USEFUL

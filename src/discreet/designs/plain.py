@@ -1,4 +1,6 @@
-"""Plain LDP: the same items, all at the smallest budget. What one would use without this package."""
+"""Plain LDP: the same items, all at the smallest budget. What one would use without
+this package.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +55,13 @@ def _subset(task: Task, model: str, k: int) -> Mechanism:
     policy = task.policy
     if policy.takes_sets:
         raise DesignError(
-            f"{model} names items of one answer and cannot take set input; use oue or opt0 with a padding"
+            f"{model} names items of one answer and cannot take set input; use oue or opt0 with a "
+            "padding"
         )
     if task.encoding == "ticket":
         raise DesignError(
-            f'encoding = "ticket" does not apply to {model}, whose subsets have a fixed size; leave it out'
+            f'encoding = "ticket" does not apply to {model}, whose subsets have a fixed size; '
+            "leave it out"
         )
     m, groups = policy.m, (0,) * len(task.sizes)
     one, shares = np.ones((1, 1)), task.whole_shares(np.ones(1))

@@ -104,9 +104,11 @@ def certify(r: Floats, sizes: Floats, u: Floats, w: Floats) -> tuple[float, floa
     tangents[:, :-1] /= scale
     top = min(CAP, float(np.where(np.isfinite(r), r, CAP).max()))
     found = linprog(
-        np.eye(1, 2 * t + 1, 2 * t)[0], np.vstack((privacy, tangents)),
-        np.concatenate((r[pairs[:, 0], pairs[:, 1]], limits / scale)), bounds=[(0, top)] * (2 * t) + [(None, None)],
-    )  # fmt: skip
+        np.eye(1, 2 * t + 1, 2 * t)[0],
+        np.vstack((privacy, tangents)),
+        np.concatenate((r[pairs[:, 0], pairs[:, 1]], limits / scale)),
+        bounds=[(0, top)] * (2 * t) + [(None, None)],
+    )
     p, q = 1 / np.expm1(u), 1 / np.expm1(w)
     value = float(sizes @ (p * (1 + q)) + (q - p).max())
     return value, min(value, float(found.fun) * scale) if found.status == 0 else 0.0

@@ -75,7 +75,8 @@ def refuse_silence(policy: Policy, parts: tuple[Part, ...]) -> None:
     if told.min() < 2.0**-31:
         level = policy.levels[int(told.argmin())]
         raise DesignError(
-            f'level "{level.name}" with epsilon {level.budget.text} learns nothing at probabilities over 2^32; '
+            f'level "{level.name}" with epsilon {level.budget.text} learns nothing at '
+            "probabilities over 2^32; "
             "use a budget of at least 1e-6"
         )
 

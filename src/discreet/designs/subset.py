@@ -69,7 +69,9 @@ def _simpler(task: Task, ticket: bool) -> list[Mechanism]:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The group of every level, and budgets (or pair budgets), sizes, shares and weights per group."""
+    """The group of every level, and budgets (or pair budgets), sizes, shares and
+    weights per group.
+    """
 
     task: Task
     of_level: tuple[int, ...]
@@ -253,9 +255,15 @@ class _Search:
         if not self.encoding.fixed_size:
             refuse_silence(task.policy, parts)
         return Mechanism(
-            task.policy, "subset", self.encoding, g.of_level, parts, task.whole_shares(shares), task.padding,
+            task.policy,
+            "subset",
+            self.encoding,
+            g.of_level,
+            parts,
+            task.whole_shares(shares),
+            task.padding,
             task.prior_name,
-        )  # fmt: skip
+        )
 
     def bound(self, shares: Floats, design: Design | None) -> Certificate:
         """A lower bound of every mechanism at these shares, or why there is none; the value is not
@@ -308,10 +316,14 @@ class _Search:
         unit = 1.0
         unit = -value(g.shares)[0]
         minimize(
-            value, g.shares, jac=True, method="SLSQP", bounds=[(1e-6, 1.0)] * len(g.shares),
+            value,
+            g.shares,
+            jac=True,
+            method="SLSQP",
+            bounds=[(1e-6, 1.0)] * len(g.shares),
             constraints=[{"type": "eq", "fun": lambda x: x.sum() - 1, "jac": np.ones_like}],
             options={"maxiter": 25, "ftol": 1e-7},
-        )  # fmt: skip
+        )
         _, best, shares, design = min(seen, key=lambda row: row[0])
         return self._certified(best, self.bound(shares, design))
 

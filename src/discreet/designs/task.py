@@ -76,7 +76,8 @@ class Task:
         smallest = float(self.pair_budgets.min()) if self.policy.pairs else float(self.eps.min())
         if not math.isfinite(smallest):
             raise DesignError(
-                "no pair of levels is protected, so there is nothing to design; protect at least one pair"
+                "no pair of levels is protected, so there is nothing to design; protect at least "
+                "one pair"
             )
         return smallest
 

@@ -39,7 +39,9 @@ class BitsCoder(PackedCoder):
 
     @cached_property
     def planes(self) -> tuple[Any, Any]:
-        """The 32 bits of every threshold (part x bit x word), and which lanes of a word are items."""
+        """The 32 bits of every threshold (part x bit x word), and which lanes of a word
+        are items.
+        """
         words = -(-self.m // 64)
         padded = np.zeros((len(self.parts), words * 64), np.uint64)
         padded[:, : self.m] = self.other[:, self.group_of]

@@ -1,4 +1,6 @@
-"""Subsets of fixed size: every report of a part names exactly `other` items of each speaking group."""
+"""Subsets of fixed size: every report of a part names exactly `other` items of each
+speaking group.
+"""
 
 from __future__ import annotations
 
@@ -81,9 +83,20 @@ class FixedCoder(PackedCoder):
         while done < len(out):
             fill(chunk)
             done = kernels.fixed_subsets(
-                out, out.shape[1] - -(-self.m // 8), part, group, place, own, self.other, items, first, self.words,
-                self.guess, chunk, done,
-            )  # fmt: skip
+                out,
+                out.shape[1] - -(-self.m // 8),
+                part,
+                group,
+                place,
+                own,
+                self.other,
+                items,
+                first,
+                self.words,
+                self.guess,
+                chunk,
+                done,
+            )
 
     def _write(
         self,

@@ -74,7 +74,9 @@ class PackedCoder(Coder):
         return (1 << 22) // self.size, (1 << 25) // self.size
 
     def masks(self, silent_only: bool) -> NDArray[np.uint8]:
-        """Per part (silent_only) the bits of silent groups; otherwise per group its bits; as bytes."""
+        """Per part (silent_only) the bits of silent groups; otherwise per group its
+        bits; as bytes.
+        """
         if silent_only:
             which = self.other[:, self.group_of] == 0
         else:

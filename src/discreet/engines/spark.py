@@ -70,13 +70,15 @@ def _check_java() -> None:
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if not java or not os.path.exists(java):
         raise DiscreetError(
-            f"the Spark engine needs Java {_JAVA} or newer, and none was found; install one or set JAVA_HOME"
+            f"the Spark engine needs Java {_JAVA} or newer, and none was found; install one or "
+            "set JAVA_HOME"
         )
     text = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     if not found or int(found[1]) < _JAVA:
         raise DiscreetError(
-            f"the Spark engine needs Java {_JAVA} or newer, {java} says {text.splitlines()[0] if text else 'nothing'}"
+            f"the Spark engine needs Java {_JAVA} or newer, {java} says "
+            f"{text.splitlines()[0] if text else 'nothing'}"
         )
 
 
@@ -103,7 +105,9 @@ def tally(
 
 
 def _merged(partial: DataFrame, mechanism: Mechanism, width: int) -> dict[Any, Tally]:
-    """The sums of `width` partitions of partial tallies, merged in a tree down to a few per group."""
+    """The sums of `width` partitions of partial tallies, merged in a tree down to a few
+    per group.
+    """
     while width > _FAN_IN:
         width = -(-width // _FAN_IN)
         partial = partial.repartition(width).mapInArrow(_merger(_text(mechanism)), _PARTIAL)
