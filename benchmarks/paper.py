@@ -1,4 +1,4 @@
-"""The paper's experiments without n x m work, beside the n x m way and beside real reports, in one run."""
+"""The paper's experiments without n x m work, beside the n x m way and beside real reports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.timing import best, seconds, table
 from discreet.mechanism import Mechanism
-from discreet.paper.experiments import Task, mechanism_of
+from discreet.paper.experiments import Experiment, mechanism_of
 from discreet.simulation import draw_tally
 
 SETTINGS = (("Power-law", 100_000, 100), ("Uniform", 100_000, 1_000), ("Retail", 88_162, 16_470))
@@ -19,9 +19,8 @@ def run() -> str:
         answers = np.sort(rng.zipf(1.3, 4 * n) - 1)
         answers = rng.choice(answers[answers < m], n)
         truth = np.bincount(answers, minlength=m)
-        bits, tickets = (
-            mechanism_of(Task("", "opt0", 1.0, 1, encoding=kind), m) for kind in ("bits", "ticket")
-        )
+        both = (Experiment("", "opt0", 1.0, 1, encoding=kind) for kind in ("bits", "ticket"))
+        bits, tickets = (mechanism_of(one, m) for one in both)
         ours = best(lambda t=truth, x=bits: draw_tally(x, t, int(t.sum()), rng).estimate(), 1, 3)
         least = 1 if n * m > 10**9 else 3
         full = best(lambda a=answers, x=bits: one_by_one(x, a, rng), 0.1, least)

@@ -1,4 +1,4 @@
-"""Takes docs/pictures/*.png: a real collector with the example policies and simulated participants, in Debian's Chromium.
+"""Takes docs/pictures/*.png: a real collector, simulated participants, Debian's Chromium.
 
 Needs Chromium (CHROMIUM, or `chromium` on the path) and the development extra.
 """
@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 PICTURES = Path(__file__).parent / "pictures"
-SITE = "http://survey.example.org"  # what stands in the pictures; it is mapped to the collector here, nothing leaves this machine
+# What stands in the pictures; it is mapped to the collector here, nothing leaves this machine.
+SITE = "http://survey.example.org"
 TOKEN = secrets.token_urlsafe(24)
 LARGEST = 150_000  # bytes of a picture
 DESKTOP = {"viewport": {"width": 1200, "height": 900}}
@@ -36,7 +37,9 @@ DARK = {**PHONE, "color_scheme": "dark"}
 
 @contextlib.contextmanager
 def collector(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """The address of `discreet serve` with both example policies, once it answers, and the fingerprint of every collection."""
+    """The address of `discreet serve` with both example policies, once it answers, and the
+    fingerprint of every collection.
+    """
     import httpx
 
     import discreet
@@ -139,6 +142,10 @@ def take(browser: Any, fingerprints: dict[str, str]) -> None:
     choose(page, "health-survey", fingerprints["health-survey"], "hay fever")
     page.get_by_role("button", name="Show what will be sent").click()
     page.locator("#check").wait_for()
+    page.evaluate(  # no half heading above the card, however long the report is
+        "document.body.style.minHeight = '200vh';"
+        "scrollTo(0, document.getElementById('check').offsetTop - 8)"
+    )
     save(page, "check-phone")
     page.get_by_role("button", name="Send", exact=True).click()
     page.locator("#receipt").wait_for()
@@ -161,7 +168,8 @@ def main() -> None:
             args=[
                 "--no-sandbox", "--disable-gpu", "--disable-background-networking",
                 f"--host-resolver-rules=MAP survey.example.org {address.removeprefix('http://')}",
-                f"--unsafely-treat-insecure-origin-as-secure={SITE}",  # as if it had https; the pages need its SHA-256
+                # as if it had https; the pages need its SHA-256
+                f"--unsafely-treat-insecure-origin-as-secure={SITE}",
             ],
         )  # fmt: skip
         take(browser, fingerprints)

@@ -1,5 +1,4 @@
-"""Numbers made by hand for the claims of the paper, and the check that each can hold and can fail.
-"""
+"""Numbers made by hand for the paper's claims, and the check that each can hold and can fail."""
 
 from copy import deepcopy
 from functools import cache

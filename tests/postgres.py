@@ -4,7 +4,7 @@ no port, no network.
 Two fixtures, known to every test through conftest.py:
 
     postgres   (session) the one server of this test run: `.url(name)`, `.fresh()` (URL of a new
-               empty database), `.stop(mode="fast")` and `.start()`; whoever stops it starts it again
+               empty database), `.stop(mode="fast")` and `.start()`; who stops it starts it again
     database   the URL of an empty database that is dropped after the test
 
 A test that uses either carries `@GROUP`, so that all of them share a worker and its server.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from unittest.mock import patch
 
 from hypothesis import strategies as st
@@ -41,13 +42,7 @@ def with_pairs(draw, **settings):
     pairs = [Pair(a, b, text and Budget.parse(text)) for a, b in chosen for text in [draw(own)]]
     if len(pairs) == len(every) and all(pair.budget is None for pair in pairs):
         pairs[0] = Pair(pairs[0].first, pairs[0].second, Budget.parse("ln(2)"))
-    return Policy.from_levels(
-        [
-            (level.name, level.budget.text, [x for x, j in zip(plain.items, plain.level_of) if j == k])
-            for k, level in enumerate(plain.levels)
-        ],
-        notion=plain.notion, pairs=tuple(pairs), input=plain.input,
-    )  # fmt: skip
+    return replace(plain, pairs=tuple(pairs))
 
 
 def small_tickets(policy, model="subset", field=FIELD, **arguments):

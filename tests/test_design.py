@@ -105,12 +105,15 @@ def test_one_level_is_the_best_subset_selection():
 
 def evenly(low, high, m):
     """One budget per item."""
-    return Policy.from_budgets({f"i{k}": f"{x:.7f}" for k, x in enumerate(np.linspace(low, high, m))})
+    return Policy.from_budgets(
+        {f"i{k}": f"{x:.7f}" for k, x in enumerate(np.linspace(low, high, m))}
+    )
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "m", "figure"), [(1, 2, 16_470, 44_350), (1, 4, 16_470, 33_600), (2, 4, 2_000, 1_000)]
-)  # fmt: skip
+    ("low", "high", "m", "figure"),
+    [(1, 2, 16_470, 44_350), (1, 4, 16_470, 33_600), (2, 4, 2_000, 1_000)],
+)
 def test_one_budget_per_item(low, high, m, figure):
     policy = evenly(low, high, m)
     assert len(policy.levels) == m
@@ -190,7 +193,9 @@ def test_opt0_is_never_worse_and_survives_rounding(notion, data):
 
 
 @settings(max_examples=10)
-@given(policy=policies(max_levels=3, max_size=4, max_items=8, input="set"), padding=st.integers(1, 3))
+@given(
+    policy=policies(max_levels=3, max_size=4, max_items=8, input="set"), padding=st.integers(1, 3)
+)
 def test_subset_is_never_worse_for_sets(policy, padding):
     mechanism = d.design(policy, padding=padding)
     assert mechanism.certificate.lower_bound is None and "set input" in mechanism.certificate.note
@@ -324,8 +329,8 @@ def information(document, prior):
 def proved_bound(policy, document, prior):
     """A lower bound of every mechanism's total MSE / n, from the convexity of tr J^-1.
 
-    tr J'^-1 >= f^2 / F, f = tr J^-1, F the largest sum_y mu_y q_y' J^-2 q_y over mixtures of columns
-    with sum_y mu_y q_y = 1: a linear program over all columns.
+    tr J'^-1 >= f^2 / F, f = tr J^-1, F the largest sum_y mu_y q_y' J^-2 q_y over mixtures of
+    columns with sum_y mu_y q_y = 1: a linear program over all columns.
     """
     J = information(document, prior)
     inverse = np.linalg.inv(J)

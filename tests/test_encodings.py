@@ -1,4 +1,4 @@
-"""The bytes on the wire, byte by byte (DESIGN "Wire format"), and what makes a report unacceptable."""
+"""The bytes on the wire, byte by byte (DESIGN "Wire format"), and why a report is refused."""
 
 from dataclasses import replace
 from itertools import product
@@ -459,8 +459,8 @@ def sent(mechanism, held):
 def assert_sent(mechanism):
     """Every report, and the own item in every part: z_for as many standard errors as are compared.
 
-    What has the chance p is seen to be off by d with N = 133 p (1 - p) / d^2 (z is below 6.5): 0.009
-    at p = 0.1. Cells that are too unlikely to be compared are left out.
+    What has the chance p is seen to be off by d with N = 133 p (1 - p) / d^2 (z is below 6.5):
+    0.009 at p = 0.1. Cells that are too unlikely to be compared are left out.
     """
     document = mechanism.to_document()
     for held in exhaustive.answers(document):
@@ -502,9 +502,9 @@ def test_a_client_that_draws_the_part_by_the_wrong_level_is_seen(kind, monkeypat
 @kinds
 def test_a_client_that_forgets_the_own_item_is_seen(kind):
     mechanism = client_subject(kind, "single")
-    mechanism.coder.own = mechanism.coder.own - np.where(mechanism.coder.own > 0, D // 20, 0).astype(
-        np.uint32
-    )
+    mechanism.coder.own = mechanism.coder.own - np.where(
+        mechanism.coder.own > 0, D // 20, 0
+    ).astype(np.uint32)
     must_fail(assert_sent, mechanism)
 
 
@@ -535,7 +535,9 @@ def test_more_groups_than_are_looped_over():
         Part(chance, quiet, quiet, None, (D,) * 66, groups)
         for chance in (first, [D - x for x in first])
     ]
-    mechanism = Mechanism(policy, "subset", Bits(), groups, rows, (D // 66,) * 65 + (D - 65 * (D // 66),))
+    mechanism = Mechanism(
+        policy, "subset", Bits(), groups, rows, (D // 66,) * 65 + (D - 65 * (D // 66),)
+    )
     for held in (0, 30, 65):
         counts = sent(mechanism, held)
         assert_bernoulli(counts[bytes(10)], N, first[held] / D)

@@ -24,9 +24,9 @@ from discreet.errors import DataError
 from discreet.tally import Tally
 
 UNARY = ("opt0", "opt1", "opt2", "rappor", "oue")
-SINGLE = [("subset", None), ("subset", "ticket"), ("opt0", "ticket"), ("grr", None), ("ss", None),
+SINGLE = [("subset", None), ("opt0", "ticket"), ("grr", None), ("ss", None),
           *((model, None) for model in UNARY)]  # fmt: skip
-SETS = [("subset", None), ("subset", "ticket"), ("oue", "ticket"), *((m, None) for m in UNARY)]
+SETS = [("subset", None), ("oue", "ticket"), *((m, None) for m in UNARY)]
 single = pytest.mark.parametrize(("model", "encoding"), SINGLE)
 
 
@@ -70,8 +70,8 @@ def data_of(kind, m, n):
 @pytest.mark.parametrize("n", [1, 1000, 10**11])
 @pytest.mark.parametrize(
     ("model", "encoding", "padding"),
-    [*((*x, None) for x in SINGLE), *((*x, ell) for x in SETS[:3] for ell in (1, 2, 5)),
-     *((*x, 3) for x in SETS), *product(["small"], KINDS, (None, 2))],
+    [*((*x, None) for x in SINGLE), *((x, None, ell) for x in ("subset", "opt0") for ell in (1, 5)),
+     *((*x, 2) for x in SETS), *product(["small"], KINDS, (None, 2))],
 )  # fmt: skip
 def test_expected_counts_in_truth_out(model, encoding, padding, n):
     mechanism = mechanism_of(model, encoding, padding)
@@ -190,7 +190,11 @@ def test_nothing_to_estimate_is_one_sentence(toy):
 
 @pytest.mark.parametrize(
     ("model", "encoding", "padding"),
-    [*((*x, None) for x in SINGLE), *((*x, 2) for x in SETS), *product(["small"], KINDS, (None, 2))],
+    [
+        *((*x, None) for x in SINGLE),
+        *((*x, 2) for x in SETS),
+        *product(["small"], KINDS, (None, 2)),
+    ],
 )
 def test_one_person(model, encoding, padding):
     mechanism = mechanism_of(model, encoding, padding)
@@ -204,13 +208,24 @@ def test_one_person(model, encoding, padding):
 
 @pytest.mark.parametrize("model", ["subset", "grr", "ss", *UNARY])
 def test_one_item(model):
-    """Independent bits: outside 1 - 1e-9 intervals with a chance of 1e-9."""
+    """Independent bits: outside 1 - 1e-9 intervals with a chance of about 1e-9."""
     mechanism = d.design(d.Policy.from_levels([("only", 1, ["x"])]), model)
     estimate = mechanism.tally(mechanism.perturb_many([0] * 1000)).estimate()
-    low, high = estimate.interval(1 - 1e-9)
-    assert low[0] <= 1000 <= high[0]
     if mechanism.encoding.fixed_size:
         assert estimate.counts.tolist() == [1000] and estimate.stderr.tolist() == [0]
+    else:
+        low, high = estimate.interval(1 - 1e-9)
+        assert low[0] <= 1000 <= high[0]
+
+
+@pytest.mark.xfail(strict=True, reason="the variance of a lone item falls with its count")
+@pytest.mark.parametrize("eps", [9, 12])
+def test_intervals_of_a_lone_item_cover_at_large_budgets(eps):
+    """A level of one item under subsets of fixed size is told by the parts alone; 95 % intervals hold it."""
+    policy = d.Policy.from_levels([("s", eps, ["x"]), ("c", eps + 0.5, list("vwyz"))])
+    for truth in ([1000, 0, 0, 0, 0], [900, 100, 0, 0, 0], [0, 1000, 0, 0, 0]):
+        simulation = d.simulate(truth, d.design(policy), repeats=200, seed=1)
+        assert covered(simulation)[:, 0].mean() >= 0.95 - 5 * np.sqrt(0.95 * 0.05 / 200)
 
 
 @single
@@ -239,7 +254,7 @@ def test_counts_beyond_32_bits(model, encoding):
 @pytest.mark.parametrize("n", [100, 10**6])
 @pytest.mark.parametrize(
     ("model", "encoding", "padding"),
-    [*((*x, None) for x in SINGLE), *((*x, ell) for x in SETS for ell in (1, 3)),
+    [*((*x, None) for x in SINGLE), *((*x, 2) for x in SETS), ("subset", None, 1), ("opt0", None, 3),
      *product(["small"], KINDS, (None, 2))],
 )  # fmt: skip
 def test_stderr_at_the_truth_is_theorys(model, encoding, padding, n):
@@ -249,7 +264,9 @@ def test_stderr_at_the_truth_is_theorys(model, encoding, padding, n):
     np.testing.assert_allclose(
         estimate.stderr**2, n * theory.item_variance(mechanism, truth / n), rtol=1e-8
     )
-    np.testing.assert_allclose(estimate.stderr**2, estimate.base + estimate.slope * truth, rtol=1e-8)
+    np.testing.assert_allclose(
+        estimate.stderr**2, estimate.base + estimate.slope * truth, rtol=1e-8
+    )
     if padding:  # people with one item each: the data that theory's other form takes
         seen = truth // max(1, n // 100)
         sets = [[i] for i, c in enumerate(seen) for _ in range(c)]
@@ -337,21 +354,23 @@ def test_estimates_are_unbiased_with_the_stated_error_and_intervals_cover(model,
             spread = simulation.mse.var(ddof=1)
             expected = mechanism.expected_mse(truth / n)
             assert_mean(simulation.mse, expected, spread, 7)  # skewed: 7, not 5
-            must_fail(assert_mean, simulation.mse, 1.6 * expected, spread, 7)
+            more = expected + 12 * np.sqrt(spread / repeats)
+            must_fail(assert_mean, simulation.mse, more, spread, 7)
             # what a tally says of its own error is right too; it is taken at the estimate within [0, n]
             own = np.mean([(e.stderr**2).sum() for e in simulation.estimates]) / n
             assert own == pytest.approx(expected, rel=0.06)
         assert_coverage(covered(simulation), exact=n == 10**5)
         must_fail(assert_coverage, covered(simulation, 0.6), exact=False)
         assert_together(covered(simulation, simultaneous=True))
-        must_fail(assert_together, covered(simulation))
+        if m > 20:  # separate intervals do not hold together
+            must_fail(assert_together, covered(simulation))
 
 
 KINDS_OF_SETS = [set(), {1}, {2, 3}, {3, 4}, {5, 6}, {6}, {0, 1}, {2, 5}]
 
 
 @pytest.mark.parametrize("n", [120, 4000])
-@pytest.mark.parametrize(("model", "encoding"), [("subset", None), ("subset", "ticket"), *(
+@pytest.mark.parametrize(("model", "encoding"), [("subset", None), *(
     ("small", kind) for kind in KINDS), ("opt0", None), ("oue", "ticket")])  # fmt: skip
 def test_intervals_of_sets_cover_what_they_say(model, encoding, n):
     """Of people with at most `padding` items; the estimates are unbiased, with theory's variance."""
@@ -369,7 +388,7 @@ def test_intervals_of_sets_cover_what_they_say(model, encoding, n):
     assert_together(covered(simulation, simultaneous=True))
 
 
-@pytest.mark.parametrize(("model", "encoding"), SETS[:4])
+@pytest.mark.parametrize(("model", "encoding"), SETS[:3])
 def test_the_bias_of_large_sets_is_theorys(model, encoding):
     """Simulated (seeded), and through real reports: false alarm 2e-7."""
     mechanism, repeats = mechanism_of(model, encoding, 2), 150

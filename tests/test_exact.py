@@ -1,4 +1,4 @@
-"""The check is a proof: it agrees with the enumeration of every report, on both sides of the bound."""
+"""The check is a proof: it agrees with the enumeration of every report, on both sides."""
 
 from dataclasses import replace
 from decimal import Context, Decimal
@@ -15,7 +15,7 @@ from test_exhaustive import random_document
 import discreet as d
 from discreet import encodings, exact
 from discreet.errors import DesignError, GuaranteeError
-from discreet.exact import D, Chances
+from discreet.exact import Chances, D
 from discreet.mechanism import Mechanism, Part, bases
 from discreet.policy import Budget, Policy
 
@@ -104,7 +104,6 @@ def test_one_budget_per_item_keeps_the_policy(notion, what):
     policy = Policy.from_budgets(budgets, notion=notion, input=what)
     padding = 2 if what == "set" else None
     for mechanism in (small_bits(policy, padding=padding), small_tickets(policy, padding=padding)):
-        assert len(mechanism.group_sizes) == 9
         assert not breaks(mechanism.to_document())
 
 
@@ -132,7 +131,11 @@ def test_a_group_has_the_smallest_budget_of_its_levels(kind):
     """Two levels that are treated alike: what one is promised binds both."""
     rows = [("a", "ln(3)", ["x", "y"]), ("b", "ln(9)", ["z", "w"]), ("c", "ln(4)", ["v"])]
     policy = Policy.from_levels(rows)
-    encoding = {"fixed": encodings.Fixed(), "bits": encodings.Bits(), "ticket": encodings.Ticket(5, 2)}
+    encoding = {
+        "fixed": encodings.Fixed(),
+        "bits": encodings.Bits(),
+        "ticket": encodings.Ticket(5, 2),
+    }
     over = bases(encoding[kind], (0, 0, 1), policy)
     other = [base // 2 for base in over[:1]] + [0]  # c is silent
 
@@ -167,7 +170,7 @@ def checked(document):
 def full(document):
     """A policy that can be read: the oracle needs fewer keys."""
     items = [f"i{k}" for k in range(len(document["policy"]["items"]))]
-    policy = {"name": "", "question": "", **document["policy"], "items": items}
+    policy = {"name": "any", "question": "", **document["policy"], "items": items}
     return {**document, "policy": policy}
 
 
@@ -186,7 +189,7 @@ def test_the_check_and_the_enumeration_agree():
 @settings(max_examples=12)
 @given(data=st.data())
 def test_the_check_is_exact_to_the_last_unit(kind, data):
-    """Move one number as far as the check allows: enumeration agrees. One unit more: it must not."""
+    """Move a number as far as the check allows: enumeration agrees; one unit more: it must not."""
     what = data.draw(st.sampled_from(["single", "set"]))
     rows = [("a", data.draw(st.sampled_from(["ln(3)", 1])), ["x", "y"]), ("b", "ln(7)", ["z", "w"])]
     notion = data.draw(st.sampled_from(["min", "avg"]))
@@ -274,12 +277,13 @@ def test_a_chance_moved_from_part_to_part_is_refused(toy):
     for kind in KINDS:
         good = of_kind(kind, toy)
         first, second, *rest = good.parts
-        for sign in (-1, 1):
+        both = first.chance_[1] + second.chance_[1]
+        for least in (1, both - 1):
             moved = [
-                replace(part, chance_=(part.chance_[0], part.chance_[1] + s * sign * (D // 20)))
-                for part, s in ((first, 1), (second, -1))
+                replace(part, chance_=(part.chance_[0], chance))
+                for part, chance in ((first, least), (second, both - least))
             ]
-            with pytest.raises(GuaranteeError, match="told apart|not positive"):
+            with pytest.raises(GuaranteeError, match="told apart"):
                 Mechanism(toy, "subset", good.encoding, good.groups, [*moved, *rest], good.shares)
 
 
@@ -356,7 +360,9 @@ def test_a_silent_ticket_with_a_mark_of_its_own_breaks_the_promise(monkeypatch):
     """A/D that is compared with T/q is not the same chance."""
     rows = [("a", 1, ["x", "y"]), ("b", 2, ["z", "w"])]
     document = small_tickets(Policy.from_levels(rows)).to_document()
-    o, g = next((o, p["other"].index(0)) for o, p in enumerate(document["parts"]) if 0 in p["other"])
+    o, g = next(
+        (o, p["other"].index(0)) for o, p in enumerate(document["parts"]) if 0 in p["other"]
+    )
     assert not breaks(document)
     document["parts"][o]["own"][g], document["parts"][o]["other"][g] = D // 2, 2
     assert breaks(document)

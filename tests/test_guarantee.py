@@ -1,4 +1,4 @@
-"""What is promised, in numbers and in words, equals what exact enumeration of every report finds."""
+"""What is promised, in numbers and in words, equals what enumeration of every report finds."""
 
 import math
 import re
@@ -103,7 +103,7 @@ def test_the_enumeration_sees_other_probabilities(toy):
     st.lists(st.sampled_from([0.5, 1, 1.2, 2, 5]), min_size=1, max_size=5), st.sampled_from([1, 2])
 )
 def test_lemma_1(eps, size):
-    """min{max E, 2 min E}, where max E is over budgets that bind a pair: a lone item of the loosest level binds none."""
+    """min{max E, 2 min E}, max E over budgets that bind a pair: a lone loosest item binds none."""
     rows = [(f"L{k}", e, [f"{k}.{i}" for i in range(size)]) for k, e in enumerate(eps)]
     guarantee = d.design(Policy.from_levels(rows), "rappor").guarantee()
     lemma = min(max(eps), 2 * min(eps))
@@ -284,7 +284,13 @@ def test_set_budget_by_hand(items, padding, factor):
 
 @pytest.mark.parametrize(
     ("kind", "model"),
-    [("bits", "opt0"), ("bits", "oue"), ("bits", "subset"), ("fixed", "subset"), ("ticket", "subset")],
+    [
+        ("bits", "opt0"),
+        ("bits", "oue"),
+        ("bits", "subset"),
+        ("fixed", "subset"),
+        ("ticket", "subset"),
+    ],
 )
 @pytest.mark.parametrize("padding", [1, 2, 4])
 def test_set_bound_and_item_epsilons_against_enumeration(kind, model, padding):
@@ -308,7 +314,7 @@ def test_set_bound_and_item_epsilons_against_enumeration(kind, model, padding):
 
 @pytest.mark.parametrize("kind", ["fixed", "bits", "ticket"])
 def test_item_epsilons_are_reached_at_padding_one(kind):
-    """One item is sent or nothing: the largest log-ratio with any other answer, nothing included."""
+    """One item is sent or nothing: the largest log-ratio with any other answer, or with nothing."""
     mechanism = of_kind(kind, SETS, padding=1)
     document = mechanism.to_document()
     tables = {x: distribution(document, x) for x in answers(document)}
@@ -356,7 +362,7 @@ def test_composition_adds_up(toy):
 
 
 def test_composition_of_two_reports_by_enumeration():
-    """The ratio of a pair of reports is at most what is promised; reached when both mechanisms are the same."""
+    """Two reports: at most what is promised; reached when both mechanisms are the same."""
     policy = Policy.from_levels([("a", 1, ["x"]), ("b", 2, ["y", "z"])])
     twice = d.design(policy, "opt0")
     worst = 2 * log_ratios(twice)

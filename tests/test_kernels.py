@@ -12,6 +12,7 @@ from small import assert_distribution
 
 from discreet import kernels
 from discreet.encodings.packed import count_columns
+from discreet.encodings.ticket import TicketCoder
 
 RNG = np.random.default_rng(20)
 FULL = 2**32
@@ -294,9 +295,7 @@ def test_subsets_around_the_own_item_are_uniform(n):
             continue
         draws, bounds = tuples(n - 1, k - own)
         words = [word(r, b) for row in draws for r, b in zip(row, bounds)]
-        found, done = subsets(
-            ([k], [n]), words, len(draws), group=0, place=place, own=own
-        )
+        found, done = subsets(([k], [n]), words, len(draws), group=0, place=place, own=own)
         assert done == len(draws)
         others = [i for i in range(n) if i != place]
         rest = combinations(others, k - own)
@@ -537,6 +536,50 @@ def test_marks_are_uniform_and_pairwise_independent(q, t):
             tallied(mine, q, t, limits)[i], limits[i] * limits[i] * q ** (t - 1)
         )
     )
+
+
+@pytest.mark.parametrize(("q", "t"), [(3, 2), (5, 2), (5, 3)])
+def test_tickets_are_a_bijection_of_the_draws(q, t):
+    """Every mark and rest once: each ticket that gives the item such a mark comes exactly once."""
+    for item in sorted({0, 1, q, q**t - 1}):
+        codes = np.array([code({"encoding": {"q": q, "t": t}}, item)])
+        for low, span in ((0, q), (0, 1), (1, q - 1), (q - 1, 1), (1, 1)):
+            draws = list(product(range(span), range(q**t)))
+            words = [word(x, b) for row in draws for x, b in zip(row, (span, q**t))]
+            n, out = len(draws), np.zeros(len(draws), np.uint32)
+            people = [np.full(n, x) for x in (2, low, span)]
+            arguments = (*people, np.repeat(codes, n, axis=0), q, t, np.array(words, np.uint32))
+            assert kernels.tickets(out, *arguments, 0) == n
+            part, y = np.divmod(out.astype(int), q ** (t + 1))
+            assert (part == 2).all()
+            wanted = [
+                x for x in range(q ** (t + 1))
+                if named(x, q, t, item, low + span) and not named(x, q, t, item, low)
+            ]  # fmt: skip
+            assert sorted(y.tolist()) == wanted
+            # out of words in the middle of a row: it is drawn again
+            short = (*people, np.repeat(codes, n, axis=0), q, t, np.array(words[:3], np.uint32))
+            assert kernels.tickets(out, *short, 0) == min(1, n)
+    rejected = np.array([0, word(1, 3), 0, word(4, 9)], np.uint32)  # 0 means nothing below 3 or 9
+    out = np.zeros(1, np.uint32)
+    one = [np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, 3), np.zeros((1, 2), np.int64)]
+    assert kernels.tickets(out, *one, 3, 2, rejected, 0) == 1 and out[0] == 1 * 9 + 4
+
+
+@pytest.mark.parametrize(("q", "t"), [(3, 2), (5, 2), (5, 3), (7, 4), (37, 2)])
+def test_the_transform_of_a_histogram_is_counting_one_by_one(q, t):
+    """The two ways to count agree for every item of the field, silent ones too."""
+    numbers = RNG.integers(0, q ** (t + 1), 500).astype(np.uint32)
+    limits = RNG.integers(0, q, min(q**t, 700))
+    limits[0], limits[-1] = q - 1, 0
+    coder = object.__new__(TicketCoder)
+    coder.q, coder.t, coder.m = q, t, len(limits)
+    table = np.zeros(q ** (t + 1), np.int32)
+    kernels.add_tickets(numbers, table)
+    assert table.sum() == 500
+    assert coder._named_by(table, limits).tolist() == tallied(numbers, q, t, limits)
+    numbers[0] = (int(numbers[0]) + 1) % q ** (t + 1)  # the twin: one other ticket
+    assert coder._named_by(table, limits).tolist() != tallied(numbers, q, t, limits)
 
 
 def test_more_tickets_than_a_counter_of_16_bits_holds():

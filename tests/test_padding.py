@@ -42,7 +42,8 @@ def policy(m, eps):
     ("mean", "eps", "skew"),
     [(1, 1, 1), (4, 3, 1), (8, 4, 0.5), (8, 4, 1.2), (3, 0.5, 1), (15, 6, 1)],
 )
-def test_the_choice_is_within_ten_percent_of_the_best(mean, eps, skew):
+@pytest.mark.parametrize("model", ["subset", "opt0"])
+def test_the_choice_is_within_ten_percent_of_the_best(model, mean, eps, skew):
     items, offsets = people(np.random.default_rng(1), 4000, 60, mean, skew)
     chosen, lengths = policy(60, eps), np.diff(offsets)
     size_of = np.repeat(lengths, lengths)
@@ -50,16 +51,18 @@ def test_the_choice_is_within_ten_percent_of_the_best(mean, eps, skew):
         int(k): np.bincount(items[size_of == k], minlength=60).astype(float)
         for k in np.unique(size_of)
     }
-    base = d.design(chosen, "mixed", padding=2)
+    base = d.design(chosen, model, padding=2)
     error = [
         theory.set_error_by_size(replace(base, padding=ell), counts, len(lengths)).mse
         for ell in range(1, 40)
     ]
     shares = np.bincount(items, minlength=60) / len(items)
-    choice = choose_padding(chosen, lengths, len(lengths), popularity=shares)
+    choice = choose_padding(chosen, lengths, len(lengths), popularity=shares, model=model)
     assert error[choice.padding - 1] <= 1.1 * min(error)
     assert choice.expected[choice.padding - 1] == choice.expected.min()
-    by_number = choose_padding(chosen, lengths, len(lengths), popularity=float((shares**2).sum()))
+    by_number = choose_padding(
+        chosen, lengths, len(lengths), popularity=float((shares**2).sum()), model=model
+    )
     assert abs(by_number.padding - choice.padding) <= 1
 
 
@@ -118,10 +121,12 @@ def test_set_sizes_are_collected_under_the_smallest_budget():
     assert size_answers([0, 1, 5, 6, 7, 8, 40, 41, 999]).tolist() == [0, 1, 5, 6, 6, 7, 10, 11, 11]
 
 
-def test_two_phases_use_everyone_once_and_find_a_good_padding():
+@pytest.mark.parametrize("model", ["subset", "opt0"])
+def test_two_phases_use_everyone_once_and_find_a_good_padding(model):
+    """Groups are drawn at random: 5 standard errors, false alarm 6e-7."""
     items, offsets = people(np.random.default_rng(2), 20_000, 30, 3)
     chosen = policy(30, 4)
-    found = two_phases(chosen, (items, offsets), pilot=0.3)
+    found = two_phases(chosen, (items, offsets), pilot=0.3, model=model)
     assert found.pilot_users + found.tally.n == 20_000
     assert abs(found.pilot_users - 6_000) < 5 * (20_000 * 0.3 * 0.7) ** 0.5
     best = choose_padding(
@@ -129,7 +134,9 @@ def test_two_phases_use_everyone_once_and_find_a_good_padding():
         np.diff(offsets),
         found.tally.n,
         popularity=np.bincount(items, minlength=30) / len(items),
+        model=model,
     )
+    assert found.mechanism.model == model
     assert found.choice.padding in range(best.padding - 1, best.padding + 3)
     assert found.mechanism.padding == found.choice.padding
     estimate, truth = (
@@ -156,7 +163,7 @@ def test_two_phases_make_one_report_per_person(monkeypatch):
 def test_the_concentration_is_estimated_and_falls_back_on_zipf():
     policy_ = policy(200, 4)
     rng = np.random.default_rng(3)
-    mechanism = d.design(policy_, "mixed", padding=1)
+    mechanism = d.design(policy_, "subset", padding=1)
     truth = rng.multinomial(
         50_000, 1 / np.arange(1, 201) ** 1.3 / (1 / np.arange(1, 201) ** 1.3).sum()
     )
@@ -165,7 +172,7 @@ def test_the_concentration_is_estimated_and_falls_back_on_zipf():
     assert concentration(clear, 1.0) == pytest.approx(((truth / 50_000) ** 2).sum(), rel=0.1)
     few = np.repeat(np.arange(200), 1), np.arange(201)
     vague = d.simulate(
-        few, d.design(policy(200, 0.1), "mixed", padding=1), repeats=1, seed=1
+        few, d.design(policy(200, 0.1), "subset", padding=1), repeats=1, seed=1
     ).estimates[0]
     zipf = ((1 / np.arange(1, 201)) ** 2).sum() / (1 / np.arange(1, 201)).sum() ** 2
     assert concentration(vague, 1.0) == pytest.approx(zipf, rel=0.2)

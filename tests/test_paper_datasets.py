@@ -26,8 +26,7 @@ def floor_chances(maximum, m):
 
 
 def check_power_law(items, maximum, m):
-    """All but the one who is the maximum (item m - 1) have the exact chances; rare ones together.
-    """
+    """All but the one who is the maximum (item m - 1) have the exact chances; rare ones in one."""
     n = len(items) - 1
     seen = np.bincount(items, minlength=m).astype(float)
     seen[m - 1] -= 1

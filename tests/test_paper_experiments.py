@@ -1,5 +1,4 @@
-"""Experiments and their theory: exact where they can be, otherwise within derived sampling errors.
-"""
+"""Experiments and their theory: exact where possible, otherwise within sampling errors."""
 
 import itertools
 
@@ -40,25 +39,34 @@ def test_the_theory_of_single_answers_is_that_of_the_library(model, encoding):
     assert given == pytest.approx(mechanism.expected_mse((data.first / data.n).tolist()), rel=1e-9)
 
 
+# every pair of 13 items goes to every pair of places equally often
+AFFINE = [(a * np.arange(13) + b) % 13 for a in range(1, 13) for b in range(13)]
+
+
 @pytest.mark.parametrize("padding", [0, 2])
 @pytest.mark.parametrize("model", MODELS)
 def test_the_theory_over_assignments_is_their_mean(model, padding):
-    """Total MSE / n, averaged over all assignments, is the formula's. It is linear in pairs of
-    items, and the maps a x + b mod 13 take every pair to every pair equally often.
+    """Total MSE / n, and every item's variance given its group, a sum over one other item at a
+    time: all assignments have the mean of AFFINE.
     """
-    data = survey(m=13)
-    mechanism, profile = (
-        mechanism_of(experiment(model=model, padding=padding), 13),
-        Profile.of(data, padding),
-    )
-    places = [(a * np.arange(13) + b) % 13 for a in range(1, 13) for b in range(13)]
-    each = [profile.given(mechanism, mechanism.level_of[place])[0] for place in places]
-    mean = profile.theory(mechanism, (3,))[0]
-    assert mean == pytest.approx(np.mean(each), rel=1e-12)
-    shifts = np.mean(
-        each[:13]
-    )  # the twin: shifts alone do not do for subset, whose parts tell levels
-    assert (mean == pytest.approx(shifts, rel=1e-9)) == (model == "opt0")
+    profile = Profile.of(survey(m=13), padding)
+    mechanism = mechanism_of(experiment(model=model, padding=padding), 13)
+
+    def check(places, but=0.0):
+        level_of = [mechanism.level_of[place] for place in places]
+        each = np.stack([profile.variance(mechanism, x) for x in level_of])
+        groups = np.stack([np.array(mechanism.groups)[x] for x in level_of])
+        for group in range(len(mechanism.group_sizes)):
+            mean = (each * (groups == group)).sum(axis=0) / (groups == group).sum(axis=0)
+            known = profile.mean_variance(mechanism, group)
+            np.testing.assert_allclose(mean, known * (1 + but), rtol=1e-10)
+        mses = [profile.given(mechanism, x)[0] for x in level_of]
+        assert profile.theory(mechanism, (3,))[0] == pytest.approx(np.mean(mses), rel=1e-12)
+
+    check(AFFINE)
+    must_fail(check, AFFINE, but=1e-3)
+    if model == "subset":  # the parts of its reports tell something of the other items
+        must_fail(check, AFFINE[:13])
 
 
 @pytest.mark.parametrize("padding", [0, 2])

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.paper import datasets, experiments, fig3, fig6, table1, table2
 from discreet.paper.experiments import Numbers
-from discreet.paper.settings import Setup
+from discreet.paper.settings import PAPER_MODELS, Setup
 from discreet.paper.verdicts import Evidence
 
 PAGE = Path(__file__).parent.parent / "docs" / "paper.md"
@@ -27,7 +27,8 @@ def test_the_page_has_the_numbers_of_its_seed():
         pytest.skip("the page was made with another numpy, whose random streams may differ")
     data = {key: datasets.synthetic(key, setup) for key in datasets.SYNTHETIC}
     assert all(one.sha256 in text for one in data.values())
-    tasks = fig3.TARGET.experiments(setup, data)
+    # the claims do not look at what is beyond the paper, but for opt0's tickets
+    tasks = [x for x in fig3.TARGET.experiments(setup, data) if x.model in PAPER_MODELS]
     rows = [row for one in tasks for row in experiments.run(one, data[one.data], setup)]
     tables = {table.name: table.rows for table in fig3.TARGET.tables(setup, data)}
     reports = [claim.report(Evidence(Numbers(rows), tables)) for claim in fig3.TARGET.claims]

@@ -29,7 +29,7 @@ class Script(Source):
     def __init__(self, integers, below=(), words=()):
         self.integers = [np.asarray(x, np.uint32) for x in integers]
         self.bounded = [np.asarray(x, np.uint64) for x in below]
-        self.words = np.asarray(words, np.uint32)
+        self.words, self.filled = np.asarray(words, np.uint32), False
 
     def uint32(self, count):
         head = self.integers.pop(0)
@@ -43,6 +43,8 @@ class Script(Source):
         return head
 
     def fill(self, buffer):
+        assert len(self.words) or not self.filled, "the client asks for more than it needs"
+        self.filled = True
         flat = buffer.view(np.uint32).reshape(-1)
         flat[:] = 0  # 0 is rejected where it would be one word too many
         head, self.words = self.words[: len(flat)], self.words[len(flat) :]
@@ -75,8 +77,12 @@ def fixed_words(mechanism, held, o, own):
         draws = [
             (*x, *y) for x in draws for y in product(*(range(j + 1) for j in range(n - few, n)))
         ]
-    # r is the upper half of word * bound; + 1 keeps clear of the rejected ones
-    return draws, [-(-r * 2**32 // b) + 1 for row in draws for r, b in zip(row, bounds)]
+    return draws, [word(r, b) for row in draws for r, b in zip(row, bounds)]
+
+
+def word(r, bound):
+    """A 32-bit word that means r: the upper half of word * bound; + 1 keeps clear of the rejected ones."""
+    return -(-r * 2**32 // bound) + 1
 
 
 def sent(mechanism, held, o, own):
@@ -86,16 +92,16 @@ def sent(mechanism, held, o, own):
         q, t = coder.q, coder.t
         limit = 0 if own is None else int(coder.other[o, mechanism.group_of[held]])
         span = q if own is None else limit if own else q - limit
-        every = np.array(list(product(range(span), range(q**t))))
-        script = Script(drawn_integers(mechanism, held, o, own, len(every)), every.T)
+        every = list(product(range(span), range(q**t)))
+        words = [word(x, b) for row in every for x, b in zip(row, (span, q**t))]
         n = len(every)
     else:
         draws, words = fixed_words(mechanism, held, o, own)
         n = len(draws)
-        script = Script(drawn_integers(mechanism, held, o, own, n), (), words)
+    script = Script(drawn_integers(mechanism, held, o, own, n), (), words)
     out = np.full((n, mechanism.report_size), 255, np.uint8)
     coder.write(script, np.full(n, who), out)
-    assert not script.integers and not script.bounded
+    assert not script.integers and not len(script.words)
     return [bytes(row) for row in out]
 
 

@@ -1,10 +1,14 @@
-"""Post-processing: the fit is the maximum, the posterior is Bayes', the projection is the nearest point."""
+"""Post-processing: the fit is the maximum, the posterior is Bayes', the projection is the nearest point.
+
+Everything is seeded: nothing fails by chance.
+"""
 
 import numpy as np
 import pytest
 from conftest import three_levels
 from hypothesis import given
 from hypothesis import strategies as st
+from small import build
 
 import discreet as d
 from discreet import shrink
@@ -17,11 +21,10 @@ def noisy(truth, sd, rng):
     """Estimates with known, different noise."""
     truth, sd = np.broadcast_arrays(np.asarray(truth, float), sd)
     y = truth + sd * rng.standard_normal(len(truth))
-    zero = np.zeros(len(truth))
-    return y, sd**2, zero, zero
+    return y, sd**2, np.zeros(len(truth))
 
 
-def estimates(truth, model="mixed", eps=1.0, repeats=1, seed=0, policy=None):
+def estimates(truth, model="subset", eps=1.0, repeats=1, seed=0, policy=None):
     policy = policy or three_levels(
         eps, sizes=(len(truth) // 20, len(truth) // 20, len(truth) - 2 * (len(truth) // 20))
     )
@@ -71,25 +74,46 @@ def test_the_posterior_mean_is_close_to_the_oracle():
     rng = np.random.default_rng(5)
     truth = rng.choice([0.0, 500.0], 4000, p=[0.9, 0.1])
     sd = np.where(np.arange(4000) % 2, 120.0, 300.0)
-    y, a0, a1, a2 = noisy(truth, sd, rng)
-    fitted = shrink.fit(y, a0, a1, a2, 10**6)
-    mean = shrink.posterior(fitted, y, a0, a1, a2) @ fitted.grid
-    odds = 0.1 / 0.9 * np.exp((y**2 - (y - 500) ** 2) / (2 * a0))
+    y, base, slope = noisy(truth, sd, rng)
+    fitted = shrink.fit(y, base, slope, 10**6)
+    mean = shrink.posterior(fitted, y, base, slope) @ fitted.grid
+    odds = 0.1 / 0.9 * np.exp((y**2 - (y - 500) ** 2) / (2 * base))
     oracle = 500 * odds / (1 + odds)
     assert ((mean - truth) ** 2).mean() < 1.1 * ((oracle - truth) ** 2).mean()
     assert ((mean - truth) ** 2).mean() < 0.2 * ((y - truth) ** 2).mean()
+
+
+def test_noise_that_grows_with_the_count_is_taken_into_account():
+    """Variance base + slope c: the posterior is Bayes' rule with it, worked out by hand; the twin ignores the slope."""
+    rng = np.random.default_rng(7)
+    truth = rng.choice([0.0, 300.0], 4000, p=[0.8, 0.2])
+    base, slope = np.full(4000, 60.0**2), np.full(4000, 60.0)
+    y = truth + np.sqrt(base + slope * truth) * rng.standard_normal(4000)
+    fitted = shrink.fit(y, base, slope, 10**6)
+    mean = shrink.posterior(fitted, y, base, slope) @ fitted.grid
+    high = base + slope * 300
+    odds = 0.2 / 0.8 * np.exp(y**2 / (2 * base) - (y - 300) ** 2 / (2 * high))
+    odds *= np.sqrt(base / high)
+    oracle = 300 * odds / (1 + odds)
+    assert ((mean - truth) ** 2).mean() < 1.1 * ((oracle - truth) ** 2).mean()
+    two = shrink.Prior(np.array([0.0, 300.0]), np.array([0.8, 0.2]), 0.0, 0.0)
+    np.testing.assert_allclose(
+        shrink.posterior(two, y, base, slope) @ two.grid, oracle, rtol=1e-9, atol=1e-9
+    )
+    blind = shrink.posterior(two, y, base, 0 * slope) @ two.grid
+    assert ((blind - truth) ** 2).sum() > 1.01 * ((oracle - truth) ** 2).sum()
 
 
 def test_ignoring_the_noise_levels_is_worse():
     """The twin: the same fit with one average noise for all items."""
     rng = np.random.default_rng(6)
     truth = rng.choice([0.0, 500.0], 4000, p=[0.9, 0.1])
-    y, a0, a1, a2 = noisy(truth, np.where(np.arange(4000) % 2, 60.0, 400.0), rng)
-    right = shrink.fit(y, a0, a1, a2, 10**6)
-    flat = np.full(4000, a0.mean())
-    wrong = shrink.fit(y, flat, a1, a2, 10**6)
-    good = shrink.posterior(right, y, a0, a1, a2) @ right.grid
-    bad = shrink.posterior(wrong, y, flat, a1, a2) @ wrong.grid
+    y, base, slope = noisy(truth, np.where(np.arange(4000) % 2, 60.0, 400.0), rng)
+    right = shrink.fit(y, base, slope, 10**6)
+    flat = np.full(4000, base.mean())
+    wrong = shrink.fit(y, flat, slope, 10**6)
+    good = shrink.posterior(right, y, base, slope) @ right.grid
+    bad = shrink.posterior(wrong, y, flat, slope) @ wrong.grid
     assert ((good - truth) ** 2).sum() < 0.7 * ((bad - truth) ** 2).sum()
 
 
@@ -162,6 +186,7 @@ def test_auto_keeps_one_prior_where_levels_are_alike():
 
 
 def test_many_items_are_handled():
+    """opt0: the same post-processing, and no search for a ticket's field."""
     m = 100_000
     policy = d.Policy.from_levels(
         [("a", 1, [f"a{i}" for i in range(5_000)]), ("b", 2, [f"b{i}" for i in range(m - 5_000)])]
@@ -169,7 +194,7 @@ def test_many_items_are_handled():
     truth = np.random.default_rng(1).multinomial(
         500_000, 1 / np.arange(1, m + 1) / (1 / np.arange(1, m + 1)).sum()
     )
-    estimate = estimates(truth, policy=policy)[0]
+    estimate = estimates(truth, "opt0", policy=policy)[0]
     shrunk = estimate.shrunk()
     assert ((shrunk.counts - truth) ** 2).sum() < 0.05 * ((estimate.counts - truth) ** 2).sum()
 
@@ -178,6 +203,13 @@ def test_bad_priors_and_unknown_items_are_refused():
     estimate = estimates(DATA["uniform"])[0]
     with pytest.raises(DataError, match="one, level or auto"):
         estimate.shrunk("both")
+    blind = build("bits", [((1, 1), (0, 0.6), (0, 0.3))])
+    with pytest.raises(DataError, match="no estimate"):
+        blind.tally(blind.perturb_many([0, 1, 2])).estimate().shrunk()
+
+
+@pytest.mark.xfail(strict=True, reason="the variance of a lone item falls with its count")
+def test_an_item_without_noise_is_refused():
     lone = d.design(d.Policy.from_levels([("a", 1, ["x"])]), "grr")
     with pytest.raises(DataError, match="no noise"):
         lone.tally([lone.perturb("x")]).estimate().shrunk()
@@ -224,7 +256,7 @@ def test_the_posterior_ranking_beats_the_raw_one_where_noise_differs():
     truth = rng.multinomial(100_000, weights / weights.sum())[rng.permutation(m)]
     policy, best = three_levels(1.0, sizes=(150, 150, 2700)), set(np.argsort(-truth)[:k])
     hits = {"raw": 0, "posterior": 0}
-    for estimate in estimates(truth, "opt0", policy=policy, repeats=8):
+    for estimate in estimates(truth, "opt0", policy=policy, repeats=5):
         for ranking in hits:
             found = {policy.index[row["item"]] for row in estimate.top(k, ranking=ranking)}
             hits[ranking] += len(found & best)
@@ -235,7 +267,7 @@ def test_the_chances_to_be_in_the_top_add_up_and_are_calibrated():
     truth = DATA["power law"]
     best = set(np.argsort(-truth, kind="stable")[:10])
     chances, hits = [], []
-    for estimate in estimates(truth, eps=3.0, repeats=20):
+    for estimate in estimates(truth, eps=3.0, repeats=8):
         chance = estimate.shrunk().in_top(10)
         assert chance.sum() == pytest.approx(10, abs=0.5)
         chances.append(chance.sum())

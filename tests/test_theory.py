@@ -168,7 +168,9 @@ def conditional(mechanism):
     chance, gap = decoder.chance, np.array([part.difference for part in mechanism.parts])
     p = chance.mean(axis=1)  # of every part, for people spread evenly over the groups
     speaks = np.abs(gap) > 1e-12
-    information = np.where(speaks, gap**2 / np.where(speaks, decoder.kappa * (1 - decoder.kappa), 1), 0)
+    information = np.where(
+        speaks, gap**2 / np.where(speaks, decoder.kappa * (1 - decoder.kappa), 1), 0
+    )
     omega = information * p[:, None]
     omega = omega / omega.sum(axis=0)
     weight = np.where(speaks, omega / np.where(speaks, gap, 1), 0) / p[:, None]
@@ -219,7 +221,9 @@ def test_weighted_total(model):
 def test_what_cannot_be_told_is_infinite(toy):
     """A level that is silent everywhere: no estimate, no finite error, and nothing breaks."""
     good = of_kind("bits", toy, "opt0")
-    part = replace(good.parts[0], own_=(good.parts[0].own_[0], 0), other_=(good.parts[0].other_[0], 0))
+    part = replace(
+        good.parts[0], own_=(good.parts[0].own_[0], 0), other_=(good.parts[0].other_[0], 0)
+    )
     mechanism = replace(good, parts=[part], certificate=None)
     assert mechanism.decoder.known.tolist() == [True, False]
     assert np.isinf(theory.item_variance(mechanism)).tolist() == [False] + [True] * 4

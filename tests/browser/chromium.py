@@ -1,4 +1,4 @@
-"""Real processes for the tests of the pages: Chromium, `discreet serve`, another web host, and a wire that is listened to."""
+"""Real processes for the tests of the pages: Chromium, `discreet serve`, a web host, a wire."""
 
 import contextlib
 import itertools
@@ -72,7 +72,10 @@ class Visitor:
         self.context.on("request", lambda request: self.requests.append(request))
         self.context.on("console", lambda message: self.console.append(message.text))
         self.context.on("weberror", lambda error: self.errors.append(str(error.error)))
-        listen = "document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>"
+        listen = (
+            "document.addEventListener('securitypolicyviolation', "
+            "({ violatedDirective, blockedURI }) =>"
+        )
         self.context.add_init_script(
             listen + " console.error(`VIOLATION ${violatedDirective} ${blockedURI}`));"
         )
@@ -110,7 +113,7 @@ class Visitor:
         ]
 
     def leave(self):
-        """Forget everything; only the collector was talked to, and no page broke its own rules or fell over."""
+        """Forget everything; only the collector was talked to, and no page broke a rule or fell."""
         self._forget()
         elsewhere = [r.url for r in self.requests if not r.url.startswith(self.allowed)]
         assert not elsewhere, f"requests to another host: {elsewhere}"
@@ -139,7 +142,7 @@ class Visitor:
 
 
 class Server:
-    """`discreet serve` in a folder of its own; FILEs are the mechanisms, saved there, and further arguments."""
+    """`discreet serve` in a folder of its own; FILEs are the mechanisms, saved there, and more."""
 
     def __init__(self, folder, mechanisms, *arguments):
         self.folder = folder
@@ -263,7 +266,7 @@ def hosted(folder):
 
 
 class Wire:
-    """A relay to a server that keeps every byte which the browser sends, below anything that a page or Chromium could hide."""
+    """A relay to a server that keeps every byte which the browser sends: no page can hide one."""
 
     def __init__(self):
         self.target = None  # a port; changing it gives the same address to another server
@@ -289,7 +292,7 @@ class Wire:
             back.join(DEADLINE)
 
     def take(self):
-        """Every request since the last call, whole, in the order of their beginnings; on which connection does not count."""
+        """Every request since the last call, whole, in the order of their beginnings."""
         streams, self.streams = self.streams, []
         rest, found = {}, []
         for connection, data in streams:

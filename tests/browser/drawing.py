@@ -1,5 +1,5 @@
-"""Reports of every encoding seen from outside the module: some report, the random words that give it,
-and frequencies of many reports, compared with exact chances.
+"""Reports of every encoding, from outside the module: some report, the random words that give it,
+and frequencies of many, compared with exact chances.
 
 Mechanisms are their documents here; nothing of discreet is used.
 """

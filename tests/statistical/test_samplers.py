@@ -87,7 +87,14 @@ def shifted(document, key, o, g, by):
 
 @pytest.mark.parametrize(
     ("key", "o", "g"),
-    [("own", 0, 0), ("own", 0, 1), ("own", 1, 1), ("own", 2, 0), ("chance", 1, 0), ("chance", 2, 1)],
+    [
+        ("own", 0, 0),
+        ("own", 0, 1),
+        ("own", 1, 1),
+        ("own", 2, 0),
+        ("chance", 1, 0),
+        ("chance", 2, 1),
+    ],
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_slightly_wrong_probabilities_are_seen(kind, key, o, g):
@@ -177,9 +184,7 @@ def counted(document, rows):
     """How often every part came, and how often with every item and pair of items."""
     part, named = named_in(document, rows)
     k = len(document["parts"])
-    pairs = np.stack(
-        [(x := named[part == o].astype(np.float64)).T @ x for o in range(k)]
-    )
+    pairs = np.stack([(x := named[part == o].astype(np.float64)).T @ x for o in range(k)])
     return np.bincount(part, minlength=k), pairs
 
 
@@ -227,9 +232,7 @@ def test_every_item_and_every_pair_of_items(model, encoding, kind, m):
     must_fail(assert_pairs, parts, np.roll(pairs, 1, axis=(1, 2)), n, expected)
     part, named = named_in(document, rows)
     named[::2, -1] = named[::2, 0]
-    linked = np.stack(
-        [(x := named[part == o].astype(float)).T @ x for o in range(len(chance))]
-    )
+    linked = np.stack([(x := named[part == o].astype(float)).T @ x for o in range(len(chance))])
     must_fail(assert_pairs, parts, linked, n, expected)
 
 

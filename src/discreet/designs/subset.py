@@ -13,12 +13,11 @@ from scipy.optimize import minimize
 
 from discreet import theory
 from discreet.designs import boxes as boxes_
-from discreet.designs import many
+from discreet.designs import many, plain, unary
 from discreet.designs.boxes import Boxes
 from discreet.designs.columns import Design, Problem
 from discreet.designs.fields import best_field
 from discreet.designs.rounding import parts_of, refuse_silence, shrinking
-from discreet.designs import plain, unary
 from discreet.designs.task import Task, replace_encoding
 from discreet.encodings import Bits, Encoding, Fixed, Ticket
 from discreet.errors import DesignError, GuaranteeError, MissingExtra

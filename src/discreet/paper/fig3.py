@@ -58,9 +58,9 @@ def _figures(setup: Setup, data: Data) -> list[Figure]:
         "the paper's Fig. 3."
     )
     told = (
-        "Beyond the paper, relative to opt0's exact theory: subset, the best mechanism there is, "
-        "opt0 within the authors' box a >= 1/2 >= b, and tickets, reports of 4 bytes, instead of m "
-        "bits."
+        "Beyond the paper, relative to opt0's exact theory: subset, the best there is at uniform "
+        "answers, opt0 within the authors' box a >= 1/2 >= b, and tickets, reports of 4 bytes, "
+        "instead of m bits."
     )
     if not setup.through_reports:
         told += (

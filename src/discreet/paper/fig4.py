@@ -48,7 +48,7 @@ def _figures(setup: Setup, data: Data) -> list[Figure]:
     )
     told = (
         "Beyond the paper: the same reports, raw and as posterior means (empirical Bayes), and "
-        "subset, the best mechanism there is."
+        "subset."
     )
     title = "Beyond the paper: shrunk estimates, subset"
     return [

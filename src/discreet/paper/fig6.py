@@ -59,10 +59,7 @@ def _figures(setup: Setup, data: Data) -> list[Figure]:
         f"the share of the items with the smaller one, {title}, first item of each user. The paper "
         "does not name the data and the budgets."
     )
-    told = (
-        "Beyond the paper: subset, the best mechanism there is, beside opt0 under different budget "
-        f"distributions, {title}."
-    )
+    told = f"Beyond the paper: subset beside opt0 under different budget distributions, {title}."
     name = f"Varying the share of sensitive items, {title}"
     return [
         Figure("fig6", name, caption, panels(THREE_MODELS)),
