@@ -1,1 +1,3 @@
-"""Speed and memory, measured: `make bench`. Ratios are within one run; absolute rates are for the machine at hand."""
+"""Speed and memory, measured: `make bench`. Ratios are within one run; absolute rates
+are for the machine at hand.
+"""

@@ -1,4 +1,6 @@
-"""`python -m benchmarks [name ...]`: run all benchmarks, or those named, and write docs/benchmarks.md."""
+"""`python -m benchmarks [name ...]`: run all benchmarks, or those named, and write
+docs/benchmarks.md.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,10 @@ def main() -> None:
         print(texts[-1], flush=True)
     if names == list(ALL):
         intro = (
-            "# Benchmarks\n\nMade by `make bench`; best of several runs. Ratios are within one run; absolute rates are for the\n"
-            f"machine that made this page: {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}.\n"
+            "# Benchmarks\n\nMade by `make bench`; best of several runs. Ratios are within one "
+            "run; absolute rates are for the\n"
+            f"machine that made this page: {platform.machine()}, {os.cpu_count()} cores, Python "
+            f"{platform.python_version()}.\n"
         )
         picture = "\n![time against n and m](growth.png)\n"
         (FOLDER / "benchmarks.md").write_text(intro + "\n".join(texts) + "\n" + picture)

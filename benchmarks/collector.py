@@ -127,7 +127,9 @@ def drive(file: Path, port: int, posts: int, size: int = 1, warm: int = 0) -> di
 
 
 def echo() -> None:
-    """In the echo's process: a bare Starlette that reads the body, under the settings with which the collector runs uvicorn."""
+    """In the echo's process: a bare Starlette that reads the body, under the settings
+    with which the collector runs uvicorn.
+    """
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
@@ -195,7 +197,9 @@ def _child(*arguments: Any) -> str:
 
 @contextmanager
 def postgres() -> Iterator[Callable[[], str] | None]:
-    """Makes databases in a PostgreSQL of our own, the tests' one but with fsync; None where there is none."""
+    """Makes databases in a PostgreSQL of our own, the tests' one but with fsync; None
+    where there is none.
+    """
     found = importlib.util.find_spec("pgserver")
     if found is None:
         yield None
@@ -230,12 +234,15 @@ def postgres() -> Iterator[Callable[[], str] | None]:
 
 
 def raw_sqlite(path: Path) -> float:
-    """Reports per second: ids into a table like the collector's, duplicates ignored, a thousand to a transaction."""
+    """Reports per second: ids into a table like the collector's, duplicates ignored, a
+    thousand to a transaction.
+    """
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         for statement in ("journal_mode = WAL", "synchronous = FULL", "cache_size = -65536"):
             db.execute(f"PRAGMA {statement}")
         db.execute(
-            "CREATE TABLE report (collection INTEGER NOT NULL, id BLOB NOT NULL, report BLOB, PRIMARY KEY (collection, id)) "
+            "CREATE TABLE report (collection INTEGER NOT NULL, id BLOB NOT NULL, report BLOB, "
+            "PRIMARY KEY (collection, id)) "
             "WITHOUT ROWID"
         )
         groups = [[(1, os.urandom(16)) for _ in range(BATCH)] for _ in range(BATCHES)]
@@ -250,14 +257,16 @@ def raw_sqlite(path: Path) -> float:
 def raw_postgres(url: str) -> float:
     with psycopg.connect(url, autocommit=True) as db:
         db.execute(
-            "CREATE TABLE report (collection INTEGER NOT NULL, id BYTEA NOT NULL, report BYTEA, PRIMARY KEY (collection, id))"
+            "CREATE TABLE report (collection INTEGER NOT NULL, id BYTEA NOT NULL, report BYTEA, "
+            "PRIMARY KEY (collection, id))"
         )
         groups = [[os.urandom(16) for _ in range(BATCH)] for _ in range(BATCHES)]
         began = time.perf_counter()
         for ids in groups:
             with db.transaction():
                 db.execute(
-                    "INSERT INTO report (collection, id) SELECT 1, unnest(%b::bytea[]) ON CONFLICT DO NOTHING",
+                    "INSERT INTO report (collection, id) SELECT 1, unnest(%b::bytea[]) ON "
+                    "CONFLICT DO NOTHING",
                     (ids,),
                     binary=True,
                 )
@@ -345,7 +354,9 @@ def _growth(file: Path, stores: dict[str, Callable[[], str]]) -> list[list[Any]]
 
 
 def _estimates(file: Path, store: str) -> list[list[Any]]:
-    """The first answer, and those after one more report each; the service counts a million reports of many items first."""
+    """The first answer, and those after one more report each; the service counts a
+    million reports of many items first.
+    """
     mechanism = d.Mechanism.load(file)
     with (
         collector(file, store) as (port, _),

@@ -1,4 +1,6 @@
-"""Design time: subset with its certificate and opt0, beside the geometric program, up to one budget per item."""
+"""Design time: subset with its certificate and opt0, beside the geometric program, up
+to one budget per item.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Resident memory of the whole flow: 1,000,000 people x 16,470 items, perturb to file, tally, estimate."""
+"""Resident memory of the whole flow: 1,000,000 people x 16,470 items, perturb to file,
+tally, estimate.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def run(people: int = 1_000_000, m: int = 16_470) -> str:
 
 
 def _peak_of(command: list[str], folder: Path) -> int:
-    """Peak resident KiB of a command, measured by a small process of its own: a child starts with its parent's peak."""
+    """Peak resident KiB of a command, measured by a small process of its own: a child
+    starts with its parent's peak.
+    """
     code = (
         "import resource, subprocess, sys; "
         "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); "

@@ -1,4 +1,6 @@
-"""Perturbing and counting: against numpy and the peers, on one and two threads, and how time grows with n and m."""
+"""Perturbing and counting: against numpy and the peers, on one and two threads, and how
+time grows with n and m.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def _peer_python() -> str | None:
 
 
 def _numpy_perturb(b: np.ndarray, n: int, m: int) -> np.ndarray:
-    """The plain numpy way, in blocks of about 100 MB so that it fits: everything at once would be slower still."""
+    """The plain numpy way, in blocks of about 100 MB so that it fits: everything at
+    once would be slower still.
+    """
     rng, step = np.random.default_rng(), max(1, 12_500_000 // m)
     return np.concatenate(
         [np.packbits(rng.random((min(step, n - k), m)) < b, axis=1) for k in range(0, n, step)]
@@ -222,7 +226,9 @@ def growth(folder: Path) -> str:
 
 
 def accuracy() -> str:
-    """Total squared error / n on the same data in one run; plain models and peers at the smallest budget."""
+    """Total squared error / n on the same data in one run; plain models and peers at
+    the smallest budget.
+    """
     python, rows = _peer_python(), []
     m, n = 100, 20_000
     shares = 1 / np.arange(1, m + 1)

@@ -1,4 +1,6 @@
-"""The local engine and Spark side by side: `python -m benchmarks spark`. Every Spark master runs in a process of its own."""
+"""The local engine and Spark side by side: `python -m benchmarks spark`. Every Spark
+master runs in a process of its own.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def _spark(master: str, homes: list[Path]) -> dict[str, object]:
 
 
 def child(master: str, homes: list[str]) -> None:
-    """In the Spark process: every stage of the same job, and the peak memory of driver and workers."""
+    """In the Spark process: every stage of the same job, and the peak memory of driver
+    and workers.
+    """
     from discreet.engines import spark
 
     start = time.perf_counter()

@@ -1,4 +1,6 @@
-"""Draws docs/estimate.png: the demonstration's survey, estimates with intervals beside the truth."""
+"""Draws docs/estimate.png: the demonstration's survey, estimates with intervals beside
+the truth.
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,9 @@ def load(path: Path) -> list[list[int]]:
 
 
 def single(task: tuple[str, Any, int, int]) -> list[Any]:
-    """One assignment: (MSE of raw, norm-sub, consistent, shrunk; coverage of all and of the 100 ranked highest) per model."""
+    """One assignment: (MSE of raw, norm-sub, consistent, shrunk; coverage of all and of
+    the 100 ranked highest) per model.
+    """
     _, truth, eps, seed = task
     m, n = len(truth), int(truth.sum())
     chosen = policy(m, eps, np.random.default_rng(seed))

@@ -1,6 +1,8 @@
-"""Small mechanisms of every encoding, made by hand, and a test of the whole distribution of reports.
+"""Small mechanisms of every encoding, made by hand, and a test of the whole distribution of
+reports.
 
-Their levels take turns in the list of items, parts are far likelier for one level than for the other,
+Their levels take turns in the list of items, parts are far likelier for one level than for the
+other,
 and every level is silent somewhere: what a client or a decoder can get wrong shows.
 """
 
@@ -61,7 +63,9 @@ def build(kind, parts, level_of=LEVEL_OF, padding=None, none=NONE, groups=None):
 
 @cache
 def small(kind, what="parts", padding=None):
-    """`parts`: three of them, with silent levels. `one`: a single part. `groups`: two levels in a group."""
+    """`parts`: three of them, with silent levels. `one`: a single part. `groups`: two levels in a
+    group.
+    """
     if what == "one":
         (_, own, other), *_ = PARTS[kind]
         return build(kind, [((1, 1), own, other)], padding=padding)
@@ -107,7 +111,9 @@ ALARM = 1e-8  # by the law of chi-square; at most 1e-7 with its error at LEAST
 
 
 def assert_distribution(seen, exact):
-    """Reports come with the chances of `exact` (chi-square, false alarm at most 1e-7); others never."""
+    """Reports come with the chances of `exact` (chi-square, false alarm at most 1e-7); others
+    never.
+    """
     n = sum(seen.values())
     assert not set(seen) - {y for y, p in exact.items() if p}, "a report that cannot be sent"
     alone, chances = cells(n, exact)
@@ -132,7 +138,9 @@ def missed(n, exact, truth):
 
 
 def pair_chances(document, o, held):
-    """Pr(items i and j are both named | part o, what is held), m x m; on the diagonal Pr(i is named)."""
+    """Pr(items i and j are both named | part o, what is held), m x m; on the diagonal Pr(i is
+    named).
+    """
     of, part = np.array(exhaustive.groups_of(document)), document["parts"][o]
     if document["encoding"]["kind"] == "ticket":
         return _ticket_pairs(document, of, part, held)
@@ -167,7 +175,9 @@ def pair_chances(document, o, held):
 
 
 def _ticket_pairs(document, of, part, held):
-    """Two marks are independent, but for a held item on a line with both: there from all pairs of marks."""
+    """Two marks are independent, but for a held item on a line with both: there from all pairs of
+    marks.
+    """
     q, m = document["encoding"]["q"], len(of)
     limit = np.array(part["other"])[of]
     p = limit / q
@@ -193,13 +203,15 @@ def _ticket_pairs(document, of, part, held):
 
 
 def chances_of(document, answer):
-    """Pr(part o, and items i and j named | answer), parts x m x m, and Pr(part o); an answer is a set or an item."""
+    """Pr(part o, and items i and j named | answer), parts x m x m, and Pr(part o); an answer is a
+    set or an item.
+    """
     single = document["policy"]["input"] == "single"
     if single:
         held = {answer: 1.0}
     else:
         places = max(len(answer), document["padding"])
-        held = {i: 1 / places for i in answer}
+        held = dict.fromkeys(answer, 1 / places)
         if len(answer) < places:
             held[None] = 1 - len(answer) / places
     of, m = exhaustive.groups_of(document), len(document["policy"]["items"])
@@ -214,7 +226,9 @@ def chances_of(document, answer):
 
 
 def named_in(document, rows):
-    """The part of every row and what it names, rows x m of 0 and 1; apart from the package's own code."""
+    """The part of every row and what it names, rows x m of 0 and 1; apart from the package's own
+    code.
+    """
     of = np.array(exhaustive.groups_of(document))
     m, several = len(of), len(document["parts"]) > 1
     if document["encoding"]["kind"] != "ticket":
@@ -234,7 +248,9 @@ def named_in(document, rows):
 
 
 def expected_tally(mechanism, truth, n):
-    """The tally that n people give on average, truth[i] of whom have item i (sets: at most `padding` each)."""
+    """The tally that n people give on average, truth[i] of whom have item i (sets: at most
+    `padding` each).
+    """
     document, m = mechanism.to_document(), mechanism.m
     of, k = np.array(exhaustive.groups_of(document)), len(mechanism.parts)
     samples = np.asarray(truth, dtype=float) / (mechanism.padding or 1)

@@ -1,4 +1,6 @@
-"""The statistical assertions accept what is right and reject what is wrong by the shift they state."""
+"""The statistical assertions accept what is right and reject what is wrong by the shift
+they state.
+"""
 
 import numpy as np
 import pytest

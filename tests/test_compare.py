@@ -20,7 +20,8 @@ def run(*arguments, code=0):
 
 
 POLICY = three_levels(1.0, sizes=(3, 3, 34))
-# sensitive items are as frequent as others: shrinking has one prior for all items, which is right only then
+# sensitive items are as frequent as others: shrinking has one prior for all items, which is right
+# only then
 TRUTH = np.random.default_rng(0).permutation(
     np.random.default_rng(1).multinomial(
         20_000, 1 / np.arange(1, 41) / (1 / np.arange(1, 41)).sum()

@@ -1,4 +1,6 @@
-"""The docs are true: commands are documented as they are, links lead somewhere, the map of the rooms is the tree."""
+"""The docs are true: commands are documented as they are, links lead somewhere, the map
+of the rooms is the tree.
+"""
 
 import re
 import sys
@@ -46,7 +48,9 @@ def test_every_room_is_on_the_map():
 
 
 def test_rooms_import_only_from_rooms_above_them():
-    """The order of the map; late imports inside functions are the conveniences that may look down."""
+    """The order of the map; late imports inside functions are the conveniences that may
+    look down.
+    """
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     order = re.findall(r"^  (\w+)(?:\.py|/)", text, flags=re.MULTILINE)
     for place, room in enumerate(order):

@@ -1,7 +1,9 @@
-"""Estimates: exact on perfect input, unbiased for any data, with the errors of theory and intervals that
+"""Estimates: exact on perfect input, unbiased for any data, with the errors of theory and
+intervals that
 hold what they say.
 
-Simulations are seeded, so nothing fails by chance; the tolerances are those of a test that would fail once
+Simulations are seeded, so nothing fails by chance; the tolerances are those of a test that would
+fail once
 in a million runs or less (5 standard errors; `z_for`: 1e-7 over all comparisons).
 """
 
@@ -42,7 +44,9 @@ def mechanism_of(model, encoding=None, padding=None, m=24, eps=(1.0, 1.2, 2.0)):
 
 
 def counts_like(m, n):
-    """A third of the items held by nobody, a third by one in a thousand (at least one person), the rest by the others."""
+    """A third of the items held by nobody, a third by one in a thousand (at least one person), the
+    rest by the others.
+    """
     truth = np.zeros(m, np.int64)
     third = m // 3
     truth[third : 2 * third] = max(1, n // 1000)
@@ -53,7 +57,9 @@ def counts_like(m, n):
 
 
 def data_of(kind, m, n):
-    """n people: uniform, by Zipf's law (sensitive items first), or everybody on the most sensitive item."""
+    """n people: uniform, by Zipf's law (sensitive items first), or everybody on the most sensitive
+    item.
+    """
     weights = {
         "uniform": np.ones(m), "zipf": 1 / np.arange(1, m + 1), "one": np.eye(m)[0],
     }.get(kind)  # fmt: skip
@@ -84,7 +90,9 @@ def test_expected_counts_in_truth_out(model, encoding, padding, n):
 
 
 def conditioned(tally):
-    """The tally as if the parts had come as often as expected: a decoder that conditions on their numbers."""
+    """The tally as if the parts had come as often as expected: a decoder that conditions on their
+    numbers.
+    """
     d_ = tally.mechanism.decoder
     expected = tally.n * (d_.chance @ (np.array(tally.mechanism.shares) / 2**32))
     scale = expected / np.maximum(tally.part_n, 1)
@@ -161,7 +169,9 @@ def test_an_item_that_no_part_speaks_of_has_no_estimate():
 
 
 def test_what_informs_on_nothing_has_no_estimate():
-    """Legal, however useless: items are named with the same chance whoever answers; no part tells the totals."""
+    """Legal, however useless: items are named with the same chance whoever answers; no part tells
+    the totals.
+    """
     useless = build("bits", [((1, 1), (0.5, 0.5), (0.5, 0.5))])
     for mechanism in (useless, small("fixed", "one"), small("fixed", "one", 2)):
         answers = [0] * 100 if mechanism.padding is None else [{0}] * 100
@@ -171,7 +181,9 @@ def test_what_informs_on_nothing_has_no_estimate():
 
 
 def test_a_part_that_nobody_drew_leaves_estimates_finite():
-    """All 50 reports of part 1, which says nothing of level 0: its total is still told by the parts."""
+    """All 50 reports of part 1, which says nothing of level 0: its total is still told by the
+    parts.
+    """
     mechanism = small("fixed")
     part_n, counts = np.array([0, 50, 0]), np.zeros((3, 7), np.int64)
     counts[1, [1, 2]] = 25
@@ -221,7 +233,9 @@ def test_one_item(model):
 @pytest.mark.xfail(strict=True, reason="the variance of a lone item falls with its count")
 @pytest.mark.parametrize("eps", [9, 12])
 def test_intervals_of_a_lone_item_cover_at_large_budgets(eps):
-    """A level of one item under subsets of fixed size is told by the parts alone; 95 % intervals hold it."""
+    """A level of one item under subsets of fixed size is told by the parts alone; 95 % intervals
+    hold it.
+    """
     policy = d.Policy.from_levels([("s", eps, ["x"]), ("c", eps + 0.5, list("vwyz"))])
     for truth in ([1000, 0, 0, 0, 0], [900, 100, 0, 0, 0], [0, 1000, 0, 0, 0]):
         simulation = d.simulate(truth, d.design(policy), repeats=200, seed=1)
@@ -254,7 +268,8 @@ def test_counts_beyond_32_bits(model, encoding):
 @pytest.mark.parametrize("n", [100, 10**6])
 @pytest.mark.parametrize(
     ("model", "encoding", "padding"),
-    [*((*x, None) for x in SINGLE), *((*x, 2) for x in SETS), ("subset", None, 1), ("opt0", None, 3),
+    [*((*x, None) for x in SINGLE), *((*x, 2) for x in SETS),
+     ("subset", None, 1), ("opt0", None, 3),
      *product(["small"], KINDS, (None, 2))],
 )  # fmt: skip
 def test_stderr_at_the_truth_is_theorys(model, encoding, padding, n):
@@ -279,7 +294,9 @@ def test_stderr_at_the_truth_is_theorys(model, encoding, padding, n):
 @single
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
 def test_intervals_solve_their_equation(model, encoding, level):
-    """|estimate - c| = z sd(c) + half a grain at both ends, and for many people they are estimate +- z stderr."""
+    """|estimate - c| = z sd(c) + half a grain at both ends, and for many people they are estimate
+    +- z stderr.
+    """
     mechanism, n = mechanism_of(model, encoding), 10**4
     estimate = d.simulate(counts_like(24, n), mechanism, repeats=1, seed=1).estimates[0]
     z = -ndtri((1 - level) / 2)
@@ -315,7 +332,9 @@ def covered(simulation, scale=1.0, **options):
 
 
 def assert_coverage(held, exact):
-    """At least 95 %, and with many people no more, within five standard errors of a mean over repeats."""
+    """At least 95 %, and with many people no more, within five standard errors of a mean over
+    repeats.
+    """
     repeats = len(held)
     error = 5 * max(held.mean(axis=1).std(ddof=1), np.sqrt(0.95 * 0.05 / held.shape[1]))
     error /= np.sqrt(repeats)
@@ -356,7 +375,8 @@ def test_estimates_are_unbiased_with_the_stated_error_and_intervals_cover(model,
             assert_mean(simulation.mse, expected, spread, 7)  # skewed: 7, not 5
             more = expected + 12 * np.sqrt(spread / repeats)
             must_fail(assert_mean, simulation.mse, more, spread, 7)
-            # what a tally says of its own error is right too; it is taken at the estimate within [0, n]
+            # what a tally says of its own error is right too; it is taken at the estimate within
+            # [0, n]
             own = np.mean([(e.stderr**2).sum() for e in simulation.estimates]) / n
             assert own == pytest.approx(expected, rel=0.06)
         assert_coverage(covered(simulation), exact=n == 10**5)
@@ -373,7 +393,9 @@ KINDS_OF_SETS = [set(), {1}, {2, 3}, {3, 4}, {5, 6}, {6}, {0, 1}, {2, 5}]
 @pytest.mark.parametrize(("model", "encoding"), [("subset", None), *(
     ("small", kind) for kind in KINDS), ("opt0", None), ("oue", "ticket")])  # fmt: skip
 def test_intervals_of_sets_cover_what_they_say(model, encoding, n):
-    """Of people with at most `padding` items; the estimates are unbiased, with theory's variance."""
+    """Of people with at most `padding` items; the estimates are unbiased, with theory's
+    variance.
+    """
     mechanism = mechanism_of(model, encoding, 2)
     people = KINDS_OF_SETS * (n // 8)
     simulation = d.simulate(people, mechanism, repeats=150, seed=n)

@@ -1,4 +1,6 @@
-"""The compiled loops against plain Python and numpy, bit by bit, on chosen random words (seeded: nothing fails by chance)."""
+"""The compiled loops against plain Python and numpy, bit by bit, on chosen random words (seeded:
+nothing fails by chance).
+"""
 
 from collections import Counter
 from itertools import combinations, product
@@ -22,7 +24,9 @@ FULL = 2**32
 
 
 def planes_of(integers, words):
-    """The 32 bit planes of m integers, most significant first: plane x word, item k at bit k % 64 of word k // 64."""
+    """The 32 bit planes of m integers, most significant first: plane x word, item k at bit k % 64
+    of word k // 64.
+    """
     planes = [[0] * words for _ in range(32)]
     for k, value in enumerate(integers):
         for j in range(32):
@@ -31,7 +35,9 @@ def planes_of(integers, words):
 
 
 def needed(row, threshold, words):
-    """Planes that every word needs: 8, and on until each of its integers differs from its threshold, at most 32."""
+    """Planes that every word needs: 8, and on until each of its integers differs from its
+    threshold, at most 32.
+    """
     count = [kernels.PLANES] * words
     for k, (r, t) in enumerate(zip(row.tolist(), threshold.tolist(), strict=True)):
         count[k // 64] = max(count[k // 64], min(32, 33 - (r ^ t).bit_length()))
@@ -39,7 +45,9 @@ def needed(row, threshold, words):
 
 
 def serialise(row, threshold, words):
-    """The random words that make one row's integers, in the order in which the kernel reads them."""
+    """The random words that make one row's integers, in the order in which the kernel
+    reads them.
+    """
     planes, count = planes_of(row, words), needed(row, threshold, words)
     head = (
         [(j, w) for w in range(words) for j in range(8)]
@@ -51,7 +59,9 @@ def serialise(row, threshold, words):
 
 
 def draws(n, thresholds):
-    """Integers that meet their thresholds in every way: equal, off by one, the same first 8 or 20 bits, the ends, anything."""
+    """Integers that meet their thresholds in every way: equal, off by one, the same first 8 or 20
+    bits, the ends, anything.
+    """
     m = len(thresholds)
     kind = RNG.integers(0, 8, (n, m))
     noise = RNG.integers(0, FULL, (n, m))
@@ -113,7 +123,9 @@ def test_bernoulli_words_compare_integers_lane_by_lane(m, parts):
 @pytest.mark.parametrize("m", [1, 70, 515, 1300])
 @pytest.mark.parametrize("rows", [1, 2.5])
 def test_bernoulli_words_stop_between_rows_and_resume(m, rows):
-    """A buffer for a row or two: rows are never left half done, none is done twice, every one is right at the end."""
+    """A buffer for a row or two: rows are never left half done, none is done twice, every one is
+    right at the end.
+    """
     n, words = 12, -(-m // 64)
     thresholds, part, integers, planes, lanes, streams = setting(m, 2, n)
     size = int(rows * 32 * words)
@@ -227,7 +239,9 @@ def test_count_columns_of_a_view_with_gaps():
 
 
 def word(r, bound, last=False):
-    """The first (or last) 32-bit word that means r below `bound`, by multiplication and rejection."""
+    """The first (or last) 32-bit word that means r below `bound`, by multiplication and
+    rejection.
+    """
     first, end = -(-r * FULL // bound), -(-(r + 1) * FULL // bound) - 1
     if last:
         return end
@@ -245,7 +259,9 @@ def tables(level_of, count):
 
 
 def subsets(sizes, words, rows=1, group=-1, place=-1, own=False, level_of=None, guess=0):
-    """What the kernel makes of these words: the named items of every row, and how many were done."""
+    """What the kernel makes of these words: the named items of every row, and how many
+    were done.
+    """
     if level_of is None:
         level_of = [g for g, n in enumerate(sizes[1]) for _ in range(n)]
     out = np.zeros((rows, -(-len(level_of) // 8)), np.uint8)
@@ -289,7 +305,9 @@ def test_subsets_are_uniform(n, k):
 
 @pytest.mark.parametrize("n", [2, 3, 5, 6])
 def test_subsets_around_the_own_item_are_uniform(n):
-    """The own item is in it iff own; the rest is a uniform subset of the others, every rank and size."""
+    """The own item is in it iff own; the rest is a uniform subset of the others, every rank and
+    size.
+    """
     for k, place, own in product(range(1, n), range(n), (False, True)):
         if not own and k > n - 1:
             continue
@@ -303,7 +321,9 @@ def test_subsets_around_the_own_item_are_uniform(n):
 
 
 def test_subsets_of_several_groups_are_independent_and_uniform():
-    """Two groups that take turns, the own item in the second: the product of both; silent: nothing."""
+    """Two groups that take turns, the own item in the second: the product of both; silent:
+    nothing.
+    """
     level_of = [1, 0, 1, 0, 1, 1, 0, 0, 0]  # more than a byte
     zero, one = ([i for i, g in enumerate(level_of) if g == x] for x in (0, 1))
     first, second = tuples(5, 2), tuples(3, 1)  # 2 of 5; 1 of the 3 others beside the own item
@@ -326,7 +346,9 @@ def test_subsets_of_several_groups_are_independent_and_uniform():
 
 @pytest.mark.parametrize("bound", [2, 3, 5, 6, 7, 100, 1000, 65535])
 def test_every_value_of_a_draw_has_as_many_words(bound):
-    """Lemire's rejection, exactly: floor(2^32 / bound) words mean each r; those at the ends do, those below do not."""
+    """Lemire's rejection, exactly: floor(2^32 / bound) words mean each r; those at the ends do,
+    those below do not.
+    """
     for r in {0, 1, bound // 2, bound - 1}:
         assert word(r, bound, last=True) - word(r, bound) + 1 == FULL // bound
         for x in (word(r, bound), word(r, bound, last=True)):
@@ -359,9 +381,11 @@ LARGE = [(6, 3, 8), (6, 2, 5), (7, 5, 12), (6, 3, 1), (6, 3, 15)]
 
 @pytest.mark.parametrize(("n", "k", "chance"), LARGE)
 def test_guessed_subsets_are_uniform(n, k, chance):
-    """Large subsets start from a guess, whatever its chance: every subset alike, around the own item too.
+    """Large subsets start from a guess, whatever its chance: every subset alike, around the own
+    item too.
 
-    4 chi-squares: false alarm 4e-7. The twins: another size, an own item that is drawn like the others.
+    The twins: another size, an own item that is drawn like the
+    others.
     """
     rows, words = 30_000, RNG.integers(0, FULL, 30_000 * 60, dtype=np.uint32)
     level_of = [1, *[0] * n, 1]
@@ -384,7 +408,9 @@ def test_guessed_subsets_are_uniform(n, k, chance):
 
 @pytest.mark.parametrize("m", [20, 64, 130, 515])
 def test_guessed_subsets_have_their_size_and_every_item_its_chance(m):
-    """Groups over several words that take turns: exact sizes, frequencies with a false alarm of 1e-7."""
+    """Groups over several words that take turns: exact sizes, frequencies with a false alarm of
+    1e-7.
+    """
     rows, of = 4000, np.arange(m) % 2
     sizes, held = [m // 2 // 3, m // 2 // 2], 2
     words = RNG.integers(0, FULL, rows * (40 * (-(-m // 64)) + m), dtype=np.uint32)

@@ -1,4 +1,5 @@
-"""The user's side: the client's distribution by feeding it every draw, every form of answer, and one sentence
+"""The user's side: the client's distribution by feeding it every draw, every form of answer, and
+one sentence
 for a bad one. Nothing here is left to chance but where a docstring says so.
 """
 
@@ -11,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from checks import must_fail
-from exhaustive import answers, distribution, members, sets, subsets
-from small import CASES, D, KINDS, small
+from exhaustive import answers as every_answer
+from exhaustive import distribution, members, sets, subsets
+from small import CASES, KINDS, D, small
 
 import discreet as d
 from discreet import perturb
@@ -24,7 +26,9 @@ from discreet.randomness import Source
 
 
 class Script(Source):
-    """A source that gives chosen draws: 32-bit integers and bounded ones call by call, then chosen words."""
+    """A source that gives chosen draws: 32-bit integers and bounded ones call by call, then chosen
+    words.
+    """
 
     def __init__(self, integers, below=(), words=()):
         self.integers = [np.asarray(x, np.uint32) for x in integers]
@@ -64,7 +68,9 @@ def drawn_integers(mechanism, held, o, own, n):
 
 
 def fixed_words(mechanism, held, o, own):
-    """Words for every subset, each equally often: all tuples of Floyd's draws, group after group."""
+    """Words for every subset, each equally often: all tuples of Floyd's draws, group
+    after group.
+    """
     draws, bounds = [()], []
     for members_, k in zip(members(mechanism.to_document()), mechanism.parts[o].other_):
         n = len(members_)
@@ -81,7 +87,9 @@ def fixed_words(mechanism, held, o, own):
 
 
 def word(r, bound):
-    """A 32-bit word that means r: the upper half of word * bound; + 1 keeps clear of the rejected ones."""
+    """A 32-bit word that means r: the upper half of word * bound; + 1 keeps clear of the rejected
+    ones.
+    """
     return -(-r * 2**32 // bound) + 1
 
 
@@ -125,7 +133,7 @@ def test_the_client_has_the_enumerated_distribution(case):
     """Subsets and tickets, every answer and none: equal as fractions, report by report."""
     mechanism = small(*case)
     document = mechanism.to_document()
-    found = {held: client(mechanism, held) for held in answers(document)}
+    found = {held: client(mechanism, held) for held in every_answer(document)}
     for held, table in found.items():
         assert table == distribution(document, held)
     assert found[0] != distribution(document, 1)
@@ -219,7 +227,9 @@ def test_parts_of_many_groups():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_own_item_is_named_exactly_below_its_integer(kind):
-    """Draws just below `own` name it, `own` itself does not; a silent level never does, nor does none."""
+    """Draws just below `own` name it, `own` itself does not; a silent level never does, nor does
+    none.
+    """
     mechanism = small(kind, "parts", 2)
     coder, document = mechanism.coder, mechanism.to_document()
     for o, held in product(range(3), (0, 1, 3, 6)):
@@ -254,7 +264,9 @@ class Half(perturb.Keystream):
 
 
 def as_in_the_paper(mechanism, x):
-    """Algorithms 1 and 2 with their dummy items and bits kept, then the m real bits of the report."""
+    """Algorithms 1 and 2 with their dummy items and bits kept, then the m real bits of
+    the report.
+    """
     (part,) = mechanism.parts
     m, ell, of = mechanism.m, mechanism.padding, mechanism.group_of
     a = [Fraction(part.own_[g], D) for g in of] + [Fraction(3, 5)] * ell
@@ -429,7 +441,9 @@ def test_nobody(kind, encoding):
 
 
 def test_a_set_larger_than_the_padding_is_sampled_among_its_own_items():
-    """Of 64 people with 3 items and padding 2, each is sampled at one of the three, never at a dummy or another."""
+    """Of 64 people with 3 items and padding 2, each is sampled at one of the three, never at a
+    dummy or another.
+    """
     mechanism = survey("set")
     counts = read_back(mechanism, mechanism.perturb_many([{0, 2, 4}] * 64))
     assert sum(counts) == 64 and counts[1] == counts[3] == 0
@@ -606,7 +620,9 @@ def test_nothing_is_sent_for_anyone_when_one_answer_is_bad(toy):
 @pytest.mark.parametrize("m", [1, 7, 8, 9, 63, 64, 65, 70, 512, 515])
 @pytest.mark.parametrize("kind", ["single", "set"])
 def test_bits_and_places_of_a_report(m, kind):
-    """With a huge budget the report is the answer: item k at byte k // 8, bit k % 8, the unused high bits 0."""
+    """With a huge budget the report is the answer: item k at byte k // 8, bit k % 8, the unused
+    high bits 0.
+    """
     policy = d.Policy.from_levels([("only", 60, [f"i{k}" for k in range(m)])], input=kind)
     mechanism = d.design(policy, "rappor", padding=1 if kind == "set" else None)
     for k in {0, m // 2, m - 1}:

@@ -1,6 +1,7 @@
 """Random bits are secure, exact where integers are drawn, and never shared.
 
-Chances of a false alarm: `assert_unshared` below 2^-100, comparisons of frequencies (`z_for`) 1e-7 each.
+Chances of a false alarm: `assert_unshared` below 2^-100, comparisons of frequencies (`z_for`)
+1e-7 each.
 """
 
 import inspect
@@ -96,7 +97,9 @@ def test_forked_processes_send_different_reports(toy, model, encoding):
 
 @pytest.mark.parametrize(("model", "encoding"), MODELS)
 def test_threads_and_blocks_never_share(toy, monkeypatch, model, encoding):
-    """Every block of reports has a stream of its own, used by one thread, and no random bits are used twice."""
+    """Every block of reports has a stream of its own, used by one thread, and no random bits are
+    used twice.
+    """
     used, streams = [], []
 
     class Recorded(Keystream):
@@ -127,7 +130,9 @@ def test_a_reused_key_is_seen(monkeypatch):
     "size", [0, 1, 15, 16, 17, (1 << 18) - 1, 1 << 18, (1 << 18) + 1, (1 << 19) + 5]
 )
 def test_every_byte_of_a_buffer_is_filled(size):
-    """A byte that is never written would still be 0 after eight fills; by chance one is with 2^-64 each."""
+    """A byte that is never written would still be 0 after eight fills; by chance one is with 2^-64
+    each.
+    """
     stream, seen = Keystream(), np.zeros(size, np.uint8)
     for _ in range(8):
         buffer = np.zeros(size, np.uint8)
@@ -171,7 +176,9 @@ class Fed(Keystream):
 
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_below_is_exact(bound):
-    """Draws below the largest multiple of the bound are kept as they are, each residue equally often; others are redrawn."""
+    """Draws below the largest multiple of the bound are kept as they are, each residue equally
+    often; others are redrawn.
+    """
     limit = 2**32 // bound * bound
     kept = sorted(
         {x for x in (0, 1, bound - 1, bound, bound + 1, limit - bound, limit - 1) if 0 <= x < limit}

@@ -1,4 +1,5 @@
-"""Post-processing: the fit is the maximum, the posterior is Bayes', the projection is the nearest point.
+"""Post-processing: the fit is the maximum, the posterior is Bayes', the projection is the nearest
+point.
 
 Everything is seeded: nothing fails by chance.
 """
@@ -70,7 +71,9 @@ def test_bins_change_nothing_that_matters():
 
 
 def test_the_posterior_mean_is_close_to_the_oracle():
-    """Two values and two noises: within 10 % of the mean squared error of someone who knows the prior."""
+    """Two values and two noises: within 10 % of the mean squared error of someone who knows the
+    prior.
+    """
     rng = np.random.default_rng(5)
     truth = rng.choice([0.0, 500.0], 4000, p=[0.9, 0.1])
     sd = np.where(np.arange(4000) % 2, 120.0, 300.0)
@@ -84,7 +87,9 @@ def test_the_posterior_mean_is_close_to_the_oracle():
 
 
 def test_noise_that_grows_with_the_count_is_taken_into_account():
-    """Variance base + slope c: the posterior is Bayes' rule with it, worked out by hand; the twin ignores the slope."""
+    """Variance base + slope c: the posterior is Bayes' rule with it, worked out by hand; the twin
+    ignores the slope.
+    """
     rng = np.random.default_rng(7)
     truth = rng.choice([0.0, 300.0], 4000, p=[0.8, 0.2])
     base, slope = np.full(4000, 60.0**2), np.full(4000, 60.0)
@@ -167,7 +172,9 @@ def test_atoms_alone_make_intervals_too_short(monkeypatch):
 
 
 def test_one_prior_per_level_where_levels_differ():
-    """Sensitive items are all rare, the others all frequent: a prior per level wins, and `auto` finds it."""
+    """Sensitive items are all rare, the others all frequent: a prior per level wins, and `auto`
+    finds it.
+    """
     policy = d.Policy.from_levels(
         [("rare", 1, [f"r{i}" for i in range(150)]), ("frequent", 2, [f"f{i}" for i in range(150)])]
     )
@@ -278,7 +285,9 @@ def test_the_chances_to_be_in_the_top_add_up_and_are_calibrated():
 
 
 def test_above_controls_false_discoveries():
-    """At most 5 % false ones among the items said to exceed a share; the twin that compares raw counts has far more."""
+    """At most 5 % false ones among the items said to exceed a share; the twin that compares raw
+    counts has far more.
+    """
     truth = np.r_[np.full(40, 900), np.full(360, 35)]
     share = 150 / truth.sum()
     false, naive, found = [], [], 0

@@ -1,7 +1,9 @@
-"""Simulated tallies are those of real reports in distribution: exactly for small surveys, in mean and variance
+"""Simulated tallies are those of real reports in distribution: exactly for small surveys, in mean
+and variance
 for larger ones, in every model and encoding.
 
-Simulations are seeded. Where real reports are compared, the chance of a false alarm is stated per test.
+Simulations are seeded. Where real reports are compared, the chance of a false alarm is stated per
+test.
 """
 
 from collections import Counter
@@ -29,7 +31,7 @@ def mechanism_of(model, budgets=(1, 2, 2), padding=None, encoding=None):
     return d.design(policy, model, padding=padding, encoding=encoding)
 
 
-# ---- the whole distribution of a tally ------------------------------------------------------------------
+# ---- the whole distribution of a tally -----------------------------------------------------------
 
 
 def as_counts(document, report, items):
@@ -41,7 +43,9 @@ def as_counts(document, report, items):
 
 
 def exact_tallies(document, tables, items):
-    """Pr(tally of some items) of people with these distributions of reports, in rational arithmetic."""
+    """Pr(tally of some items) of people with these distributions of reports, in rational
+    arithmetic.
+    """
     total = {None: Fraction(1)}
     for table in tables:
         own = Counter()
@@ -77,7 +81,9 @@ SURVEYS = [[0], [5], [1, 6], [0, 3, 3]]
 
 
 def items_of(kind):
-    """Bits and subsets: three items together. Tickets: one, for only single counts are drawn exactly."""
+    """Bits and subsets: three items together. Tickets: one, for only single counts are drawn
+    exactly.
+    """
     return [[0, 1, 3]] if kind != "ticket" else [[0], [1], [3]]
 
 
@@ -122,7 +128,7 @@ def test_tallies_of_sets_have_the_exact_distribution(kind):
         must_fail(assert_distribution, simulated, other)
 
 
-# ---- mean and variance, every model and encoding --------------------------------------------------------------
+# ---- mean and variance, every model and encoding -------------------------------------------------
 
 BUDGETS = tuple((1.0, 2.0, 1.2, 2.0, 2.0)[k % 5] for k in range(11))
 EVERY = [

@@ -1,4 +1,5 @@
-"""Tallies add up exactly, in any order and any split; what is not a report is counted by its reason and never used.
+"""Tallies add up exactly, in any order and any split; what is not a report is counted by its
+reason and never used.
 
 Reports are random, what is asserted of them is not: nothing here can fail by chance.
 """
@@ -35,7 +36,9 @@ names = st.sampled_from(sorted(MECHANISMS))
 
 
 def reason(document, report):
-    """Why this is not a report, in plain Python (the wire format's words, in their order), or None."""
+    """Why this is not a report, in plain Python (the wire format's words, in their order), or
+    None.
+    """
     m, parts = len(document["policy"]["items"]), document["parts"]
     if document["encoding"]["kind"] == "ticket":
         if len(report) != 4:
@@ -301,7 +304,9 @@ def test_refused_reports_are_counted_by_reason_and_never_used(mechanism):
 @every
 @given(data=st.data())
 def test_any_bytes_are_judged_as_by_the_wire_format(mechanism, data):
-    """One report at a time (`check`) and in a tally, against plain Python; some have several faults."""
+    """One report at a time (`check`) and in a tally, against plain Python; some have several
+    faults.
+    """
     size = mechanism.report_size
     raw = st.binary(min_size=size, max_size=size) | st.binary(max_size=size + 2)
     low = st.lists(st.integers(0, 3), min_size=size, max_size=size).map(bytes)

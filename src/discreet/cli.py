@@ -886,20 +886,18 @@ def reproduce(
 
     table1, table2 and fig3 need no data.
     """
-    from discreet.paper.run import Run, Workers, cores
-    from discreet.paper.settings import QUICK_REPEATS, REPEATS, Settings
+    from discreet.paper.run import reproduce as run
 
-    settings = Settings(
-        seed, repeats or (QUICK_REPEATS if quick else REPEATS), quick, through_reports
+    outcome = run(
+        names,
+        data,
+        out,
+        seed=seed,
+        repeats=repeats,
+        quick=quick,
+        through_reports=through_reports,
+        progress=_steps,
     )
-    run = Run(names, data, out, settings)
-    with _progress("Reading the data", run.paths.values()) as advance:
-        sets = run.load(advance)
-    tasks = run.tasks(sets)
-    with Workers(cores(), sets, settings) as workers:
-        with _steps("Running the experiments", len(tasks)) as advance:
-            rows = workers.run(tasks, advance)
-        outcome = run.finish(sets, rows, workers)
     if as_json:
         _print_json(
             {
@@ -914,7 +912,7 @@ def reproduce(
         click.echo(f"{one['verdict']:<21} {one['claim']}: {one['number']}")
     click.echo(
         f"Wrote {len(outcome.files)} files to {out}; claims.md has the sentences, margins and "
-        f"notes. {settings.note}"
+        f"notes. {outcome.provenance['note']}"
     )
 
 

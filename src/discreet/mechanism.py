@@ -154,7 +154,7 @@ class Certificate:
     def sentence(self) -> str:
         """What it says, for people."""
         if self.gap is None:
-            return "not certified" + (f": {self.note}" if self.note else "")
+            return "not certified" + (f" ({self.note})" if self.note else "")
         if self.gap < 5e-7:
             told = "the best possible"
         elif self.gap < 1e-5:

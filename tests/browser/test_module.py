@@ -1,4 +1,6 @@
-"""The JavaScript module in Node: it reads, refuses, promises, perturbs, remembers and sends exactly as Python does."""
+"""The JavaScript module in Node: it reads, refuses, promises, perturbs, remembers and
+sends exactly as Python does.
+"""
 
 import base64
 import copy
@@ -125,7 +127,9 @@ def body_of(policy, parts, encoding="bits", groups=None, model="subset", padding
 
 
 def unary(rows, **more):
-    """One part of independent bits; levels with larger budgets tell more: u_l = w_l = min(T, eps_l - T) (DESIGN 3.3, opt1)."""
+    """One part of independent bits; levels with larger budgets tell more: u_l = w_l =
+    min(T, eps_l - T) (DESIGN 3.3, opt1).
+    """
     policy = policy_of(rows, **more)
     eps = [float(Budget.parse(epsilon)) * (1 - 1e-6) for _, epsilon, _ in rows]
     top = 0.6 * min(eps)
@@ -149,7 +153,9 @@ LETTERS = {
 
 
 def small(kind, sets=False, several=True):
-    """Ten items in four levels, the second and the last in one group; three parts or one; most are silent about a group."""
+    """Ten items in four levels, the second and the last in one group; three parts or
+    one; most are silent about a group.
+    """
     sixteenth = D // 16
     other = {  # per part and group, of 2, 7 and 1 items
         "fixed": [[1, 4, 0], [0, 3, 0], [1, 0, 0]],
@@ -202,7 +208,9 @@ def test_canonical_json_and_fingerprints():
 
 
 def test_keys_are_sorted_as_python_sorts_them():
-    """By code point: JavaScript alone would put U+1F642, two UTF-16 units from U+D83D, before U+FFFD."""
+    """By code point: JavaScript alone would put U+1F642, two UTF-16 units from U+D83D,
+    before U+FFFD.
+    """
     keys = [
         "\ufffd",
         "🙂",
@@ -588,7 +596,9 @@ def holds(body):
 
 
 def level_ground(rng):
-    """A mechanism whose parts tell next to nothing, so that it holds for every budget of the list."""
+    """A mechanism whose parts tell next to nothing, so that it holds for every budget
+    of the list.
+    """
     policy = random_policy(rng)
     groups = []
     for _ in policy["levels"]:
@@ -841,7 +851,9 @@ def test_every_printable_character_below_u3000_may_be_in_a_label():
 
 
 def test_every_code_point_gets_the_same_verdict():
-    """But for the few that Unicode has assigned since: Node's tables and Python's are of different years."""
+    """But for the few that Unicode has assigned since: Node's tables and Python's are
+    of different years.
+    """
     blocks = [
         *range(0, 0x3000, 7),
         *range(0x3000, 0x110000, 997),
@@ -887,7 +899,9 @@ def places_of(body):
 
 
 def mutate(rng, body):
-    """The body with one value replaced, moved a little, removed, doubled, swapped or added anywhere."""
+    """The body with one value replaced, moved a little, removed, doubled, swapped or
+    added anywhere.
+    """
     changed = copy.deepcopy(body)
     *inner, key = rng.choice(places_of(body))
     home = changed
@@ -1128,13 +1142,17 @@ def limit(bound):
 
 
 def edges(numerators):
-    """Every way to fall on either side of every numerator, by one unit: (draws, which were below)."""
+    """Every way to fall on either side of every numerator, by one unit: (draws, which
+    were below).
+    """
     for below in product((True, False), repeat=len(numerators)):
         yield [n - 1 if y else n for n, y in zip(numerators, below, strict=True)], below
 
 
 def parts_of(document_, group):
-    """(part, its draw) for the first and the last draw of every part, for a group (None: nothing held); one part needs no draw."""
+    """(part, its draw) for the first and the last draw of every part, for a group
+    (None: nothing held); one part needs no draw.
+    """
     chances = [
         part["none"] if group is None else part["chance"][group] for part in document_["parts"]
     ]
@@ -1160,7 +1178,9 @@ def packed(document_, part, items):
 
 
 def bits_cases(rng, document_, off=0):
-    """Draws at the numerators themselves: a bit is 1 exactly below. Patterns of bits at random, all-0 and all-1 among them."""
+    """Draws at the numerators themselves: a bit is 1 exactly below. Patterns of bits at
+    random, all-0 and all-1 among them.
+    """
     cases, expect, of = [], [], groups_of(document_)
     for answer, sample, held in held_of(document_):
         group = None if held is None else of[held]
@@ -1191,7 +1211,9 @@ def test_a_bit_is_one_exactly_below_its_numerator():
 
 
 def test_a_subset_is_uniform_over_all_draws():
-    """All draws of the subsets of one part, each once: every report comes exactly as often as its probability says."""
+    """All draws of the subsets of one part, each once: every report comes exactly as
+    often as its probability says.
+    """
     for sets, several in product((False, True), repeat=2):
         document_ = small("fixed", sets, several)
         jobs = [job for job in held_of(document_) if job[2] in (0, 2, 5, 9, None)]
@@ -1251,7 +1273,9 @@ def test_draws_of_an_incomplete_round_are_thrown_away():
 
 
 def ticket_of(document_, item, mark, y):
-    """y_0 that gives the item its mark, then y_1 … y_t, as one number (by the contract's formula)."""
+    """y_0 that gives the item its mark, then y_1 … y_t, as one number (by the
+    contract's formula).
+    """
     q, t = document_["encoding"]["q"], document_["encoding"]["t"]
     digits = [item // q**j % q for j in range(t)]
     code = [digits[0], *((digits[j] + digits[0] ** (j + 1)) % q for j in range(1, t))]
@@ -1353,7 +1377,9 @@ EACH = 6000
 
 
 def answers_of(sets):
-    """The first and the last item, two of one group, one that is alone; sets: none, more than the padding."""
+    """The first and the last item, two of one group, one that is alone; sets: none,
+    more than the padding.
+    """
     return [[], [0], [9], [0, 9], [1, 2, 5, 9]] if sets else [[0], [1], [2], [9]]
 
 
@@ -1391,7 +1417,9 @@ def chances_of(document_, answer):
 
 @cache
 def moments(setting, place):
-    """Chances of the parts, of every item to be named in a part, and of every two of them, exactly."""
+    """Chances of the parts, of every item to be named in a part, and of every two of
+    them, exactly.
+    """
     document_ = small(*setting)
     chances = chances_of(document_, answers_of(setting[1])[place])
     reports = list(chances)
@@ -1437,7 +1465,9 @@ def check_moments(setting, found, expected, shift=0.0):
     "setting", SETTINGS, ids=lambda x: f"{x[0]}-{'set' if x[1] else 'single'}-{3 if x[2] else 1}"
 )
 def test_every_bit_and_every_pair_of_bits(setting):
-    """Frequencies of parts, items and pairs of items against the exact enumeration; each with its twin."""
+    """Frequencies of parts, items and pairs of items against the exact enumeration;
+    each with its twin.
+    """
     document_, rows = small(*setting), drawn()[setting]
     size = Mechanism.from_document(document_).report_size
     reports = [rows[k : k + size] for k in range(0, len(rows), size)]
@@ -1486,7 +1516,8 @@ MEANINGS = {
     "toy": {
         "report": "06", "part": 0, "named": [1, 2],
         "sentence": "For each of 3 answers it was drawn at random whether the report names it; it names 2: "
-        "your own answer is named with a chance of 64 % to 70 %, one that is not yours with about 30 % to 36 %.",
+        "your own answer is named with a chance of 64 % to 70 %, one that is not yours with about "
+        "30 % to 36 %.",
     },
     "thousand": {
         "report": "ff" * 25 + "00" * 100, "part": 0, "named": list(range(200)),
@@ -1496,8 +1527,10 @@ MEANINGS = {
     "parts": {
         "report": "006b00", "part": 0, "named": [0, 1, 3, 5, 6],
         "sentence": "The report names 5 of 9 answers, drawn at random: your own answer, if it is one of these, is "
-        "named with a chance of 56 % to 63 %, one that is not yours with about 44 % to 57 %. It says nothing about "
-        "1 of the answers, and is one of 3 kinds, drawn at random with chances that depend on your answer.",
+        "named with a chance of 56 % to 63 %, one that is not yours with about 44 % to 57 %. It "
+        "says nothing about "
+        "1 of the answers, and is one of 3 kinds, drawn at random with chances that depend on "
+        "your answer.",
     },
     "grr": {
         "report": "080000000000", "part": 0, "named": [3],

@@ -1,7 +1,9 @@
-"""The real samplers, secure randomness included: whole distributions of small mechanisms, every item and
+"""The real samplers, secure randomness included: whole distributions of small mechanisms, every
+item and
 every pair of items of larger ones, in every encoding; each with a twin that must fail.
 
-Chances of a false alarm are stated per test. A chi-square (`assert_distribution`) and a comparison of many
+Chances of a false alarm are stated per test. A chi-square (`assert_distribution`) and a
+comparison of many
 frequencies (`z_for`) have 1e-7 each, twins miss what they must see with less than 1e-6.
 """
 
@@ -15,8 +17,8 @@ from checks import assert_bernoulli, detectable, must_fail, z_for
 from exhaustive import answers, distribution
 from small import (
     CASES,
-    D,
     KINDS,
+    D,
     assert_distribution,
     chances_of,
     missed,
@@ -98,7 +100,9 @@ def shifted(document, key, o, g, by):
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_slightly_wrong_probabilities_are_seen(kind, key, o, g):
-    """Own chances and chances of parts that are off by 1 to 6 %; the right ones pass, false alarm 1e-7."""
+    """Own chances and chances of parts that are off by 1 to 6 %; the right ones pass, false alarm
+    1e-7.
+    """
     case, held = (kind, "parts", None), (0, 1)[g]
     n = 200_000
     seen = seen_in(reports_of(small(*case), held, n))
@@ -116,7 +120,7 @@ def test_slightly_wrong_probabilities_are_seen(kind, key, o, g):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("padding", [None, 2])
 def test_a_client_that_draws_the_part_by_the_wrong_level_is_seen(kind, padding):
-    """The twin of every part draw: the chances of the other level, or of "none"."""
+    """The twin of a part draw: the chances of the other level, or of "none"; false alarm 1e-7."""
     case = (kind, "parts", padding)
     mechanism = d.Mechanism.from_document(document_of(*case))
     assert_distribution(seen_in(reports_of(mechanism, 0, N)), exact(case, 0))
@@ -131,10 +135,12 @@ def test_a_client_that_draws_the_part_by_the_wrong_level_is_seen(kind, padding):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_silent_level_that_draws_its_own_bit_is_seen(kind):
-    """The twin of silence: in part 1, where level 0 is silent, the own item is named by its own chance.
+    """The twin of silence: in part 1, where level 0 is silent, the own item is named by its own
+    chance.
 
-    Bits and subsets then name what no report names. A ticket looks like any other: only its frequencies
-    tell, and `other` of the part for the reader stays 0.
+    Bits and subsets then name what no report names. A ticket looks like any other: only its
+    frequencies
+    tell (false alarm 1e-7), and `other` of the part for the reader stays 0.
     """
     case = (kind, "parts", None)
     document = copy.deepcopy(document_of(*case))
@@ -189,7 +195,9 @@ def counted(document, rows):
 
 
 def assert_pairs(parts, pairs, n, expected):
-    """Parts, items and pairs of items have their frequencies: all in one comparison, false alarm 1e-7."""
+    """Parts, items and pairs of items have their frequencies: all in one comparison, false alarm
+    1e-7.
+    """
     chance, both = expected
     rows, columns = np.triu_indices(both.shape[1])
     got = np.concatenate((parts, pairs[:, rows, columns].ravel()))
@@ -241,7 +249,7 @@ def test_a_last_item_sent_as_it_is_is_seen(kind):
     """For years this was the bug of a well-known library: the last bit was never randomised."""
     mechanism, n = small(kind, "one"), 30_000
     document = mechanism.to_document()
-    part, named = named_in(document, mechanism.perturb_many(np.full(n, 6)))
+    _, named = named_in(document, mechanism.perturb_many(np.full(n, 6)))
     expected = chances_of(document, 6)
     counts = named.astype(float)
     assert_pairs(np.array([n]), (counts.T @ counts)[None], n, expected)  # false alarm 1e-7
@@ -290,7 +298,8 @@ def test_sampled_items(ell):
 
 
 def check_halves(table, rows):
-    """The first and the second half of the people, who gave the same answer, send the same report no
+    """The first and the second half of the people, who gave the same answer, send the same report
+    no
     more often than by chance: false alarm 6e-7.
     """
     half = len(rows) // 2

@@ -105,7 +105,7 @@ DOCUMENT: dict[str, Any] = {
             "parameters": [_NAME],
             "get": {
                 "operationId": "collection",
-                "summary": "A collection: question, items, levels, mechanism, fingerprint, guarantee.",
+                "summary": "A collection: question, items, levels, mechanism, guarantee.",
                 "responses": {"200": _body("Collection", "The collection."), **_problems(404, 503)},
             },
         },

@@ -22,6 +22,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linprog
 
 from discreet.designs.boxes import Boxes
 from discreet.mechanism import Floats
@@ -279,6 +280,10 @@ class Problem:
         """Generate columns until none improves the design; with `certify`, prove it where all can
         be looked at. `warm`: columns of a similar problem to begin with.
         """
+        with np.errstate(all="ignore"):  # a step may reach for a chance of 0; it is not taken
+            return self._solve(certify, warm)
+
+    def _solve(self, certify: bool, warm: Columns | None) -> Design:
         columns = start = self.starts()
         if warm is not None:
             columns = _distinct(columns + warm)
@@ -303,10 +308,13 @@ class Problem:
         return Design(columns, mu, p.f - offset, lower)
 
     def sparse(self, columns: Columns, mu: Floats, p: Prices) -> tuple[Columns, Floats, Prices]:
-        """Without the columns that matter least, as long as that costs next to nothing."""
+        """Fewer columns with the same information: a basic solution of what fixes it, then without
+        those that matter least, as long as that costs next to nothing.
+        """
+        columns, mu = self._basic(columns, mu)
         limit = p.f * (1 + _SPARSE)
         best = (columns, *self.master(columns, mu))
-        for least in (3e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2):
+        for least in (1e-5, 1e-4, 1e-3, 3e-3, 1e-2):
             kept = best[1] > least
             if kept.sum() < len(self.m) or kept.all():
                 continue
@@ -317,6 +325,22 @@ class Problem:
                 break
             best = (fewer, shares, prices)
         return best
+
+    def _basic(self, columns: Columns, mu: Floats) -> tuple[Columns, Floats]:
+        """As few columns as there are numbers in A, G and the sums, which they give exactly."""
+        A, v, lam = self.information(columns)
+        first, second = np.triu_indices(len(self.m) if self.fixed else 0)
+        facts = np.hstack((A[:, self.cost > 0], v[:, first] * v[:, second], lam)).T
+        if facts.shape[1] <= len(facts):
+            return columns, mu
+        wanted = facts @ mu
+        scale = np.maximum(np.abs(wanted), 1e-300)[:, None]
+        cost = np.random.default_rng(1).random(len(mu))  # any: it only picks a vertex
+        found = linprog(cost, A_eq=facts / scale, b_eq=wanted / scale[:, 0], method="highs-ds")
+        if found.status != 0:
+            return columns, mu
+        kept = found.x > 1e-9
+        return columns[kept], found.x[kept]
 
     def fresh(self, columns: Columns, score: Floats, f: float, old: Columns) -> Columns:
         """The best columns that are not there yet."""

@@ -35,6 +35,7 @@ _FINE = (
 
 def subset(task: Task) -> Mechanism:
     """The best mechanism found for the policy, the prior and the encoding."""
+    assert task.smallest > 0  # asking for it refuses a policy without any protected pair
     ticket = task.encoding == "ticket" or (task.encoding is None and task.policy.m > SMALL)
     groups = Groups.of(task)
     if len(groups.sizes) <= FEW and not groups.some:
@@ -313,7 +314,7 @@ class _Search:
             return -float(slope @ shares) / unit, -slope / unit
 
         unit = 1.0
-        unit = -value(g.shares)[0]
+        unit = -value(g.shares)[0] or 1.0
         minimize(
             value,
             g.shares,
@@ -338,12 +339,12 @@ def _many(task: Task, ticket: bool) -> Mechanism:
     scales = many.search(eps, groups.sizes, groups.shares[:t], groups.weights, notion)
 
     def chances(encoding: Encoding, shrink: float) -> many.Chances:
-        budgets = eps * (1 - shrink)
+        budgets, steps = eps * (1 - shrink), min(encoding.base(1), _FINE)
         parts = scales.split() if ticket else scales
-        found = many.fit(parts, groups.with_none(budgets, budgets.min()), notion, encoding.base(1))
+        found = many.fit(parts, groups.with_none(budgets, budgets.min()), notion, steps)
         if found is None:
             raise GuaranteeError("the scales of the parts do not fit every budget")
-        return found
+        return replace(found, other=found.other * (encoding.base(1) // steps))
 
     def error(field: Ticket) -> float:
         cost = groups.with_none(groups.sizes * groups.weights, 0.0)

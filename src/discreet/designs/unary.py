@@ -53,10 +53,8 @@ def opt0(task: Task) -> Mechanism:
 
         u, w = program.solve(task.protected_pairs, task.sizes, "opt0")
         value, bound = program.certify(task.protected_pairs, task.sizes, u, w)
-    note = (
-        "the best single pair (a, b) per level by the worst case: "
-        f"{value:.6g}, at least {bound:.6g}"
-    )
+    note = "the best single pair (a, b) per level by the worst case of one answer: "
+    note += f"{value:.6g}, proved to be at least {bound:.6g}"
     found = one_part("opt0", lambda _: (u, w))(task)
     return found.certified(Certificate(task.score(found), None, note))
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +18,7 @@ from discreet.exact import D
 from discreet.randomness import Source
 
 
+@dataclass(frozen=True)
 class Bits(Packed):
     """m bits, drawn independently."""
 

@@ -5,6 +5,7 @@ speaking group.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,7 @@ from discreet.randomness import Source
 _SMALL = 8  # items of a subset, or left out of it, up to which they are drawn one by one
 
 
+@dataclass(frozen=True)
 class Fixed(Packed):
     """m bits, of which a fixed number in every group is 1."""
 

@@ -5,6 +5,7 @@ k // 8.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from discreet.encodings.base import Bytes, Coder, Encoding, Ints
 
 
+@dataclass(frozen=True)
 class Packed(Encoding):
     """m bits, packed; one byte with the part's number in front where there are several parts."""
 

@@ -88,6 +88,3 @@ class Setup:
             "encodings. Their secure randomness cannot be seeded: the experiment's numbers differ "
             f"from run to run.{quick}"
         )
-
-
-Settings = Setup  # the name that cli.py uses until it calls run.reproduce
