@@ -230,7 +230,6 @@ def test_one_item(model):
         assert low[0] <= 1000 <= high[0]
 
 
-@pytest.mark.xfail(strict=True, reason="the variance of a lone item falls with its count")
 @pytest.mark.parametrize("eps", [9, 12])
 def test_intervals_of_a_lone_item_cover_at_large_budgets(eps):
     """A level of one item under subsets of fixed size is told by the parts alone; 95 % intervals

@@ -425,7 +425,7 @@ def test_what_a_certificate_says():
     assert Certificate(1.0, 1.0).sentence == "the best possible for this guarantee and prior"
     told = Certificate(1.02, 1.0, "up to 14").sentence
     assert told == "2 % above the best possible for this guarantee and prior (up to 14)"
-    assert Certificate(1.0, None, "too many").sentence == "not certified: too many"
+    assert Certificate(1.0, None, "too many").sentence == "not certified (too many)"
     assert Certificate(1.0, None).gap is None
     assert Certificate(0.0, 0.0).gap == 0.0
     assert Certificate(1.0, 1.1).gap == 0.0

@@ -140,7 +140,7 @@ def test_set_sizes_are_collected_under_the_smallest_budget():
 
 @pytest.mark.parametrize("model", ["subset", "opt0"])
 def test_two_phases_use_everyone_once_and_find_a_good_padding(model, seeded):
-    """Seeded here. Of 100 runs with secure randomness all chose the best padding or one beside it."""
+    """Seeded. Of 100 runs with secure randomness all chose the best padding or one beside it."""
     items, offsets = people(np.random.default_rng(2), 20_000, 30, 3)
     chosen = policy(30, 4)
     found = two_phases(chosen, (items, offsets), pilot=0.3, model=model)

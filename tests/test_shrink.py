@@ -215,7 +215,6 @@ def test_bad_priors_and_unknown_items_are_refused():
         blind.tally(blind.perturb_many([0, 1, 2])).estimate().shrunk()
 
 
-@pytest.mark.xfail(strict=True, reason="the variance of a lone item falls with its count")
 def test_an_item_without_noise_is_refused():
     lone = d.design(d.Policy.from_levels([("a", 1, ["x"])]), "grr")
     with pytest.raises(DataError, match="no noise"):

@@ -49,19 +49,16 @@ class Estimate:
         named = (d.weight[:, group_of] * tally.counts).sum(axis=0)
         level = tally.part_n @ (d.tau - d.weight * d.kappa)
         counts = np.where(d.known[group_of], ell * (named + level[group_of]), np.nan)
-        totals = np.clip(mechanism.group_sizes * (tally.part_n @ d.tau), 0, n)
         used = np.where((tally.part_n > 0)[:, None], np.abs(d.weight), 0).max(axis=0)
-        step = ell * np.where(
-            used > 0, used, np.abs(d.tau).max(axis=0)
-        )  # a lone item is told by the parts alone
-        # a holder is sampled with chance 1 / ell: c / ell samples on average, and c / ell^2 is
-        # subtracted
+        # a lone item is told by the parts alone
+        step = ell * np.where(used > 0, used, np.abs(d.tau).max(axis=0))
+        base, slope = _variance(tally)
         return cls(
             mechanism,
             n,
             counts,
-            ell**2 * d.base(tally.part_n, totals)[group_of],
-            (ell * d.slope - 1)[group_of],
+            base[group_of],
+            slope[group_of],
             np.where(d.known, step, np.inf)[group_of],
         )
 
@@ -116,7 +113,8 @@ class Estimate:
         half = e + z2 * self.slope / 2
         inside = half**2 - e**2 + z2 * self.base
         alone = inside < 0 if sign > 0 else self.base + self.slope * e <= 0
-        return np.where(alone, e, half + sign * np.sqrt(np.maximum(inside, 0)))
+        root = np.where(alone, e, half + sign * np.sqrt(np.maximum(inside, 0)))
+        return np.maximum(root, e) if sign > 0 else np.minimum(root, e)
 
     # ---- named post-processing: est.counts stays unbiased ----------------------------------------
 
@@ -275,3 +273,33 @@ class Estimate:
         from discreet.plots import bars
 
         bars(self, path, k, shrunk=shrunk)
+
+
+def _variance(tally: Tally) -> tuple[Floats, Floats]:
+    """The variance of an estimate per group: of an item that nobody holds, and what one holder adds.
+
+    Subsets of fixed size tell the totals of the groups, and with them how many reports of every
+    part are to be expected; a rare part that nobody happened to use is not forgotten that way.
+    """
+    mechanism, n, ell = tally.mechanism, tally.n, tally.mechanism.padding or 1
+    d, sizes = mechanism.decoder, mechanism.group_sizes
+    # a holder is sampled with chance 1 / ell: c / ell samples, and c / ell^2 is subtracted
+    if not mechanism.encoding.fixed_size or not d.known.all():
+        return ell**2 * d.base(tally.part_n, np.zeros(len(sizes))), ell * d.slope - 1
+    totals = np.maximum(sizes * (tally.part_n @ d.tau), 0)
+    if mechanism.policy.takes_sets:
+        totals = np.append(totals, max(n - totals.sum(), 0))
+    totals *= n / totals.sum()
+    expected = d.chance @ totals
+    base, slope = d.base(expected, totals), d.slope
+    # a lone item's count is its group's total, so everything else moves with it
+    others = expected[:, None] - (d.chance * totals)[:, : len(sizes)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        elsewhere = (others * d.spread).sum(axis=0) / (n - totals[: len(sizes)])
+    everyone = (d.spread.T @ d.chance).mean(axis=1)  # where nobody seems to be elsewhere
+    elsewhere = np.where(totals[: len(sizes)] < n * (1 - 1e-9), elsewhere, everyone)
+    if len(d.chance.T) == 1:
+        elsewhere = np.zeros(1)
+    lone = sizes == 1
+    base, slope = np.where(lone, n * elsewhere, base), np.where(lone, d.own - elsewhere, slope)
+    return ell**2 * base, ell * slope - 1

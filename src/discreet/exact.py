@@ -89,7 +89,7 @@ def check(
     for o, part in enumerate(parts):
         wrong = _degenerate(part, bases)
         if wrong:
-            return Violation(wrong, (), o)
+            return Violation(*wrong, o)
     columns = [*zip(*(part.chance for part in parts), strict=True)]
     if sets:
         columns.append(tuple(part.none or 0 for part in parts))
@@ -132,18 +132,21 @@ def malformed(policy: Policy, count: int, parts: Sequence[Chances]) -> str | Non
     return None
 
 
-def _degenerate(part: Chances, bases: Sequence[int]) -> str | None:
+def _degenerate(part: Chances, bases: Sequence[int]) -> tuple[str, tuple[int, ...]] | None:
     """Chances of 0 or 1: without this 0 <= 0 would pass for privacy."""
     if any(x <= 0 for x in part.chance) or (part.none is not None and part.none <= 0):
-        return "every group must be able to use every part: a chance is not positive"
-    for own, other, base in zip(part.own, part.other, bases, strict=True):
+        least = min(range(len(bases)), key=lambda g: part.chance[g])
+        groups = (least,) if part.chance[least] <= 0 else ()
+        return "every group must be able to use every part: a chance is not positive", groups
+    for g, (own, other, base) in enumerate(zip(part.own, part.other, bases, strict=True)):
         if own == other == 0:
             continue
         if not (0 < own < D and 0 < other < base):
-            return (
+            sentence = (
                 f"own = {own}/{D}, other = {other}/{base}: "
                 "both lie strictly between 0 and 1, or are 0"
             )
+            return sentence, (g,)
     return None
 
 

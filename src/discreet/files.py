@@ -1,7 +1,7 @@
 """Files in and out, streamed in blocks; an interrupted output never looks complete.
 
 Answers: CSV or Parquet with a column of items, `user,item` rows or a column of lists for sets, and
-FIMI `.dat` lines, plain, `.gz` or `.xz`. Reports: Parquet with one fixed-size binary column and the
+FIMI `.dat` lines, plain, `.gz` or `.xz`. Reports: Parquet with one column (a ticket is a number, everything else binary) and the
 mechanism's fingerprint in the metadata.
 """
 

@@ -79,7 +79,7 @@ def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
         )
     out.print(table)
     worse = [row["level"] for row in facts["levels"] if row["against_best_plain"] >= 1.005]
-    if worse:
+    if worse and len(worse) < len(facts["levels"]):
         payers = escape(", ".join(worse))
         out.print(
             f"[yellow]The gain of the other levels is paid by {payers}[/yellow]; a weight in the "
@@ -171,7 +171,7 @@ def plan(facts: dict[str, Any]) -> None:
     gain = facts["gain"]
     compare = f"{gain:.1%} below" if gain >= 0 else f"{-gain:.1%} above"
     out.print(
-        f"Best: [bold]{facts['best']}[/bold]; its total MSE is {compare} that of the best "
+        f"Chosen: [bold]{facts['best']}[/bold]; its total MSE is {compare} that of the best "
         f"plain-LDP model, {facts['best_plain']}."
     )
     if facts["certificate"]:

@@ -148,7 +148,7 @@ class Tally:
             and sum(part_n) == document["n"]
             and all(max(row) <= n for row, n in zip(counts, part_n, strict=True))
         )
-        if not ok:
+        if not ok or not mechanism.coder.adds_up(np.array(part_n), np.array(counts)):
             raise DataError(f"{path} is damaged: its counts do not belong together")
         return cls(mechanism, np.array(part_n, np.int64), np.array(counts, np.int64), refused)
 

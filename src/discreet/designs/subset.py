@@ -291,7 +291,11 @@ class _Search:
         return Certificate(0.0, design.lower_bound, "; ".join(notes))
 
     def _certified(self, mechanism: Mechanism, bound: Certificate) -> Mechanism:
-        return mechanism.certified(replace(bound, value=self.task.score(mechanism)))
+        notes = [bound.note] if bound.note else []
+        if len(set(self.task.weights.tolist())) > 1:
+            notes.append("errors weighted as the policy asks")
+        value = self.task.score(mechanism)
+        return mechanism.certified(Certificate(value, bound.lower_bound, "; ".join(notes)))
 
     def _minimax(self) -> Mechanism:
         """The design whose largest error over all data is smallest: the value at shares x is

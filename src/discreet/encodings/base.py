@@ -143,6 +143,10 @@ class Coder(ABC):
     def named(self, report: bytes) -> list[int]:
         """The items that a report names."""
 
+    def adds_up(self, part_n: Ints, counts: Ints) -> bool:
+        """Whether these can be the counts of so many reports of every part."""
+        return bool((counts <= part_n[:, None]).all())
+
     @property
     @abstractmethod
     def block(self) -> tuple[int, int]:

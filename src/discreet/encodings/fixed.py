@@ -134,6 +134,13 @@ class FixedCoder(PackedCoder):
         kernels.wrong_sizes(padded.view("<u8"), part, self.words, self.other, wrong)
         return {"size": wrong}
 
+    def adds_up(self, part_n: Ints, counts: Ints) -> bool:
+        """Every report of a part names so many items of a group."""
+        named = np.stack([np.bincount(self.group_of, row, len(self.sizes)) for row in counts])
+        return super().adds_up(part_n, counts) and bool(
+            (named == part_n[:, None] * self.other).all()
+        )
+
     def draw(self, holders: Ints, part_n: Ints, rng: np.random.Generator) -> Ints:
         """Fixed sizes tie the items together, so the reports themselves are drawn, with the same
         code.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import DataError
+from discreet.files import Advance
 from discreet.paper import fimi
 from discreet.paper.fimi import Ints
 from discreet.paper.settings import Setup
@@ -204,7 +205,7 @@ def _optional(key: str, folder: Path, setup: Setup) -> Path | None:
     return None if setup.quick or whole else find(folder, EXTRAS[key][:1])
 
 
-def load(key: str, path: Path, advance: Callable[[int], None] = lambda _: None) -> Dataset:
+def load(key: str, path: Path, advance: Advance = lambda _: None) -> Dataset:
     """A FIMI file as one of the paper's data sets (or one of the extras)."""
     told = PUBLISHED[EXTRAS[key][1] if key in EXTRAS else key]
     lines = fimi.read(path, advance)

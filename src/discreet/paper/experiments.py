@@ -71,11 +71,6 @@ def merged(experiments: Iterable[Experiment]) -> list[Experiment]:
     return list(found.values())
 
 
-# total MSE / n, its squared bias and its variance (in theory), and of the top k the relative error
-# and the precision
-METRICS = ("mse", "bias", "variance", "re", "precision")
-
-
 @dataclass(frozen=True)
 class Row:
     """One number of one cell, a value per repeat.
@@ -92,7 +87,8 @@ class Row:
     share: float  # of the items at the smallest of them
     padding: int
     encoding: str
-    metric: str  # of METRICS
+    # "mse" (total / n), its "bias" (squared) and "variance" in theory; top k: "re", "precision"
+    metric: str
     k: int
     view: str  # "raw", or "shrunk": posterior means and their ranking
     values: tuple[float, ...]

@@ -18,7 +18,7 @@ CLAIMS = Claims("fig9", ("kosarak",))
 K = 100
 USES = (TENFOLD, "retail")
 GOOD = 0.10  # a padding is good within this of the best RE
-SETS = ("clothing", "kosarak", "retail")
+TRIED = ("clothing", "kosarak", "retail")  # what the advice is tried on
 
 
 def _more(data: Data) -> list[str]:
@@ -162,7 +162,7 @@ def _fall(found: Evidence, data: str, ell: int) -> float | None:
 )
 def _percentile(found: Evidence) -> Verdict:
     regrets: dict[str, float] = {}
-    for data in SETS:
+    for data in TRIED:
         size = size_of(found, data)
         if size:
             ell, lines = round(size["90th percentile"]), curves(found.numbers, data, "re")
@@ -185,7 +185,7 @@ def _percentile(found: Evidence) -> Verdict:
     "best is below the mean).",
 )
 def _strategy(found: Evidence) -> Verdict:
-    tried = {data: x for data in SETS if (x := _tried(found, data, data))}
+    tried = {data: x for data in TRIED if (x := _tried(found, data, data))}
     if not tried:
         return NOTHING
     larger, note = _tried(found, TENFOLD, "kosarak"), ""

@@ -8,7 +8,6 @@ import gzip
 import hashlib
 import lzma
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DataError
+from discreet.files import Advance
 
 Ints = NDArray[np.int64]
 
@@ -34,7 +34,7 @@ class Lines:
     sha256: str
 
 
-def read(path: Path, advance: Callable[[int], None] = lambda _: None) -> Lines:
+def read(path: Path, advance: Advance = lambda _: None) -> Lines:
     """The lines of a file; raises DataError with the number of the first that is wrong."""
     try:
         packed = path.read_bytes()

@@ -15,6 +15,7 @@ from typing import Any
 
 from discreet import __version__
 from discreet.errors import DataError, MissingExtra
+from discreet.files import Advance
 from discreet.paper import (
     datasets,
     drawing,
@@ -35,7 +36,7 @@ from discreet.paper.experiments import Experiment, Numbers, Row, merged
 from discreet.paper.output import Writer, check_writable
 from discreet.paper.settings import QUICK_REPEATS, REPEATS, SEED, Setup
 from discreet.paper.target import Target
-from discreet.paper.workers import Advance, Workers, cores
+from discreet.paper.workers import Workers, cores
 
 _MODULES = (table1, table2, table3, fig3, fig4, fig5, fig6, fig7, fig8, fig9)
 TARGETS: dict[str, Target] = {x.TARGET.name: x.TARGET for x in _MODULES}  # in the paper's order

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import DataError
+from discreet.files import Advance
 from discreet.paper import drawing, experiments
 from discreet.paper.datasets import Data
 from discreet.paper.drawing import Figure
 from discreet.paper.experiments import Experiment, Numbers, Row
 from discreet.paper.settings import Setup
-
-Advance = Callable[[int], None]  # told of every finished experiment
 
 _shared: dict[str, Any] = {}  # what a worker process was given at its start
 
