@@ -1,7 +1,8 @@
 """The collector under load: `python -m benchmarks collector`.
 
-Service, echo and clients are processes of their own on this machine; what is compared is measured in turns, best of three.
-The client is a bare protocol on uvloop with requests built beforehand, so that it is never what limits.
+Service, echo and clients are processes of their own on this machine; what is compared is measured
+in turns, best of three. The client is a bare protocol on uvloop with requests built beforehand, so
+that it is never what limits.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Run by the Python of .bench-venv: time of the peers' own mechanisms, as JSON. Arguments: n m eps; or `accuracy` and a
-file of true counts: the total squared error / n of their estimates.
+"""Run by the Python of .bench-venv: time of the peers' own mechanisms, as JSON. Arguments: n m eps;
+or `accuracy` and a file of true counts: the total squared error / n of their estimates.
 """
 
 from __future__ import annotations

@@ -280,5 +280,8 @@ def accuracy() -> str:
                 [eps, peer, f"{mean:.4g} ± {error:.2g}", f"{mean / found['subset'][0]:.2f} ×"]
             )
     heads = ["eps", "who", "total MSE / n", "against subset"]
-    title = f"Accuracy: {n:,} real reports over {m} items (Zipf), budgets eps × {{1, 1.2, 2}} for 5/5/90 items; peers at eps"
+    title = (
+        f"Accuracy: {n:,} real reports over {m} items (Zipf), budgets eps × {{1, 1.2, 2}} for "
+        "5/5/90 items; peers at eps"
+    )
     return table(title, heads, rows)

@@ -55,9 +55,12 @@ def _local(home: Path) -> float:
 
 def _spark(master: str, homes: list[Path]) -> dict[str, object]:
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.spark", master, *map(str, homes)], capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "benchmarks.spark", master, *map(str, homes)],
+        capture_output=True,
+        text=True,
+        check=False,
         cwd=Path(__file__).parent.parent,
-    )  # fmt: skip
+    )
     if done.returncode:
         raise RuntimeError(done.stderr[-1500:])
     return json.loads(done.stdout.splitlines()[-1])
@@ -82,8 +85,10 @@ def child(master: str, homes: list[str]) -> None:
             "first": first,
             "best": _best(lambda: spark.tally_files([home], mechanism)),
             "read": _best(lambda: _read_only(session, groups, mechanism)),
-            "frame": _best(lambda: spark.tally(session.read.parquet(f"{home}/*.parquet"), mechanism)),
-        }  # fmt: skip
+            "frame": _best(
+                lambda: spark.tally(session.read.parquet(f"{home}/*.parquet"), mechanism)
+            ),
+        }
     found["driver"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     java = [
         p for p in Path("/proc").glob("[0-9]*") if _name(p) == "java" and _parent(p) == os.getpid()

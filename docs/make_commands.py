@@ -1,4 +1,5 @@
-"""Writes docs/commands.md from the commands' own help, and the SHA-256 of the participant's page into docs/collector.md.
+"""Writes docs/commands.md from the commands' own help, and the SHA-256 of the participant's page
+into docs/collector.md.
 
 tests/test_docs.py checks that both are up to date.
 """

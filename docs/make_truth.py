@@ -1,6 +1,8 @@
-"""Writes docs/truth.md: what post-processing and the choice of the padding bring, on real and on synthetic data.
+"""Writes docs/truth.md: what post-processing and the choice of the padding bring, on real and on
+synthetic data.
 
-python docs/make_truth.py DATA [REPEATS]   where DATA holds retail, clothing_rated and kosarak_first100k (.dat.xz)
+python docs/make_truth.py DATA [REPEATS]   where DATA holds retail, clothing_rated and
+kosarak_first100k (.dat.xz)
 """
 
 from __future__ import annotations
@@ -250,9 +252,17 @@ def main() -> None:
                 pads += _row([label, eps, *known, private, f"{mean[6]:.2f} ×"])
     text = Path(__file__).with_name("truth.template.md").read_text(encoding="utf-8")
     for key, value in {
-        "REPEATS": str(repeats), "MSE": mse, "COVER": cover, "SYNTHETIC": toy, "SYNCOVER": toy_cover, "PRECISION": precision,
-        "AVERAGE": ", ".join(f"{m} {x:.3f} ({x / average[0]:.2f} ×)" for m, x in zip(MODELS, average, strict=True)), "PADS": pads,
-    }.items():  # fmt: skip
+        "REPEATS": str(repeats),
+        "MSE": mse,
+        "COVER": cover,
+        "SYNTHETIC": toy,
+        "SYNCOVER": toy_cover,
+        "PRECISION": precision,
+        "AVERAGE": ", ".join(
+            f"{m} {x:.3f} ({x / average[0]:.2f} ×)" for m, x in zip(MODELS, average, strict=True)
+        ),
+        "PADS": pads,
+    }.items():
         text = text.replace(f"<{key}>", value.rstrip("\n"))
     Path(__file__).with_name("truth.md").write_text(text, encoding="utf-8")
 

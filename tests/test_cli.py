@@ -406,7 +406,7 @@ def test_plan():
         "oue",
         "serious",
         "users for the target",
-        "Best: subset",
+        "Chosen: subset",
         "Its expected error: the best possible for this guarantee and prior.",
     ):
         assert word in output

@@ -276,7 +276,8 @@ class Estimate:
 
 
 def _variance(tally: Tally) -> tuple[Floats, Floats]:
-    """The variance of an estimate per group: of an item that nobody holds, and what one holder adds.
+    """The variance of an estimate per group: of an item that nobody holds, and what one holder
+    adds.
 
     Subsets of fixed size tell the totals of the groups, and with them how many reports of every
     part are to be expected; a rare part that nobody happened to use is not forgotten that way.

@@ -1,8 +1,8 @@
 """Files in and out, streamed in blocks; an interrupted output never looks complete.
 
 Answers: CSV or Parquet with a column of items, `user,item` rows or a column of lists for sets, and
-FIMI `.dat` lines, plain, `.gz` or `.xz`. Reports: Parquet with one column (a ticket is a number, everything else binary) and the
-mechanism's fingerprint in the metadata.
+FIMI `.dat` lines, plain, `.gz` or `.xz`. Reports: Parquet with one column (a ticket is a number,
+everything else binary) and the mechanism's fingerprint in the metadata.
 """
 
 from __future__ import annotations

@@ -109,21 +109,32 @@ def file_verdict(raw):
 def policy_of(rows, **more):
     """From (name, epsilon, items) per level."""
     return {
-        "name": "survey", "question": "", "input": "single", "notion": "min",
+        "name": "survey",
+        "question": "",
+        "input": "single",
+        "notion": "min",
         "items": [item for _, _, items in rows for item in items],
         "level_of": [level for level, (_, _, items) in enumerate(rows) for _ in items],
-        "levels": [{"name": name, "epsilon": epsilon} for name, epsilon, _ in rows], "pairs": [], **more,
-    }  # fmt: skip
+        "levels": [{"name": name, "epsilon": epsilon} for name, epsilon, _ in rows],
+        "pairs": [],
+        **more,
+    }
 
 
 def body_of(policy, parts, encoding="bits", groups=None, model="subset", padding=3):
     groups = list(range(len(policy["levels"]))) if groups is None else groups
     sets = policy["input"] == "set"
     return {
-        "format": "discreet-mechanism/2", "policy": policy, "model": model, "prior": "uniform",
-        "encoding": {"kind": encoding} if isinstance(encoding, str) else encoding, "padding": padding if sets else 0,
-        "groups": groups, "shares": [D] + [0] * (max(groups) + sets), "parts": parts,
-    }  # fmt: skip
+        "format": "discreet-mechanism/2",
+        "policy": policy,
+        "model": model,
+        "prior": "uniform",
+        "encoding": {"kind": encoding} if isinstance(encoding, str) else encoding,
+        "padding": padding if sets else 0,
+        "groups": groups,
+        "shares": [D] + [0] * (max(groups) + sets),
+        "parts": parts,
+    }
 
 
 def unary(rows, **more):
@@ -426,7 +437,8 @@ def tells(document_, report, got):
         for x in (part["other"][g] / base[g], *same_group(kind, part, g, base[g]))
     )
     if sets:
-        who = f"one of yours, if one is drawn at random{' and is one of these' if among < 10 else ''},"
+        these = " and is one of these" if among < 10 else ""
+        who = f"one of yours, if one is drawn at random{these},"
     else:
         who = f"your own answer{', if it is one of these,' if among < 10 else ''}"
     sentence = got["sentence"]
@@ -473,7 +485,7 @@ PAIRS = {
         Pair("grave", "grave", None),
         Pair("mild", "mild", None),
     ),
-}  # fmt: skip
+}
 MODELS = ("subset", "opt0", "opt1", "opt2", "rappor", "oue", "grr", "ss")
 
 
@@ -547,9 +559,24 @@ def test_sentences_reach_every_form():
 # ---- near the bound, the two verdicts are the same -----------------------------------------------
 
 BUDGETS = [
-    *["ln(4)", "ln(3/2)", "ln(9)", "1", "1.2", "0.05", "2", "3.5", "0.7", "8", "1.2345678901234567890123", "45", "60", "150"],
+    *[
+        "ln(4)",
+        "ln(3/2)",
+        "ln(9)",
+        "1",
+        "1.2",
+        "0.05",
+        "2",
+        "3.5",
+        "0.7",
+        "8",
+        "1.2345678901234567890123",
+        "45",
+        "60",
+        "150",
+    ],
     *["ln(100000)", "30.5"],
-]  # fmt: skip
+]
 
 
 def random_policy(rng):
@@ -741,24 +768,72 @@ def words(text):
 
 
 EPSILONS = [
-    *words("1 1.0 01 00 1e1 10 0.5 .5 5. 0.50 0 0.0 -0 +1 -1 1_0 1,5 inf nan ٣ 0x10 1n ln() ln(2 LN(2) ln(-2) ln(2/0)"),
-    *words("ln(2) ln(2/1) ln(4/2) ln(3/2) ln(2/3) ln(1) ln(1/1) ln(0) ln(02) ln(3/02) ln(1.5) ln(.5)"),
-    *["ln(2/3/4)", "ln(e)", "ln(٣)", " ln(2)", "ln(2) ", "ln( 2)", " 1", "1 ", "1\n", "\t1", "", 1, 1.5, True, None, [], ["1"], {}],
+    *words(
+        "1 1.0 01 00 1e1 10 0.5 .5 5. 0.50 0 0.0 -0 +1 -1 1_0 1,5 inf nan ٣ 0x10 1n ln() ln(2 "
+        "LN(2) ln(-2) ln(2/0)"
+    ),
+    *words(
+        "ln(2) ln(2/1) ln(4/2) ln(3/2) ln(2/3) ln(1) ln(1/1) ln(0) ln(02) ln(3/02) ln(1.5) ln(.5)"
+    ),
+    *[
+        "ln(2/3/4)",
+        "ln(e)",
+        "ln(٣)",
+        " ln(2)",
+        "ln(2) ",
+        "ln( 2)",
+        " 1",
+        "1 ",
+        "1\n",
+        "\t1",
+        "",
+        1,
+        1.5,
+        True,
+        None,
+        [],
+        ["1"],
+        {},
+    ],
     *("0." + "0" * zeros + "1" for zeros in (28, 29)),
     *(digit * count for digit, count in (("9", 30), ("9", 31))),
     *("1" + "0" * zeros for zeros in (29, 30)),
     *("1." + "3" * digits for digits in (98, 99)),  # 100 characters and one more
     *("ln(" + "9" * digits + ")" for digits in (96, 97)),
-    *["5." + "0" * 29 + "1", "0." + "7" * 98, "ln(" + "9" * 47 + "/" + "8" * 47 + ")", "ln(" + "8" * 47 + "/" + "3" * 46 + ")"],
-]  # fmt: skip
+    *[
+        "5." + "0" * 29 + "1",
+        "0." + "7" * 98,
+        "ln(" + "9" * 47 + "/" + "8" * 47 + ")",
+        "ln(" + "8" * 47 + "/" + "3" * 46 + ")",
+    ],
+]
 DECIMALS = [
-    *words("0 1 10 1.5 0.5 123456789012 1234567890123 0.123456789012 0.1234567890123 1.23456789012 1.234567890123 100000000000000"),
-    *words("123456789012000 1234567890120 0.000000000001 0.00000000000012345 00 01 1. .5 1.0 1.50 -1 +1 1e5 1E5 inf nan ١ 1_0 0x1"),
+    *words(
+        "0 1 10 1.5 0.5 123456789012 1234567890123 0.123456789012 0.1234567890123 1.23456789012 "
+        "1.234567890123 100000000000000"
+    ),
+    *words(
+        "123456789012000 1234567890120 0.000000000001 0.00000000000012345 00 01 1. .5 1.0 1.50 -1 "
+        "+1 1e5 1E5 inf nan ١ 1_0 0x1"
+    ),
     *("1" + "0" * zeros for zeros in (29, 30)),
     *("0." + "0" * zeros + "1" for zeros in (28, 29, 30)),
     *("12." + "0" * zeros + "1" for zeros in (8, 9, 10)),
-    *["", " 1", "1 ", "1\n", "9" * 12 + "0" * 18, "9" * 12 + "0" * 19, 1, 1.5, None, True, [], ["1"]],
-]  # fmt: skip
+    *[
+        "",
+        " 1",
+        "1 ",
+        "1\n",
+        "9" * 12 + "0" * 18,
+        "9" * 12 + "0" * 19,
+        1,
+        1.5,
+        None,
+        True,
+        [],
+        ["1"],
+    ],
+]
 NOTES = [
     "",
     "a",
@@ -778,12 +853,64 @@ NOTES = [
     [],
 ]
 LABELS = [
-    *["x", " x", "x ", " ", "", "a\tb", "\ue000", "\ufffe", "\uffff", "\ufdd0", "\ufdef", "\ufdcf", "\U0001fffe", "\U0010ffff"],
-    *["\U000f0000", "🙂", "👩\u200d⚕", "می\u200cخواهم", "\u200d", " \u200c ", "日本語", "سلام", "e\u0301", "y", "y ", "Y", "ｙ"],
-    *["<b>", "\U0001342f", "\U00013430", "\U0001343f", "\U00013440", "\U00013447", "\U0001345f", "\U00013460", "\u0378"],
-    *["\U000e0001", "\U000e0041", "\U0001d173", "\U000110bd", "\ufeff", "\u2028", "\u2029", "\u3000", "\u00ad", "\u180e", 1, None],
+    *[
+        "x",
+        " x",
+        "x ",
+        " ",
+        "",
+        "a\tb",
+        "\ue000",
+        "\ufffe",
+        "\uffff",
+        "\ufdd0",
+        "\ufdef",
+        "\ufdcf",
+        "\U0001fffe",
+        "\U0010ffff",
+    ],
+    *[
+        "\U000f0000",
+        "🙂",
+        "👩\u200d⚕",
+        "می\u200cخواهم",
+        "\u200d",
+        " \u200c ",
+        "日本語",
+        "سلام",
+        "e\u0301",
+        "y",
+        "y ",
+        "Y",
+        "ｙ",
+    ],
+    *[
+        "<b>",
+        "\U0001342f",
+        "\U00013430",
+        "\U0001343f",
+        "\U00013440",
+        "\U00013447",
+        "\U0001345f",
+        "\U00013460",
+        "\u0378",
+    ],
+    *[
+        "\U000e0001",
+        "\U000e0041",
+        "\U0001d173",
+        "\U000110bd",
+        "\ufeff",
+        "\u2028",
+        "\u2029",
+        "\u3000",
+        "\u00ad",
+        "\u180e",
+        1,
+        None,
+    ],
     *(f"a{chr(k)}" for k in range(0x3001) if not chr(k).isprintable() and category(chr(k)) != "Cn"),
-]  # fmt: skip
+]
 
 
 def same_verdicts(documents):
@@ -875,9 +1002,48 @@ def test_half_a_surrogate_pair_is_refused():
 
 
 STRANGE = [
-    *[0, 1, 2, -1, 0.5, 2.0, 3, 5, D - 1, D, D + 1, 2**53 - 1, 2**53 + 2, 10**30, True, False, None, [], [0], [[0]], {}, {"a": 1}],
-    *["", "0", "1", "x", "set", "single", "min", "avg", "bits", "fixed", "ticket", "subset", "toString", "__proto__", "length"],
-]  # fmt: skip
+    *[
+        0,
+        1,
+        2,
+        -1,
+        0.5,
+        2.0,
+        3,
+        5,
+        D - 1,
+        D,
+        D + 1,
+        2**53 - 1,
+        2**53 + 2,
+        10**30,
+        True,
+        False,
+        None,
+        [],
+        [0],
+        [[0]],
+        {},
+        {"a": 1},
+    ],
+    *[
+        "",
+        "0",
+        "1",
+        "x",
+        "set",
+        "single",
+        "min",
+        "avg",
+        "bits",
+        "fixed",
+        "ticket",
+        "subset",
+        "toString",
+        "__proto__",
+        "length",
+    ],
+]
 
 
 HIDDEN = [
@@ -958,20 +1124,93 @@ def test_a_huge_group_is_refused():
 
 NUMBER = re.compile(rb"(?<=[:\[,])-?\d+(?=[,\]}])")
 SPELLINGS = [
-    *["{}.0", "{}e0", "{}E+0", "{}.000", "{}0e-1", "-{}", "+{}", "0{}", "{}.", "{}.5", "{}n", "{}e", "{}_0", "0x{}"],
-    *['"{}"', "[{}]", "NaN", "Infinity", "-Infinity", "1e400", "-0", "-0.0", "1e-400", "0e5", "true", "null"],
-    *["9007199254740992", "9007199254740991", "{}00000000000000000000000000000", "{}.0000000000000000000001"],
+    *[
+        "{}.0",
+        "{}e0",
+        "{}E+0",
+        "{}.000",
+        "{}0e-1",
+        "-{}",
+        "+{}",
+        "0{}",
+        "{}.",
+        "{}.5",
+        "{}n",
+        "{}e",
+        "{}_0",
+        "0x{}",
+    ],
+    *[
+        '"{}"',
+        "[{}]",
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "1e400",
+        "-0",
+        "-0.0",
+        "1e-400",
+        "0e5",
+        "true",
+        "null",
+    ],
+    *[
+        "9007199254740992",
+        "9007199254740991",
+        "{}00000000000000000000000000000",
+        "{}.0000000000000000000001",
+    ],
     *["{}.9999999999999999999999", "9" * 5000, "4.294967296e9"],
-]  # fmt: skip
+]
 AROUND = [
-    *[b"\xef\xbb\xbf%s", b"\xef\xbb\xbf\xef\xbb\xbf%s", b"%s\xef\xbb\xbf", b" \n\t\r%s \n", b"\x0b%s", b"\x0c%s", b"\xc2\xa0%s"],
-    *[b"%s,", b"%s%%", b"[%s]", b"%s{}", b"\x00%s", b"%s\x00", b"%s\xff", b"\xff\xfe%s", b"/**/%s", b"%s//", b"\xe2\x80\xa8%s"],
-]  # fmt: skip
+    *[
+        b"\xef\xbb\xbf%s",
+        b"\xef\xbb\xbf\xef\xbb\xbf%s",
+        b"%s\xef\xbb\xbf",
+        b" \n\t\r%s \n",
+        b"\x0b%s",
+        b"\x0c%s",
+        b"\xc2\xa0%s",
+    ],
+    *[
+        b"%s,",
+        b"%s%%",
+        b"[%s]",
+        b"%s{}",
+        b"\x00%s",
+        b"%s\x00",
+        b"%s\xff",
+        b"\xff\xfe%s",
+        b"/**/%s",
+        b"%s//",
+        b"\xe2\x80\xa8%s",
+    ],
+]
 INSIDE = [
-    *[b"\\u0061", b"\\ud83d\\ude42", b"\\ud83d", b"\\ude42\\ud83d", b"\\/", b"\\x61", b"\\", b"\n", b"\t", b"\x7f", b"\\u00"],
-    *[b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"\xff", b"\xc3\xa9", b"\\u00e9", b"\xf0\x9f\x99\x82"],
+    *[
+        b"\\u0061",
+        b"\\ud83d\\ude42",
+        b"\\ud83d",
+        b"\\ude42\\ud83d",
+        b"\\/",
+        b"\\x61",
+        b"\\",
+        b"\n",
+        b"\t",
+        b"\x7f",
+        b"\\u00",
+    ],
+    *[
+        b"\xed\xa0\x80",
+        b"\xc0\xaf",
+        b"\xf4\x90\x80\x80",
+        b"\xff",
+        b"\xc3\xa9",
+        b"\\u00e9",
+        b"\xf0\x9f\x99\x82",
+    ],
     *[b"\xef\xbb\xbf", b'"', b"\\u0000"],
-]  # fmt: skip
+]
 
 
 def raw_mutations(rng, body):
@@ -1514,35 +1753,50 @@ def plain(m, kind, own, other, **more):
 TOY = [("serious", "ln(4)", ["HIV"]), ("common", "ln(6)", ["anemia", "headache"])]
 MEANINGS = {
     "toy": {
-        "report": "06", "part": 0, "named": [1, 2],
-        "sentence": "For each of 3 answers it was drawn at random whether the report names it; it names 2: "
+        "report": "06",
+        "part": 0,
+        "named": [1, 2],
+        "sentence": "For each of 3 answers it was drawn at random whether the report names "
+        "it; it names 2: "
         "your own answer is named with a chance of 64 % to 70 %, one that is not yours with about "
         "30 % to 36 %.",
     },
     "thousand": {
-        "report": "ff" * 25 + "00" * 100, "part": 0, "named": list(range(200)),
-        "sentence": "The report names 200 of 1,000 answers, drawn at random: your own answer is named with a "
+        "report": "ff" * 25 + "00" * 100,
+        "part": 0,
+        "named": list(range(200)),
+        "sentence": "The report names 200 of 1,000 answers, drawn at random: your own "
+        "answer is named with a "
         "chance of 50 %, one that is not yours with about 20 %.",
     },
     "parts": {
-        "report": "006b00", "part": 0, "named": [0, 1, 3, 5, 6],
-        "sentence": "The report names 5 of 9 answers, drawn at random: your own answer, if it is one of these, is "
+        "report": "006b00",
+        "part": 0,
+        "named": [0, 1, 3, 5, 6],
+        "sentence": "The report names 5 of 9 answers, drawn at random: your own answer, if "
+        "it is one of these, is "
         "named with a chance of 56 % to 63 %, one that is not yours with about 44 % to 57 %. It "
         "says nothing about "
         "1 of the answers, and is one of 3 kinds, drawn at random with chances that depend on "
         "your answer.",
     },
     "grr": {
-        "report": "080000000000", "part": 0, "named": [3],
-        "sentence": "The report names 1 of 41 answers, drawn at random: your own answer is named with a chance of "
+        "report": "080000000000",
+        "part": 0,
+        "named": [3],
+        "sentence": "The report names 1 of 41 answers, drawn at random: your own answer is "
+        "named with a chance of "
         "50 %, one that is not yours with about 1.3 %.",
     },
     "empty": {
-        "report": "0100", "part": 1, "named": [],
-        "sentence": "The report names no answer, whatever yours is. It is one of 2 kinds, drawn at random with "
+        "report": "0100",
+        "part": 1,
+        "named": [],
+        "sentence": "The report names no answer, whatever yours is. It is one of 2 kinds, "
+        "drawn at random with "
         "chances that depend on your answer.",
     },
-}  # fmt: skip
+}
 
 
 @cache
