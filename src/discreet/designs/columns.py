@@ -30,6 +30,7 @@ from discreet.mechanism import Floats
 MOST_PRICED = 6_000_000  # columns looked at one by one for a proof
 _GAP = 1e-6  # relative gap at which the search stops
 _SPARSE = 5e-6  # relative loss that fewer parts may cost
+_MOST_KEPT = 120  # columns of the master
 _ROUNDS = 60
 _CHUNK = 200_000  # columns priced at once
 
@@ -297,11 +298,14 @@ class Problem:
                 better, score = self.price_all(p)
                 proved = p.f**2 / max(p.f, float(score.max()))
                 bound = proved if bound is None else max(bound, proved)
-            fresh = self.fresh(better, score, p.f, columns[used])
+            fresh = self.fresh(better, score, p.f, columns)
             if score.max() <= p.f * (1 + _GAP) or not len(fresh):
                 break
-            columns = columns[used] + fresh
-            mu = np.concatenate((mu[used], np.full(len(fresh), 1e-3)))
+            # columns that are not used keep the prices from swinging, so they stay while there is room
+            if len(columns) > _MOST_KEPT:
+                columns, mu = columns[used] + start, np.append(mu[used], np.full(len(start), 1e-3))
+            columns = columns + fresh
+            mu = np.concatenate((mu, np.full(len(fresh), 1e-3)))
         columns, mu, p = self.sparse(columns[mu > 1e-6], mu[mu > 1e-6], p)
         offset = float(self.W @ self.x)
         lower = None if bound is None else min(bound, p.f) - offset

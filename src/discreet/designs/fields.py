@@ -13,15 +13,17 @@ _DIMENSIONS = (2, 3, 4, 5, 6)
 _CLOSE = 1.002  # a smaller table is taken for so much more error
 
 
-def best_field(m: int, error: Callable[[Ticket], float]) -> Ticket:
-    """The smallest table whose expected error is within 0.2 % of the best."""
-    tried = [(error(field), field) for field in fields(m)]
+def best_field(m: int, error: Callable[[Ticket], float], growth: float = 1.5) -> Ticket:
+    """The smallest table whose expected error is within 0.2 % of the best; `growth`: from one q that
+    is tried to the next.
+    """
+    tried = [(error(field), field) for field in fields(m, growth)]
     best = min(score for score, _ in tried)
     good = [field for score, field in tried if score - best <= (_CLOSE - 1) * abs(best)]
     return min(good, key=lambda field: field.tickets)
 
 
-def fields(m: int) -> Iterator[Ticket]:
+def fields(m: int, growth: float = 1.5) -> Iterator[Ticket]:
     """A few sizes for every t, up to 2^24 tickets where m allows it."""
     for table in (_TABLE, 2**28, 2**30):
         found = False
@@ -31,7 +33,7 @@ def fields(m: int) -> Iterator[Ticket]:
             while q <= most:
                 found = True
                 yield Ticket(q, t)
-                q = _prime_from(max(q + 1, min(int(q * 1.5), most)))
+                q = _prime_from(max(q + 1, min(int(q * growth), most)))
         if found:
             return
     raise DesignError(f"{m} items do not fit into a ticket of 4 bytes; use bits")

@@ -37,7 +37,8 @@ def one_part(model: str, solve: Callable[[Task], Unary]) -> Callable[[Task], Mec
 
         if task.encoding != "ticket":
             return of(Bits())
-        return of(best_field(task.policy.m, lambda field: task.score(of(field))))
+        # one chance for all levels: here the steps of b cost at first order, so more are tried
+        return of(best_field(task.policy.m, lambda field: task.score(of(field)), growth=1.1))
 
     return make
 
