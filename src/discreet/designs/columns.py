@@ -301,7 +301,7 @@ class Problem:
             fresh = self.fresh(better, score, p.f, columns)
             if score.max() <= p.f * (1 + _GAP) or not len(fresh):
                 break
-            # columns that are not used keep the prices from swinging, so they stay while there is room
+            # columns that are not used keep the prices from swinging: they stay while there is room
             if len(columns) > _MOST_KEPT:
                 columns, mu = columns[used] + start, np.append(mu[used], np.full(len(start), 1e-3))
             columns = columns + fresh

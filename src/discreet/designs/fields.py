@@ -14,7 +14,7 @@ _CLOSE = 1.002  # a smaller table is taken for so much more error
 
 
 def best_field(m: int, error: Callable[[Ticket], float], growth: float = 1.5) -> Ticket:
-    """The smallest table whose expected error is within 0.2 % of the best; `growth`: from one q that
+    """The smallest table with an expected error within 0.2 % of the best; `growth`: from one q that
     is tried to the next.
     """
     tried = [(error(field), field) for field in fields(m, growth)]
