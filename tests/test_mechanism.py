@@ -96,7 +96,7 @@ def test_weights_are_not_in_the_file(tmp_path):
     """They decide the design; nobody who reads it needs them."""
     rows = [(*row, weight) for row, weight in zip(ROWS, (3, 0.5))]
     mechanism = d.design(Policy.from_levels(rows))
-    assert "weight" not in json.dumps(mechanism.to_document())
+    assert '"weight"' not in json.dumps(mechanism.to_document())
     same(mechanism, tmp_path / "m.json")
 
 

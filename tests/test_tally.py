@@ -110,7 +110,19 @@ def tallies(draw, mechanism):
         draw(st.lists(numbers, min_size=k * mechanism.m, max_size=k * mechanism.m)), np.int64
     ).reshape(k, -1)
     refused = draw(st.dictionaries(st.sampled_from(sorted(REASONS)), st.integers(1, 2**40)))
+    if mechanism.encoding.fixed_size:  # so many items of every group are named by every report
+        part_n = np.array(draw(st.lists(numbers, min_size=k, max_size=k)), np.int64)
+        return Tally(mechanism, part_n, first_named(mechanism, part_n), refused)
     return Tally(mechanism, counts.max(axis=1) + draw(numbers), counts, refused)
+
+
+def first_named(mechanism, part_n):
+    """The counts if every report named the first items of every group."""
+    counts = np.zeros((len(part_n), mechanism.m), np.int64)
+    for o, part in enumerate(mechanism.parts):
+        for g, size in enumerate(part.other_):
+            counts[o, np.flatnonzero(mechanism.group_of == g)[:size]] = part_n[o]
+    return counts
 
 
 # ---- counting ------------------------------------------------------------------------------------
@@ -402,6 +414,21 @@ def test_save_and_load_round_trip(name, data, tmp_path_factory):
     again = path.with_name("again.json")
     loaded.save(again)
     assert again.read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("by", [1, -1])
+def test_counts_of_fixed_sizes_must_add_up(by, tmp_path):
+    mechanism = next(m for m in MECHANISMS.values() if m.encoding.fixed_size)
+    part_n = np.full(len(mechanism.parts), 100)
+    counts = first_named(mechanism, part_n)
+    Tally(mechanism, part_n, counts).save(tmp_path / "good.json")
+    assert Tally.load(tmp_path / "good.json", mechanism).n == part_n.sum()
+    speaking = next(o for o, part in enumerate(mechanism.parts) if any(part.other_))
+    place = int(counts[speaking].argmax())
+    counts[speaking, place if by < 0 else int(counts[speaking].argmin())] += by
+    Tally(mechanism, part_n, counts).save(tmp_path / "bad.json")
+    with pytest.raises(DataError, match="do not belong together"):
+        Tally.load(tmp_path / "bad.json", mechanism)
 
 
 @every

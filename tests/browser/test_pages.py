@@ -1129,7 +1129,7 @@ def test_results_are_what_the_service_says(visitor, server, live):
     [
         ("live", "the best possible for this guarantee and prior"),
         ("wide", " % above the best possible for this guarantee and prior"),
-        ("sets", "not certified: "),
+        ("sets", "not certified ("),
         ("nudged", None),
     ],
 )
