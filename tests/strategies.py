@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import replace
 from unittest.mock import patch
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from discreet import Policy, design
@@ -42,7 +44,12 @@ def with_pairs(draw, **settings):
     pairs = [Pair(a, b, text and Budget.parse(text)) for a, b in chosen for text in [draw(own)]]
     if len(pairs) == len(every) and all(pair.budget is None for pair in pairs):
         pairs[0] = Pair(pairs[0].first, pairs[0].second, Budget.parse("ln(2)"))
-    return replace(plain, pairs=tuple(pairs))
+    policy = replace(plain, pairs=tuple(pairs))
+    lone = [size == 1 for size in policy.sizes]
+    t = range(len(lone))
+    bound = [(i, j) for i in t for j in t[i:] if not (i == j and lone[i])]
+    assume(not bound or any(policy.pair_epsilon(i, j) < math.inf for i, j in bound))
+    return policy
 
 
 def small_tickets(policy, model="subset", field=FIELD, **arguments):

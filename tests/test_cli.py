@@ -591,3 +591,9 @@ def test_the_script_prints_everywhere():
     """Also where the locale says nothing about UTF-8."""
     result = script("design", TOY, env={**os.environ, "LC_ALL": "C"})
     assert result.returncode == 0 and "factor of 4" in result.stdout.decode()
+
+
+def test_plan_of_one_item(tmp_path):
+    """Without any error there is nothing to gain."""
+    (tmp_path / "one.toml").write_text('name="one"\n[[level]]\nname="l"\nepsilon=1\nitems=["x"]\n')
+    assert "subset" in run("plan", tmp_path / "one.toml", "--users", 10).output

@@ -623,3 +623,59 @@ def test_a_prior_with_zeros(toy):
     """Nobody is expected in a level: its items are still estimated, for any data."""
     mechanism = d.design(toy, prior=[0, 1])
     assert mechanism.expected_mse([0, 1]) < mechanism.worst_case_mse < math.inf
+
+
+# ---- what an attack found ------------------------------------------------------------------------
+
+
+def test_a_prior_that_is_uneven_within_a_level_is_not_certified():
+    """The proof takes the optimum as symmetric within levels, which needs a prior that is too."""
+    policy = d.Policy.from_levels([("a", 2, list("wxyz"))])
+    uneven = d.design(policy, prior=[0.97, 0.01, 0.01, 0.01]).certificate
+    assert uneven.lower_bound is None and "uneven within levels" in uneven.sentence
+    even = d.design(policy, prior=[0.25] * 4).certificate
+    assert even.lower_bound is not None
+
+
+@pytest.mark.parametrize(
+    ("m", "eps", "share"), [(2_000, 2, 0.9), (2_000, 1, 0.8), (16_470, 2, 0.9)]
+)
+@pytest.mark.parametrize("encoding", ["bits", "ticket"])
+def test_where_most_items_are_sensitive_subset_is_as_good_as_opt0(m, eps, share, encoding):
+    """Prices that swing between rounds once stopped the search at RAPPOR's shape, 27 % above."""
+    few = round(m * share)
+    policy = d.Policy.from_levels(
+        [
+            ("a", eps, [f"a{i}" for i in range(few)]),
+            ("b", 2 * eps, [f"b{i}" for i in range(m - few)]),
+        ]
+    )
+    best = d.design(policy, encoding=encoding).expected_mse()
+    assert best <= 1.003 * d.design(policy, "opt0").expected_mse()
+
+
+@pytest.mark.parametrize("m", [1_001, 3_000])
+def test_many_budgets_up_to_twice_the_smallest_and_beyond_as_tickets(m):
+    """The box at twice the smallest budget shrinks with it."""
+    budgets = {f"i{j}": round(1 + 3 * j / m, 6) for j in range(m)}
+    policy = d.Policy.from_budgets(budgets)
+    assert d.design(policy).expected_mse() < 0.97 * d.design(policy, "opt0").expected_mse()
+
+
+def test_a_bound_of_nothing_certifies_nothing():
+    lone = d.design(d.Policy.from_levels([("a", 1, ["x"])]), encoding="ticket").certificate
+    assert lone.value > 1 and lone.sentence.startswith("not certified")
+
+
+def test_beyond_the_largest_budget_subset_is_no_worse_than_subset_selection():
+    for eps, m in ((20, 2), (15, 50)):
+        policy = d.Policy.from_levels([("a", eps, [f"i{j}" for j in range(m)])])
+        assert d.design(policy).expected_mse() <= 1.001 * d.design(policy, "ss").expected_mse()
+
+
+def test_lone_items_that_nothing_protects_from_each_other_are_refused():
+    pair = Pair("a", "b", None)
+    policy = d.Policy.from_levels([("a", 1, ["x"]), ("b", 2, ["y"])], pairs=(pair,))
+    for model in ("subset", "opt0", "ss"):
+        with pytest.raises(DesignError, match="nothing to design"):
+            d.design(policy, model)

@@ -148,7 +148,9 @@ class Certificate:
         """How far the value is above the lower bound, relative to it."""
         if self.lower_bound is None:
             return None
-        return max(0.0, self.value / self.lower_bound - 1) if self.lower_bound > 0 else 0.0
+        if self.lower_bound <= 0:  # a bound that says nothing, unless there is no error at all
+            return 0.0 if self.value < 1e-12 else None
+        return max(0.0, self.value / self.lower_bound - 1)
 
     @property
     def sentence(self) -> str:

@@ -133,7 +133,7 @@ def plan(
         "best": chosen.model,
         "certificate": _certificate(chosen),
         "best_plain": best_plain,
-        "gain": 1 - mine / plain,
+        "gain": 1 - mine / plain if plain else 0.0,
     }
 
 

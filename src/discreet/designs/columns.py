@@ -277,6 +277,12 @@ class Problem:
         rows = (speaking[None] * b[:, None]).reshape(-1, t)
         return _distinct(Columns(np.repeat(np.arange(len(self.H)), len(speaking)), rows))
 
+    def some(self, start: Columns, most: int) -> Columns:
+        """All starts of some of the boxes, the first among them: about so many."""
+        boxes = max(1, most * len(self.H) // len(start))
+        chosen = np.unique(np.linspace(0, len(self.H) - 1, boxes).astype(np.int64))
+        return start[np.isin(start.box, chosen)]
+
     def solve(self, certify: bool = True, warm: Columns | None = None) -> Design:
         """Generate columns until none improves the design; with `certify`, prove it where all can
         be looked at. `warm`: columns of a similar problem to begin with.
@@ -285,7 +291,8 @@ class Problem:
             return self._solve(certify, warm)
 
     def _solve(self, certify: bool, warm: Columns | None) -> Design:
-        columns = start = self.starts()
+        start = self.starts()
+        columns, reserve = self.some(start, 3 * _MOST_KEPT), self.some(start, _MOST_KEPT)
         if warm is not None:
             columns = _distinct(columns + warm)
         mu, bound = np.full(len(columns), 1 / len(columns)), None
@@ -303,7 +310,8 @@ class Problem:
                 break
             # columns that are not used keep the prices from swinging: they stay while there is room
             if len(columns) > _MOST_KEPT:
-                columns, mu = columns[used] + start, np.append(mu[used], np.full(len(start), 1e-3))
+                columns = columns[used] + reserve
+                mu = np.append(mu[used], np.full(len(reserve), 1e-3))
             columns = columns + fresh
             mu = np.concatenate((mu, np.full(len(fresh), 1e-3)))
         columns, mu, p = self.sparse(columns[mu > 1e-6], mu[mu > 1e-6], p)
@@ -356,7 +364,7 @@ class Problem:
             if _key(columns, k) not in known:
                 known.add(_key(columns, k))
                 kept.append(k)
-            if len(kept) == 4 * len(self.H):
+            if len(kept) == min(4 * len(self.H), _MOST_KEPT // 4):
                 break
         return columns[kept]
 

@@ -10,6 +10,7 @@ from discreet.errors import DesignError
 
 _TABLE = 2**24  # tickets of a part, if that many are enough
 _DIMENSIONS = (2, 3, 4, 5, 6)
+_FEW = 1000  # items up to which t = 2 is enough
 _CLOSE = 1.002  # a smaller table is taken for so much more error
 
 
@@ -27,7 +28,7 @@ def fields(m: int, growth: float = 1.5) -> Iterator[Ticket]:
     """A few sizes for every t, up to 2^24 tickets where m allows it."""
     for table in (_TABLE, 2**28, 2**30):
         found = False
-        for t in _DIMENSIONS:
+        for t in _DIMENSIONS if m > _FEW else _DIMENSIONS[:1]:
             most = _prime_to(int(table ** (1 / (t + 1)) + 1e-9))
             q = _prime_from(max(_root(m, t), t + 1))
             while q <= most:

@@ -24,6 +24,7 @@ _GROUPS = 16
 _STARTS = ((1.1, 1.27, 1.5), (1.2, 1.35, 2.0))  # boxes: s over the smallest budget
 _MOVES = (0.06, 0.03)  # of the useful boxes, relative
 _USEFUL = 0.01  # the least probability of a part
+_ROOM = 0.002  # of the way from the lowest to the highest chance that a level must be able to go
 _SPLIT = (
     0.5,
     0.25,
@@ -78,6 +79,7 @@ def exponentials(eps: Floats, s: Floats, notion: str) -> tuple[Floats, Floats]:
     if notion == "avg":
         half = np.broadcast_to(eps / 2, (len(s), len(eps)))
         return np.exp(half), np.exp(-half)
+    s = np.minimum(s, 2 * eps.min())  # beyond it the smallest budget has no box
     return np.exp(np.minimum(s[:, None], eps)), np.exp(np.maximum(0, s[:, None] - eps))
 
 
@@ -212,7 +214,10 @@ def fit(scales: Scales, eps: Floats, notion: str, steps: int) -> Chances | None:
     """
     H, L = exponentials(eps, scales.s, notion)
     kappa, p = scales.kappa[:, None], scales.p[:, None]
-    least, most = 1 / (kappa * H).sum(axis=0).min(), 1 / (kappa * L).sum(axis=0).max()
+    # every level keeps some room on both sides, so that it speaks in some part
+    room = max(_ROOM, 0.8 / steps) * (kappa * (H - L)).sum(axis=0)
+    least = 1 / ((kappa * H).sum(axis=0) - room).min()
+    most = 1 / ((kappa * L).sum(axis=0) + room).max()
     if least >= most:
         return None
     # budgets beyond those searched may need all scales a little smaller or larger

@@ -4,6 +4,8 @@ is").
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -38,14 +40,20 @@ def subset(task: Task) -> Mechanism:
     assert task.smallest > 0  # asking for it refuses a policy without any protected pair
     ticket = task.encoding == "ticket" or (task.encoding is None and task.policy.m > SMALL)
     groups = Groups.of(task)
-    if len(groups.sizes) <= FEW and not groups.some:
+    few = len(groups.sizes) <= FEW
+    if few and not groups.some and groups.eps.max() <= boxes_.LARGEST:
         return _few(task, groups, ticket)
-    found = [_few(task, groups, ticket)] if len(groups.sizes) <= FEW else [_many(task, ticket)]
-    if not ticket and task.policy.m <= SMALL and len(groups.sizes) > FEW:
+    found = []
+    with suppress(DesignError):  # chances that do not fit 32 bits, where a simpler model's may
+        found.append(_few(task, groups, ticket) if few else _many(task, ticket))
+    if few or not found or not ticket:  # one opt0 with thousands of levels as tickets takes long
+        found += _simpler(task, ticket)
+    if not ticket and task.policy.m <= SMALL and not few:
         found.append(_few(task, groups.merged(_MERGED), ticket))
-    found += _simpler(task, ticket)
+    if not found:
+        raise DesignError("no design for these budgets fits probabilities over 2^32")
     best = min(found, key=task.score)
-    note = best.certificate.note if best.certificate else _TOO_MANY
+    note = groups.boxes(0.0).note if few else _TOO_MANY
     return best.certified(Certificate(task.score(best), None, note))
 
 
@@ -278,6 +286,8 @@ class _Search:
             return Certificate(
                 0.0, None, f"{len(self.groups.sizes)} groups of budgets stand for more"
             )
+        if not self.task.even:
+            return Certificate(0.0, None, "the prior is uneven within levels")
         note = self.groups.boxes(0.0).note
         if note:
             return Certificate(0.0, None, note)
@@ -352,7 +362,10 @@ def _many(task: Task, ticket: bool) -> Mechanism:
 
     def error(field: Ticket) -> float:
         cost = groups.with_none(groups.sizes * groups.weights, 0.0)
-        return chances(field, 0.0).total(cost, groups.shares, field.q)
+        try:
+            return chances(field, 0.0).total(cost, groups.shares, field.q)
+        except GuaranteeError:
+            return math.inf
 
     encoding = best_field(task.policy.m, error) if ticket else Bits()
 

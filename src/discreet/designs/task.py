@@ -57,6 +57,8 @@ class Task:
         at = "uniform" if self.worst else prior
         samples = theory.sample_shares(policy, at, padding)
         self.shares = np.bincount(policy.level_of, weights=samples, minlength=len(self.sizes))
+        within = samples - (self.shares / self.sizes)[np.array(policy.level_of)]
+        self.even = bool(np.abs(within).max() <= 1e-9)  # whether items of a level have one share
         self.empty = max(0.0, 1 - float(self.shares.sum())) if policy.takes_sets else 0.0
 
     @property
@@ -73,7 +75,12 @@ class Task:
     @cached_property
     def smallest(self) -> float:
         """The budget of plain LDP: the smallest that binds any pair."""
-        smallest = float(self.pair_budgets.min()) if self.policy.pairs else float(self.eps.min())
+        smallest = float(self.eps.min())
+        if self.policy.pairs and self.policy.m > 1:
+            binding = self.pair_budgets.copy()
+            lone = np.flatnonzero(self.sizes == 1)
+            binding[lone, lone] = math.inf  # a lone item has nothing of its level to be told from
+            smallest = float(binding.min())
         if not math.isfinite(smallest):
             raise DesignError(
                 "no pair of levels is protected, so there is nothing to design; protect at least "
