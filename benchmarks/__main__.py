@@ -35,15 +35,25 @@ def main() -> None:
         print(f"running {name} …", file=sys.stderr)
         texts.append(ALL[name]())
         print(texts[-1], flush=True)
-    if names == list(ALL):
-        intro = (
-            "# Benchmarks\n\nMade by `make bench`; best of several runs. Ratios are within one "
-            "run; absolute rates are for the\n"
-            f"machine that made this page: {platform.machine()}, {os.cpu_count()} cores, Python "
-            f"{platform.python_version()}.\n"
-        )
-        picture = "\n![time against n and m](growth.png)\n"
-        (FOLDER / "benchmarks.md").write_text(intro + "\n".join(texts) + "\n" + picture)
+    write("\n".join(texts), whole=names == list(ALL))
+
+
+def write(text: str, whole: bool) -> None:
+    """Put the tables on the page; some of them in the place of those of the same name."""
+    page = FOLDER / "benchmarks.md"
+    intro = (
+        "# Benchmarks\n\nMade by `make bench`; best of several runs. Ratios are within one run; "
+        "absolute rates are for the\nmachine that made this page: "
+        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}.\n"
+    )
+    picture = "\n\n![time against n and m](growth.png)\n"
+    tables = {} if whole else _tables(page.read_text().removesuffix(picture))
+    page.write_text(intro + "\n" + "\n\n".join((tables | _tables(text)).values()) + picture)
+
+
+def _tables(text: str) -> dict[str, str]:
+    found = ["### " + part.strip() for part in text.split("### ")[1:]]
+    return {part.splitlines()[0]: part for part in found}
 
 
 if __name__ == "__main__":
