@@ -228,15 +228,17 @@ def _guess(
         words[w] |= less
         count += np.int64(_popcount(less))
     wanted = np.uint64(count < k)  # a zero becomes a one, or a one a zero
+    sign = 1 if count < k else -1
     while count != k:
         r, at = _below_bound(members.size, random, at)
         if at < 0:
             return -1
         item = members[r]
         bit = np.uint64(item & 63)
-        if r != skip and (words[item >> 6] >> bit & np.uint64(1)) != wanted:
-            words[item >> 6] ^= np.uint64(1) << bit
-            count += 1 if wanted else -1
+        # without a branch: whether a try succeeds cannot be predicted
+        hit = ((words[item >> 6] >> bit & np.uint64(1)) ^ wanted) & np.uint64(r != skip)
+        words[item >> 6] ^= hit << bit
+        count += np.int64(hit) * sign
     return at
 
 
