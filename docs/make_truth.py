@@ -24,7 +24,7 @@ from discreet.policy import Budget, Level, Policy
 from discreet.shrink import project
 
 MODELS = ("oue", "opt0", "subset")
-EPSILONS = (1, 2, 3, 4)
+EPSILONS = (1, 2, 4)
 TOPS = (10, 20, 50, 100)
 
 
