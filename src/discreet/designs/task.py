@@ -75,18 +75,17 @@ class Task:
     @cached_property
     def smallest(self) -> float:
         """The budget of plain LDP: the smallest that binds any pair."""
-        smallest = float(self.eps.min())
-        if self.policy.pairs and self.policy.m > 1:
-            binding = self.pair_budgets.copy()
-            lone = np.flatnonzero(self.sizes == 1)
-            binding[lone, lone] = math.inf  # a lone item has nothing of its level to be told from
-            smallest = float(binding.min())
-        if not math.isfinite(smallest):
+        if not self.policy.pairs or self.policy.m == 1:
+            return float(self.eps.min())
+        binding = self.pair_budgets.copy()
+        lone = np.flatnonzero(self.sizes == 1)
+        binding[lone, lone] = math.inf  # a lone item has nothing of its level to be told from
+        if not np.isfinite(binding).any():
             raise DesignError(
                 "no pair of levels is protected, so there is nothing to design; protect at least "
                 "one pair"
             )
-        return smallest
+        return float(self.pair_budgets.min())
 
     @property
     def protected_pairs(self) -> Floats:
