@@ -143,11 +143,7 @@ class Tally:
             raise DataError(f"{path} is damaged: its counts are not whole numbers from 0")
         shape = cls.empty(mechanism).counts.shape
         ok = len(part_n) == len(counts) == shape[0] and all(len(row) == shape[1] for row in counts)
-        ok = (
-            ok
-            and sum(part_n) == document["n"]
-            and all(max(row) <= n for row, n in zip(counts, part_n, strict=True))
-        )
+        ok = ok and sum(part_n) == document["n"]
         if not ok or not mechanism.coder.adds_up(np.array(part_n), np.array(counts)):
             raise DataError(f"{path} is damaged: its counts do not belong together")
         return cls(mechanism, np.array(part_n, np.int64), np.array(counts, np.int64), refused)

@@ -30,9 +30,8 @@ FEW = 8  # groups whose columns are searched
 _TOO_MANY = f"with more than {FEW} budgets the best mechanism is not known"
 _MERGED = 5  # groups that more budgets are merged into, for subsets of fixed size
 SMALL = 1000  # items up to which reports are subsets of fixed size, and bits the default
-_FINE = (
-    2**16
-)  # steps of b of independent bits: their chances are free, so steps cost next to nothing
+# steps of b of independent bits: their chances are free, so steps cost next to nothing
+_FINE = 2**16
 
 
 def subset(task: Task) -> Mechanism:
