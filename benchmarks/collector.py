@@ -381,7 +381,7 @@ def _estimates(file: Path, store: str) -> list[list[Any]]:
         rows = []
         for label, query in (
             ("counts", ""),
-            ("with shrunk", "?shrunk=true"),
+            ("with shrunk", "?views=shrunk"),
             ("CSV", "?format=csv"),
         ):
             first, size = ask(query)

@@ -331,9 +331,7 @@ def test_folders_files_and_tallies_add_up(ready, tmp_path):
     assert strictly(output.stdout) == {"reports": 8000, "refused": {}, "output": str(total)}
     loaded = d.Mechanism.load(mechanism)
     parts = [d.Tally.load(tally, loaded)] * 2
-    parts += [
-        block[None] for p in folder.glob("[ab].parquet") for block in files.tally_file(p, loaded)
-    ]
+    parts += [files.tally_files([p], loaded)[None] for p in folder.glob("[ab].parquet")]
     assert d.Tally.load(total, loaded) == parts[0] + parts[1] + parts[2] + parts[3]
     run("tally", mechanism, total, tally, "-o", total)  # onto one of its own inputs
     assert d.Tally.load(total, loaded).n == 10_000
@@ -439,7 +437,7 @@ def test_tables_are_written(ready, tmp_path, suffix):
         rows = pq.read_table(path).to_pylist()
     else:
         document = strictly(path.read_text(encoding="utf-8"))
-        assert document["n"] == 2000 and document["interval"] == 0.95
+        assert document["n"] == 2000 and document["confidence"] == 0.95
         assert document["fingerprint"] == MECHANISMS["bits"].fingerprint
         rows = document["items"]
     assert [row["item"] for row in rows] == LABELS and all(list(row) == COLUMNS for row in rows)
@@ -455,11 +453,11 @@ def test_top_and_level(ready):
     order = [LABELS[i] for i in np.argsort(-counts, kind="stable")]
     first = strictly(run("estimate", mechanism, tally, "--json", "--top", 2).stdout)
     assert [row["item"] for row in first["items"]] == order[:2]
-    wide = strictly(run("estimate", mechanism, tally, "--json", "--level", 0.999).stdout)
-    assert wide["interval"] == 0.999 and len(wide["items"]) == 5
+    wide = strictly(run("estimate", mechanism, tally, "--json", "--confidence", 0.999).stdout)
+    assert wide["confidence"] == 0.999 and len(wide["items"]) == 5
     for narrow, row in zip(first["items"], wide["items"], strict=False):
         assert row["lower"] < narrow["lower"] < narrow["count"] < narrow["upper"] < row["upper"]
-    shown = run("estimate", mechanism, tally, "--top", 1, "--level", 0.9).stdout
+    shown = run("estimate", mechanism, tally, "--top", 1, "--confidence", 0.9).stdout
     assert [label in shown for label in order] == [
         True,
         False,
@@ -648,9 +646,9 @@ def test_a_table_is_not_left_when_the_plot_is_refused(ready, tmp_path):
     [
         ("--top", 0),
         ("--top", "x"),
-        ("--level", 0),
-        ("--level", 1),
-        ("--level", "nan"),
+        ("--confidence", 0),
+        ("--confidence", 1),
+        ("--confidence", "nan"),
         ("--bogus",),
     ],
 )

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from schemathesis.engine import events, from_schema
 from schemathesis.specs.openapi import media_types
 
-from discreet.collector import app
+from discreet.collector import app, documents
 from discreet.collector.metrics import Metrics
 from discreet.collector.store import open_store
 from discreet.encodings import REASONS
@@ -137,11 +137,11 @@ def test_open_results_are_as_they_are_described(tmp_path, bodies):
             lambda collection: {"name": collection.name},
             "response violates schema|'question' is a required",
         ),
-        ("_brief", lambda collection: {}["x"], "not even answered"),
+        ("brief", lambda collection: {}["x"], "not even answered"),
     ],
 )
 def test_schemathesis_sees_what_it_must_see(tmp_path, monkeypatch, name, broken, sees):
-    monkeypatch.setattr(app, name, broken)
+    monkeypatch.setattr(documents, name, broken)
     _, failed, _ = attack(collector(tmp_path, ("bits",)), 3)
     assert any(part.lower() in message.lower() for message in failed for part in sees.split("|")), (
         failed
@@ -339,7 +339,7 @@ def test_of_fifty_thousand_mutated_bodies_just_the_good_ones_count(tmp_path):
         await service.committer.close()
 
     asyncio.run(everything())
-    assert service._waiting == 0
+    assert service.uploads.waiting == 0
     assert all(statuses[status, kind] > 100 for status in (200, 400) for kind in KINDS)
     assert all(statuses[422, kind] > 100 for kind in KINDS)
     assert all(reasons[reason] > 100 for reason in set(REASONS) - {"length"}), reasons

@@ -545,8 +545,7 @@ def test_progress_reaches_the_size_of_the_file(tmp_path, name):
 
 def read(path, mechanism=SINGLE):
     """The tally of a file of reports."""
-    blocks = [block[None] for block in files.tally_file(path, mechanism)]
-    return sum(blocks[1:], blocks[0]) if blocks else mechanism.tally()
+    return files.tally_files([path], mechanism)[None]
 
 
 def reports_refused(path, mechanism=SINGLE):
@@ -850,19 +849,3 @@ def test_permissions_follow_the_umask(tmp_path, umask):
 def test_text_is_utf_8_whatever_the_locale(tmp_path):
     files.write_text(tmp_path / "a.txt", "größe 🙂\n")
     assert (tmp_path / "a.txt").read_bytes() == "größe 🙂\n".encode()
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.CSV"])
-def test_tables(tmp_path, name):
-    files.write_table(tmp_path / name, {"item": ['a,"b"', "ü"], "count": [1.5, -2.0]})
-    read_table = (
-        pq.read_table if name.endswith("parquet") else __import__("pyarrow.csv").csv.read_csv
-    )
-    assert read_table(tmp_path / name).to_pydict() == {"item": ['a,"b"', "ü"], "count": [1.5, -2.0]}
-
-
-@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.csv.gz"])
-def test_tables_of_another_kind_are_refused(tmp_path, name):
-    with pytest.raises(DataError, match=r"\.csv, \.parquet or \.json"):
-        files.write_table(tmp_path / name, {"item": ["a"]})
-    assert os.listdir(tmp_path) == []

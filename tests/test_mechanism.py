@@ -346,14 +346,16 @@ def test_a_file_that_discreet_would_not_write_is_refused(padding):
     ("key", "value"),
     [
         ("model", 5),
-        ("model", "mixed"),
+        ("model", "Mixed"),
+        ("model", "a" * 21),
+        ("model", "opt0\n"),
         ("model", ""),
         ("prior", 5),
         ("prior", {}),
         ("prior", "best"),
     ],
 )
-def test_unknown_models_and_priors_are_refused(key, value):
+def test_models_without_a_name_and_unknown_priors_are_refused(key, value):
     with pytest.raises(MechanismError):
         Mechanism.from_document(signed({**designed("min").to_canonical(), key: value}))
 
@@ -503,7 +505,7 @@ def test_several_parts_need_one_byte_more(toy):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"padding": 3}, {"parts": ()}, {"model": "mixed"}, {"prior": "best"}, {"shares": (D,)},
+        {"padding": 3}, {"parts": ()}, {"model": "no name"}, {"prior": "best"}, {"shares": (D,)},
         {"shares": (D - 1, 0)}, {"shares": (D + 1, -1)}, {"shares": (D / 2, D / 2)},
         {"shares": (True, D - 1)}, {"encoding": Ticket(2, 2)}, {"groups": (0,)}, {"groups": (0, 0)},
     ],

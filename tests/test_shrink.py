@@ -101,7 +101,7 @@ def test_noise_that_grows_with_the_count_is_taken_into_account():
     odds *= np.sqrt(base / high)
     oracle = 300 * odds / (1 + odds)
     assert ((mean - truth) ** 2).mean() < 1.1 * ((oracle - truth) ** 2).mean()
-    two = shrink.Prior(np.array([0.0, 300.0]), np.array([0.8, 0.2]), 0.0, 0.0)
+    two = shrink.Spread(np.array([0.0, 300.0]), np.array([0.8, 0.2]), 0.0, 0.0)
     np.testing.assert_allclose(
         shrink.posterior(two, y, base, slope) @ two.grid, oracle, rtol=1e-9, atol=1e-9
     )
@@ -171,25 +171,25 @@ def test_atoms_alone_make_intervals_too_short(monkeypatch):
     assert np.mean(plain) < 0.85 < 0.9 <= np.mean(smoothed)
 
 
-def test_one_prior_per_level_where_levels_differ():
-    """Sensitive items are all rare, the others all frequent: a prior per level wins, and `auto`
+def test_one_spread_per_level_where_levels_differ():
+    """Sensitive items are all rare, the others all frequent: a spread per level wins, and `auto`
     finds it.
     """
     policy = d.Policy.from_levels(
         [("rare", 1, [f"r{i}" for i in range(150)]), ("frequent", 2, [f"f{i}" for i in range(150)])]
     )
     truth = np.r_[np.full(150, 10), np.full(150, 600)]
-    scores = {"one": [], "level": [], "auto": []}
+    scores = {"all": [], "level": [], "auto": []}
     for estimate in d.simulate(truth, d.design(policy, "oue"), repeats=5, seed=2).estimates:
         for kind, found in scores.items():
             found.append(((estimate.shrunk(kind).counts - truth) ** 2).sum())
-    assert np.mean(scores["level"]) < 0.7 * np.mean(scores["one"])
+    assert np.mean(scores["level"]) < 0.7 * np.mean(scores["all"])
     assert np.mean(scores["auto"]) == pytest.approx(np.mean(scores["level"]))
 
 
-def test_auto_keeps_one_prior_where_levels_are_alike():
+def test_auto_keeps_one_spread_where_levels_are_alike():
     estimate = estimates(DATA["power law"], repeats=1)[0]
-    assert len(estimate.shrunk("auto").priors) == 1
+    assert len(estimate.shrunk("auto").spreads) == 1
 
 
 def test_many_items_are_handled():
@@ -206,9 +206,9 @@ def test_many_items_are_handled():
     assert ((shrunk.counts - truth) ** 2).sum() < 0.05 * ((estimate.counts - truth) ** 2).sum()
 
 
-def test_bad_priors_and_unknown_items_are_refused():
+def test_bad_pools_and_unknown_items_are_refused():
     estimate = estimates(DATA["uniform"])[0]
-    with pytest.raises(DataError, match="one, level or auto"):
+    with pytest.raises(DataError, match="all, level or auto"):
         estimate.shrunk("both")
     blind = build("bits", [((1, 1), (0, 0.6), (0, 0.3))])
     with pytest.raises(DataError, match="no estimate"):

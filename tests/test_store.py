@@ -18,6 +18,7 @@ from collecting import KINDS, ids, long_mechanism, mechanism, people, policy, sp
 from postgres import GROUP
 
 import discreet as d
+from discreet.collector import limits
 from discreet.collector import postgres as postgres_store
 from discreet.collector import sqlite as sqlite_store
 from discreet.collector.store import NoCollection, Outcome, StoreDown, Upload, open_store
@@ -237,7 +238,7 @@ def test_counts_beyond_32_bits(store):
     key = store.create(made).key
     store.add([upload(made, ids(1), np.array([[8, 0]], np.uint8))])
     with store.writing():
-        store._put_numbers(key, store._numbers(key) * 2**40)
+        store._write_numbers(key, (np.frombuffer(store._read_numbers(key), "<i8") << 40).tobytes())
     store.add([upload(made, ids(1), np.array([[8, 0]], np.uint8))])
     assert store.tally("grr").n == 2**40 + 1 == store.tally("grr").counts[0, 3]
 
@@ -552,7 +553,7 @@ def test_a_postgresql_connection_that_was_cut_is_not_used_again(postgres, databa
 
 
 def test_a_sqlite_file_that_another_program_holds_is_down_not_broken(tmp_path, monkeypatch):
-    monkeypatch.setattr(sqlite_store, "_WAIT", 0.05)
+    monkeypatch.setattr(limits, "LOCK_SECONDS", 0.05)
     store = open_store(str(tmp_path / "store"))
     store.create(mechanism())
     late = [upload(mechanism(), ids(2))]
@@ -747,3 +748,11 @@ def test_a_stored_mechanism_is_checked_when_it_is_read(place):
     with pytest.raises(d.DiscreetError, match="fingerprint"):
         store.collection("bits")
     store.close()
+
+
+@pytest.mark.parametrize("name", ["a/b", ".", "..", "x" * 201])
+def test_a_name_that_no_address_can_hold_is_refused(store, name):
+    policy = d.Policy.from_levels([("l", 1, ["x", "y"])], name=name)
+    with pytest.raises(DataError, match="a collection's name stands in its address"):
+        store.create(d.design(policy))
+    assert store.collections() == []

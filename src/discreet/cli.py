@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ import click
 
 from discreet import __version__
 from discreet.errors import DataError, DesignError, DiscreetError
+from discreet.views import VIEWS
 
 if TYPE_CHECKING:
     from discreet.mechanism import Mechanism
@@ -70,23 +70,56 @@ def main() -> None:
     """Private counts that protect each answer as much as it needs."""
 
 
-def _design_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option(
-            "--encoding",
-            help="bits, or ticket: 4 bytes, the default of subset for more than 1,000 items.",
-        ),
-        click.option(
-            "--prior",
-            default="uniform",
-            help="uniform, worst, level=share,…, or a CSV/JSON file of shares.",
-        ),
-        click.option("--model", default="subset", help=MODEL_HELP),
-    ):
-        command = option(command)
-    return command
+def _options(*options: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that several commands share, as one decorator."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
+_prior_option = click.option(
+    "--prior",
+    default="uniform",
+    help="uniform, worst, level=share,…, or a CSV/JSON file of shares.",
+)
+_padding_option = click.option("--padding", type=int, help="Padding length, for set input.")
+_design_options = _options(
+    click.option("--model", default="subset", help=MODEL_HELP),
+    _prior_option,
+    click.option(
+        "--encoding",
+        help="bits, or ticket: 4 bytes, the default of subset for more than 1,000 items.",
+    ),
+)
+_data_options = _options(
+    click.option("--column", default="item", show_default=True, help="Column of the items."),
+    click.option(
+        "--user",
+        default="user",
+        show_default=True,
+        help="Column of the users, for sets as user,item rows.",
+    ),
+)
+_engine_options = _options(
+    click.option(
+        "--engine",
+        type=click.Choice(["local", "spark"]),
+        default="local",
+        show_default=True,
+        help="Where it runs.",
+    ),
+    click.option(
+        "--master",
+        help="Spark master, such as local[4]; by default the one of your Spark configuration.",
+    ),
+)
+_view_options = _options(
+    *(click.option(f"--{name}", is_flag=True, help=f"Also {v.about}.") for name, v in VIEWS.items())
+)
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 
 
@@ -96,7 +129,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for 
 @main.command(epilog="Example:  discreet design survey.toml -o mechanism.json")
 @click.argument("policy")
 @click.option("-o", "--output", help="Write the mechanism here.")
-@click.option("--padding", type=int, help="Padding length, for set input.")
+@_padding_option
 @_design_options
 @_as_json
 def design(
@@ -214,12 +247,16 @@ def plan(
 ) -> None:
     """Expected error per level and model, before anything is collected."""
     from discreet import show, summary
+    from discreet.files import read_shares
+    from discreet.padding import as_asked
 
     loaded, shares = _policy(policy), _prior(prior)
-    length, curve = _padding(loaded, users, padding, sizes, popularity)
+    length, choice = as_asked(
+        loaded, users, padding, read_shares(sizes, "sizes") if sizes else None, popularity
+    )
     chosen = _designed(loaded, model, shares, encoding, length)
     facts = summary.plan(loaded, users, shares, length, target_error, chosen)
-    facts["padding_curve"] = curve
+    facts["padding_curve"] = choice.curve if choice else None
     if as_json:
         _print_json(facts)
         return
@@ -229,37 +266,13 @@ def plan(
 # ---- perturb, tally, estimate --------------------------------------------------------------------
 
 
-def _engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option(
-            "--master",
-            help="Spark master, such as local[4]; by default the one of your Spark configuration.",
-        ),
-        click.option(
-            "--engine",
-            type=click.Choice(["local", "spark"]),
-            default="local",
-            show_default=True,
-            help="Where it runs.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 @main.command(epilog="Example:  discreet perturb mechanism.json answers.csv -o reports.parquet")
 @click.argument("mechanism")
 @click.argument("data")
 @click.option(
     "-o", "--output", required=True, help="Write the reports here (Parquet; with Spark a folder)."
 )
-@click.option("--column", default="item", show_default=True, help="Column of the items.")
-@click.option(
-    "--user",
-    default="user",
-    show_default=True,
-    help="Column of the users, for sets as user,item rows.",
-)
+@_data_options
 @_engine_options
 @_as_json
 def perturb(
@@ -318,64 +331,44 @@ def tally(
     master: str | None,
     as_json: bool,
 ) -> None:
-    """Count the bits of REPORTS: Parquet files or folders of them, or tallies (.json) to add up."""
-    from discreet.tally import Tally
+    """Count REPORTS: Parquet files or folders of them, or tallies (.json) to add up."""
+    from discreet import files
+    from discreet.tally import Tally, join, save_groups
 
     loaded = _mechanism(mechanism)
     saved = [path for path in reports if path.endswith(".json")]
     if saved and by:
         raise DataError("tallies cannot be split by a column; give files of reports")
-    rest = [path for path in reports if path not in saved]
-    found: dict[Any, Tally] = {} if by else {None: Tally.empty(loaded)}
+    tallies: dict[Any, Tally] = {} if by else {None: Tally.empty(loaded)}
     for path in saved:
-        found[None] = found[None] + Tally.load(path, loaded)
+        join(tallies, {None: Tally.load(path, loaded)})
+    rest = [path for path in reports if path not in saved]
     if rest and engine == "spark":
         from discreet.engines import spark
 
-        _join(found, spark.tally_files(rest, loaded, by, master))
+        join(tallies, spark.tally_files(rest, loaded, by, master))
     elif rest:
-        from discreet import files
-
         paths = files.report_files(rest)
         with _progress("Counting reports", paths) as advance:
-            for file in paths:
-                for block in files.tally_file(file, loaded, by, advance):
-                    _join(found, block)
-    _save_tallies(found, output, by)
-    total = sum((t.n for t in found.values()), 0)
-    refused: dict[str, int] = {}
-    for one in found.values():
-        for reason, count in one.refused.items():
-            refused[reason] = refused.get(reason, 0) + count
+            join(tallies, files.tally_files(paths, loaded, by, advance))
+    if by:
+        save_groups(tallies, output, by)
+    else:
+        tallies[None].save(output)
+    whole = sum(tallies.values(), Tally.empty(loaded))
+    total, refused = whole.n, dict(whole.refused)
     if as_json:
-        groups = {"groups": {str(key): t.n for key, t in found.items()}} if by else {}
+        groups = {"groups": {str(group): t.n for group, t in tallies.items()}} if by else {}
         _print_json({"reports": total, "refused": refused, "output": output, **groups})
         return
     click.echo(
         f"Counted {total:,} reports into {output}"
-        + (f", {len(found)} groups by {by}." if by else ".")
+        + (f", {len(tallies)} groups by {by}." if by else ".")
     )
     for reason, count in refused.items():
         click.echo(
             f"Refused {count:,} that are not reports of this mechanism ({reason}).", err=True
         )
-
-
-def _join(found: dict[Any, Any], more: dict[Any, Any]) -> None:
-    for key, one in more.items():
-        found[key] = found[key] + one if key in found else one
-
-
-def _save_tallies(found: dict[Any, Any], output: str, by: str | None) -> None:
-    if by is None:
-        found[None].save(output)
-        return
-    names = {key: re.sub(r"[^\w.-]", "_", str(key)) for key in found}
-    if len(set(names.values())) < len(names):
-        raise DataError(f"two values of {by} would have the same file name; rename them")
-    Path(output).mkdir(parents=True, exist_ok=True)
-    for key, one in found.items():
-        one.save(Path(output) / f"{names[key]}.json")
 
 
 @main.command(epilog="Example:  discreet estimate mechanism.json tally.json -o est.csv --top 10")
@@ -391,18 +384,13 @@ def _save_tallies(found: dict[Any, Any], output: str, by: str | None) -> None:
     help="How many items to show.",
 )
 @click.option(
-    "--level",
+    "--confidence",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
     help="Of the intervals.",
 )
-@click.option(
-    "--shrunk", is_flag=True, help="Also posterior means (empirical Bayes) with credible intervals."
-)
-@click.option(
-    "--consistent", is_flag=True, help="Also the nearest counts that are not negative and sum to n."
-)
+@_view_options
 @click.option(
     "--ranking",
     type=click.Choice(["posterior", "raw"]),
@@ -417,11 +405,10 @@ def estimate(
     output: str | None,
     plot: str | None,
     top: int,
-    level: float,
-    shrunk: bool,
-    consistent: bool,
+    confidence: float,
     ranking: str,
     as_json: bool,
+    **wanted: bool,
 ) -> None:
     """Turn TALLY into unbiased counts of people with standard errors and intervals."""
     from discreet import show
@@ -432,18 +419,17 @@ def estimate(
         if path and not path.lower().endswith(endings):
             raise DataError(f"{path} must end in {', '.join(endings[:-1])} or {endings[-1]}")
     found = Tally.load(tally, loaded).estimate()
+    views = [name for name in VIEWS if wanted[name]]
     if output:
-        found.save(output, level, shrunk, consistent)
+        found.save(output, confidence, views)
     if plot:
-        found.plot(plot, top, shrunk)
-    rows = found.top(top, level, ranking)
-    for name, column in found.extra_columns(shrunk, consistent, level).items():
-        for row in rows:
-            row[name] = column[loaded.policy.index[row["item"]]]
+        found.plot(plot, top, views[0] if views else None)
+    rows = found.top(top, confidence, ranking, views)
     if as_json:
-        _print_json({"n": found.n, "interval": level, "items": rows, "note": found.truncation_note})
+        facts = {"n": found.n, "confidence": confidence, "items": rows}
+        _print_json({**facts, "note": found.truncation_note})
         return
-    show.estimate(found.n, rows, level)
+    show.estimate(found.n, rows, confidence)
     if found.truncation_note:
         click.echo(found.truncation_note)
 
@@ -456,12 +442,8 @@ def estimate(
 )
 @click.argument("policy")
 @click.argument("data")
-@click.option("--padding", type=int, help="Padding length, for set input.")
-@click.option(
-    "--prior",
-    default="uniform",
-    help="uniform, worst, level=share,…, or a CSV/JSON file of shares.",
-)
+@_padding_option
+@_prior_option
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
@@ -480,13 +462,7 @@ def estimate(
 @click.option(
     "--seed", type=click.IntRange(min=0), help="For the same numbers again; simulation only."
 )
-@click.option("--column", default="item", show_default=True, help="Column of the items.")
-@click.option(
-    "--user",
-    default="user",
-    show_default=True,
-    help="Column of the users, for sets as user,item rows.",
-)
+@_data_options
 @click.option("--plot", help="Draw the comparison here (.png or .svg).")
 @_as_json
 def simulate(
@@ -576,7 +552,7 @@ _store = click.option(
     "--token-file",
     help="The organiser's token; by default DISCREET_TOKEN or discreet.token, made if need be.",
 )
-@click.option("--padding", type=int, help="Padding length, for set input.")
+@_padding_option
 @_design_options
 def serve(
     files: tuple[str, ...],
@@ -598,24 +574,16 @@ def serve(
     from discreet.errors import MissingExtra
 
     try:
-        from discreet.collector import server
-        from discreet.collector.app import token
-        from discreet.collector.store import open_store
+        from discreet.collector import server, tokens
+        from discreet.collector.store import checked_name, open_store
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("discreet"):
             raise
         raise MissingExtra("the collector", "serve") from None
     mechanisms = [_served(path, model, _prior(prior), encoding, padding) for path in files]
-    if token_file:
-        os.environ["DISCREET_TOKEN_FILE"] = token_file
-        os.environ.pop("DISCREET_TOKEN", None)
-    named = os.environ.get("DISCREET_TOKEN_FILE")
-    made = (
-        not named
-        and not os.environ.get("DISCREET_TOKEN")
-        and server.token_file(Path("discreet.token"))
-    )
-    token()
+    for mechanism in mechanisms:
+        checked_name(mechanism.policy.name)
+    token = tokens.prepare(token_file)
     opened = open_store(store)
     try:
         for mechanism in mechanisms:
@@ -631,11 +599,7 @@ def serve(
             f" {link}/results"
         )
     if not open_results:
-        where = "the environment" if os.environ.get("DISCREET_TOKEN") else named or "discreet.token"
-        click.echo(
-            "The organiser's token is in "
-            f"{where}{' (made now, for you alone to read)' if made else ''}."
-        )
+        click.echo(f"The organiser's token is in {token}.")
     click.echo("Collecting; stop with Ctrl-C.")
     sys.stdout.flush()
     server.run(store, sock, workers, open_results)
@@ -646,24 +610,14 @@ def _served(
 ) -> Mechanism:
     """The mechanism of a file: itself, or designed from a policy."""
     from discreet.mechanism import Mechanism, is_document
-    from discreet.policy import is_label
 
-    if is_document(path):
-        if encoding or padding or model != "subset" or prior != "uniform":
-            raise DesignError(
-                f"{path} is a mechanism: --model, --prior, --encoding and --padding are for "
-                "policies"
-            )
-        mechanism = Mechanism.load(path)
-    else:
-        mechanism = _designed(_policy(path), model, prior, encoding, padding)
-    name = mechanism.policy.name
-    if "/" in name or name in (".", "..") or not is_label(name) or not 0 < len(name) <= 200:
+    if not is_document(path):
+        return _designed(_policy(path), model, prior, encoding, padding)
+    if encoding or padding or model != "subset" or prior != "uniform":
         raise DesignError(
-            f"{path}: a collection's name stands in its address: no slash, no control character, "
-            f"at most 200, got {name!r}"
+            f"{path} is a mechanism: --model, --prior, --encoding and --padding are for policies"
         )
-    return mechanism
+    return Mechanism.load(path)
 
 
 def _quoted(name: str) -> str:
@@ -697,16 +651,9 @@ def export(
     with _opened(store) as opened:
         tally = opened.tally(name)
         if reports_file:
-            import numpy as np
-
             from discreet.files import write_reports
 
-            size = tally.mechanism.report_size
-            blocks = (
-                np.frombuffer(b"".join(some), np.uint8).reshape(-1, size)
-                for some in _batched(opened.reports(name), 10_000)
-            )
-            write_reports(reports_file, tally.mechanism, blocks)
+            write_reports(reports_file, tally.mechanism, opened.report_blocks(name))
     tally.save(output)
     if mechanism_file:
         tally.mechanism.save(mechanism_file)
@@ -714,17 +661,6 @@ def export(
         _print_json({"name": name, "n": tally.n, "fingerprint": tally.mechanism.fingerprint})
     else:
         click.echo(f"Wrote {output}: {tally.n:,} reports")
-
-
-def _batched(values: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    some = []
-    for value in values:
-        some.append(value)
-        if len(some) == size:
-            yield some
-            some = []
-    if some:
-        yield some
 
 
 @main.command("close", epilog="Example:  discreet close health-survey")
@@ -933,34 +869,6 @@ def demo(no_serve: bool) -> None:
 # ---- helpers -------------------------------------------------------------------------------------
 
 
-def _padding(
-    policy: Policy, users: int, padding: str | None, sizes: str | None, popularity: str
-) -> tuple[int | None, dict[int, float] | None]:
-    """The padding length, and the curve of expected errors where it was chosen."""
-    if padding is None:
-        return None, None
-    if padding != "auto":
-        if not padding.lstrip("-").isdigit():
-            raise DesignError(f'padding = "{padding}" must be a whole number or auto')
-        return int(padding), None
-    from discreet.padding import choose_padding
-
-    if sizes is None:
-        raise DesignError("--padding auto needs --sizes: how many items people have (size,share)")
-    known: Any = popularity
-    if popularity != "zipf":
-        try:
-            known = float(popularity)
-        except ValueError:
-            raise DesignError(
-                f'popularity = "{popularity}" must be zipf or a number between 0 and 1'
-            ) from None
-    choice = choose_padding(policy, _shares_file(sizes, "sizes"), users, popularity=known)
-    return choice.padding, dict(
-        zip(choice.paddings.tolist(), choice.expected.tolist(), strict=True)
-    )
-
-
 def _some(blocks: Iterable[Any], data: str) -> Iterator[Any]:
     """The same blocks; raises at the end, before the output gets its name, if there were none."""
     empty = True
@@ -1016,37 +924,9 @@ def _steps(label: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 def _prior(text: str) -> Any:
-    """uniform, worst, inline level=share pairs, or a file of shares."""
-    if text in ("uniform", "worst"):
-        return text
-    if text.endswith((".csv", ".json")):
-        return _shares_file(text, "prior")
-    try:
-        return {
-            name.strip(): float(share)
-            for name, share in (pair.split("=") for pair in text.split(","))
-        }
-    except ValueError:
-        raise DesignError(
-            f'prior = "{text}" must be uniform, worst, level=share,… or a CSV/JSON file of shares'
-        ) from None
+    from discreet.designs.task import read_prior
 
-
-def _shares_file(path: str, what: str) -> Any:
-    """A mapping from a JSON object, or from a CSV with a header and two columns."""
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-        if path.endswith(".json"):
-            return json.loads(text)
-        rows = [line.rsplit(",", 1) for line in text.splitlines() if line.strip()]
-        return {name.strip(): float(share) for name, share in rows[1:]}
-    except OSError as error:
-        raise DesignError(f"{what} {path} cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise DesignError(
-            f"{what} {path} must be a CSV with a header and two columns, or a JSON object, of "
-            "shares"
-        ) from None
+    return read_prior(text)
 
 
 def _print_json(facts: Any) -> None:

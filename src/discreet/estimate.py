@@ -5,6 +5,7 @@ is a separately named step.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,11 @@ from scipy.special import ndtr, ndtri
 from discreet.errors import DataError
 from discreet.mechanism import Floats, Mechanism
 from discreet.shrink import Shrunk, project, shrink
+from discreet.table import Table
 from discreet.tally import Tally
+from discreet.views import VIEWS
+
+COLUMNS = ("item", "level", "count", "stderr", "lower", "upper", "share")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +83,9 @@ class Estimate:
         """Counts divided by the number of reports."""
         return self.counts / self.n
 
-    def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[Floats, Floats]:
+    def interval(
+        self, confidence: float = 0.95, simultaneous: bool = False
+    ) -> tuple[Floats, Floats]:
         """Lower and upper ends of confidence intervals: all true counts c with |estimate - c| <= z
         sd(c) + half a grain.
 
@@ -86,17 +93,12 @@ class Estimate:
         estimate, and the half grain is the continuity correction. With `simultaneous` all intervals
         hold together with this probability.
         """
-        if not 0 < level < 1:
-            raise DataError(f"level = {level} must be between 0 and 1, such as 0.95")
-        tail = (1 - level) / 2
-        z2 = (
-            float(
-                ndtri(
-                    -np.expm1(np.log1p(-2 * tail) / len(self.counts)) / 2 if simultaneous else tail
-                )
-            )
-            ** 2
-        )
+        if not 0 < confidence < 1:
+            raise DataError(f"confidence = {confidence} must be between 0 and 1, such as 0.95")
+        tail = (1 - confidence) / 2
+        if simultaneous:
+            tail = -np.expm1(np.log1p(-2 * tail) / len(self.counts)) / 2
+        z2 = float(ndtri(tail)) ** 2
         # far out the counts' skewness shows (Cornish-Fisher): a rare bit strays further up than
         # down
         skew = (z2 - 1) / 6 if simultaneous else 0.0
@@ -118,13 +120,13 @@ class Estimate:
 
     # ---- named post-processing: est.counts stays unbiased ----------------------------------------
 
-    def shrunk(self, prior: str = "one") -> Shrunk:
-        """Empirical Bayes: posterior means under a prior fitted to all items (`one`, per `level`,
-        or `auto`).
+    def shrunk(self, pool: str = "all") -> Shrunk:
+        """Empirical Bayes: posterior means, where the spread of true counts is fitted to `all`
+        items, per `level`, or (`auto`) to what predicts better.
         """
-        if prior not in self._shrunk:
-            self._shrunk[prior] = shrink(self, prior)
-        return self._shrunk[prior]
+        if pool not in self._shrunk:
+            self._shrunk[pool] = shrink(self, pool)
+        return self._shrunk[pool]
 
     @cached_property
     def _shrunk(self) -> dict[str, Shrunk]:
@@ -138,7 +140,13 @@ class Estimate:
             self.counts, self.stderr**2, self.n if self.mechanism.padding is None else None
         )
 
-    def top(self, k: int, level: float = 0.95, ranking: str = "posterior") -> list[dict[str, Any]]:
+    def top(
+        self,
+        k: int,
+        confidence: float = 0.95,
+        ranking: str = "posterior",
+        views: Iterable[str] = (),
+    ) -> list[dict[str, Any]]:
         """The k items that rank highest, as rows of the table: by posterior mean, which does not
         let a noisy item jump to the top, with the probability `in_top` that each is among the true
         top k; or by `raw` count.
@@ -147,17 +155,14 @@ class Estimate:
             raise DataError(f"k = {k} must be at least 1")
         if ranking not in ("posterior", "raw"):
             raise DataError(f'ranking = "{ranking}" must be posterior or raw')
-        rows = self.rows(level)
+        table = self.table(confidence, views)
         if ranking == "raw" or not self.can_shrink:
-            order = np.argsort(-np.nan_to_num(self.counts, nan=-np.inf), kind="stable")[:k]
-            return [rows[i] for i in order]
+            order = np.argsort(-np.nan_to_num(self.counts, nan=-np.inf), kind="stable")
+            return table.take(order[:k]).rows()
         shrunk = self.shrunk()
-        order = np.argsort(-shrunk.counts, kind="stable")[:k]
-        chance = shrunk.in_top(min(k, len(rows)))
-        return [
-            {**rows[i], "shrunk": float(shrunk.counts[i]), "in_top": float(chance[i])}
-            for i in order
-        ]
+        chance = shrunk.in_top(min(k, len(table)))
+        table = Table({**table.columns, "shrunk": shrunk.counts, "in_top": chance})
+        return table.take(np.argsort(-shrunk.counts, kind="stable")[:k]).rows()
 
     @property
     def can_shrink(self) -> bool:
@@ -177,8 +182,7 @@ class Estimate:
         p = np.where(np.isfinite(self.base), p, 1.0)
         order = np.argsort(p, kind="stable")
         passed = np.flatnonzero(p[order] <= fdr * np.arange(1, len(p) + 1) / len(p))
-        rows = self.rows()
-        return [rows[i] for i in order[: passed.max() + 1]] if len(passed) else []
+        return self.table().take(order[: passed.max() + 1]).rows() if len(passed) else []
 
     @property
     def truncation_note(self) -> str:
@@ -193,86 +197,56 @@ class Estimate:
             "and intervals do not cover that."
         )
 
-    # ---- tables ----------------------------------------------------------------------------------
+    # ---- the table -------------------------------------------------------------------------------
 
-    def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """One row per item: item, level, count, stderr, lower, upper, share."""
-        columns = self.columns(level)
-        return [
-            dict(zip(columns, values, strict=True))
-            for values in zip(*columns.values(), strict=True)
-        ]
-
-    def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """The table by columns."""
+    def table(self, confidence: float = 0.95, views: Iterable[str] = ()) -> Table:
+        """One row per item: what every command, file, page and picture shows; `views` add columns
+        beside the unbiased ones.
+        """
         policy = self.mechanism.policy
-        low, high = self.interval(level)
-        return {
-            "item": list(policy.items),
-            "level": [policy.levels[k].name for k in policy.level_of],
-            "count": self.counts.tolist(),
-            "stderr": self.stderr.tolist(),
-            "lower": low.tolist(),
-            "upper": high.tolist(),
-            "share": self.shares.tolist(),
-        }
+        levels = np.array([level.name for level in policy.levels], object)
+        low, high = self.interval(confidence)
+        values = (
+            np.array(policy.items, object),
+            levels[self.mechanism.level_of],
+            self.counts,
+            self.stderr,
+            low,
+            high,
+            self.shares,
+        )
+        columns = dict(zip(COLUMNS, values, strict=True))
+        for view in views:
+            if view not in VIEWS:
+                raise DataError(f'the view "{view}" is not known; there are {", ".join(VIEWS)}')
+            for name, column in VIEWS[view].columns(self, confidence).items():
+                columns[f"{view}_{name}" if name else view] = column
+        return Table(columns)
 
-    def extra_columns(
-        self, shrunk: bool, consistent: bool, level: float = 0.95
-    ) -> dict[str, list[Any]]:
-        """Post-processed columns, beside the unbiased ones."""
-        columns: dict[str, list[Any]] = {}
-        if shrunk:
-            found = self.shrunk()
-            low, high = found.interval(level)
-            values = (found.counts, found.stderr, low, high)
-            columns |= {
-                f"shrunk{name}": x.tolist()
-                for name, x in zip(("", "_sd", "_lower", "_upper"), values, strict=True)
-            }
-        if consistent:
-            columns["consistent"] = self.consistent().tolist()
-        return columns
-
-    def save(
-        self, path: str | Path, level: float = 0.95, shrunk: bool = False, consistent: bool = False
-    ) -> None:
+    def save(self, path: str | Path, confidence: float = 0.95, views: Iterable[str] = ()) -> None:
         """Write the table as CSV, Parquet or JSON, by the ending of the path."""
-        from discreet.files import write_table, write_text
+        from discreet.files import write_text
 
-        columns = self.columns(level) | self.extra_columns(shrunk, consistent, level)
-        if Path(path).suffix.lower() == ".json":
-            table = [
-                dict(zip(columns, values, strict=True))
-                for values in zip(*columns.values(), strict=True)
-            ]
-            for row in table:
-                row.update(
-                    (key, None)
-                    for key, value in row.items()
-                    if isinstance(value, float) and not np.isfinite(value)
-                )
-            text = {
-                "n": self.n,
-                "fingerprint": self.mechanism.fingerprint,
-                "interval": level,
-                "items": table,
-            }
-            write_text(
-                path,
-                json.dumps({**text, "note": self.truncation_note}, ensure_ascii=False, indent=1)
-                + "\n",
-            )
-        else:
-            write_table(path, columns)
+        table = self.table(confidence, views)
+        if Path(path).suffix.lower() != ".json":
+            table.save(path)
+            return
+        document = {
+            "n": self.n,
+            "fingerprint": self.mechanism.fingerprint,
+            "confidence": confidence,
+            "items": table.rows(),
+            "note": self.truncation_note,
+        }
+        write_text(path, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
 
-    def plot(self, path: str | Path, k: int = 30, shrunk: bool = False) -> None:
-        """Draw the top items as bars with whiskers, coloured by level, raw and shrunk side by side
-        (PNG, SVG; extra `plot`).
+    def plot(self, path: str | Path, k: int = 30, view: str | None = None) -> None:
+        """Draw the top items as bars with whiskers, coloured by level, and a view beside them (PNG,
+        SVG; extra `plot`).
         """
         from discreet.plots import bars
 
-        bars(self, path, k, shrunk=shrunk)
+        bars(self, path, k, view=view)
 
 
 def _variance(tally: Tally) -> tuple[Floats, Floats]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import lzma
 import os
 import sys
@@ -16,16 +17,16 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DataError
+from discreet.errors import DataError, DesignError
 from discreet.mechanism import Mechanism
-from discreet.tally import Tally
+from discreet.tally import Tally, join
 
 BLOCK = 1 << 16  # people per block
 FINGERPRINT = b"discreet.fingerprint"
@@ -71,18 +72,23 @@ def write_text(path: str | Path, text: str) -> None:
         aside.write_text(text, encoding="utf-8")
 
 
-def write_table(path: str | Path, columns: dict[str, list[Any]]) -> None:
-    """Write a table as CSV or Parquet, by the ending of the path."""
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    writers = {".csv": pyarrow.csv.write_csv, ".parquet": pyarrow.parquet.write_table}
-    suffix = Path(path).suffix.lower()
-    if suffix not in writers:
-        raise DataError(f"{path}: a table is written as .csv, .parquet or .json")
-    with written_aside(path) as aside:
-        writers[suffix](pa.table(columns), str(aside))
+def read_shares(path: str, what: str) -> Any:
+    """A mapping of names to shares from a JSON object, or from a CSV with a header and two
+    columns.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+        if path.endswith(".json"):
+            return json.loads(text)
+        rows = [line.rsplit(",", 1) for line in text.splitlines() if line.strip()]
+        return {name.strip(): float(share) for name, share in rows[1:]}
+    except OSError as error:
+        raise DesignError(f"{what} {path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise DesignError(
+            f"{what} {path} must be a CSV with a header and two columns, or a JSON object, of "
+            "shares"
+        ) from None
 
 
 def write_reports(
@@ -130,12 +136,20 @@ def report_files(paths: Iterable[str]) -> list[Path]:
     return found
 
 
-def tally_file(
-    path: Path, mechanism: Mechanism, by: str | None = None, advance: Advance = lambda _: None
-) -> Iterator[dict[Any, Tally]]:
-    """Tallies of a Parquet file of reports, block by block, per value of the column `by`."""
-    for batch in read_reports(path, mechanism, by, advance):
-        yield tally_batch(mechanism, batch, by=by)
+def tally_files(
+    paths: Iterable[Path],
+    mechanism: Mechanism,
+    by: str | None = None,
+    advance: Advance = lambda _: None,
+) -> dict[Any, Tally]:
+    """Tallies of Parquet files of reports, block by block, per value of the column `by`; the key is
+    None without it.
+    """
+    tallies: dict[Any, Tally] = {} if by is not None else {None: Tally.empty(mechanism)}
+    for path in paths:
+        for batch in read_reports(path, mechanism, by, advance):
+            join(tallies, tally_batch(mechanism, batch, by=by))
+    return tallies
 
 
 def read_reports(
@@ -271,11 +285,7 @@ def tally_batch(
         tally = mechanism.tally(
             rows_of(part.column(column), mechanism.report_size), threads=threads
         )
-        if strangers:
-            tally = tally + Tally(
-                mechanism, tally.part_n * 0, tally.counts * 0, {"fingerprint": strangers}
-            )
-        found[key] = tally
+        found[key] = tally.refusing("fingerprint", strangers)
     return found
 
 
@@ -304,7 +314,7 @@ def read_answers(
     if kind == ".parquet":
         return _parquet_answers(path, mechanism, column, user, advance)
     if kind == ".dat":
-        return _fimi_answers(path, packed, mechanism, advance)
+        return _fimi_answers(path, mechanism, advance)
     if kind not in (".csv", ".txt", ".tsv"):
         raise DataError(
             f"{path}: answers are .csv, .parquet or FIMI .dat files, these also as .gz or .xz"
@@ -343,49 +353,51 @@ def _opened(path: str, packed: str, advance: Advance) -> Iterator[BinaryIO]:
             raise DataError(f"{path} cannot be read to its end: {error}") from None
 
 
-def _fimi_answers(
-    path: str, packed: str, mechanism: Mechanism, advance: Advance
-) -> Iterator[Block]:
-    """One line per person, items separated by blanks; for single input the line's only item."""
-    index, single = mechanism.policy.index, mechanism.padding is None
+def read_fimi(path: str, advance: Advance = lambda _: None) -> Iterator[tuple[int, Any, Any]]:
+    """Blocks of FIMI lines, one line per person, items separated by blanks: the number of lines
+    before the block, all items in order (an Arrow array of text), and how many are on each line.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    packed = Path(path).suffix.lower()
+    before = 0
     with _opened(path, packed, advance) as stream:
-        lines: list[list[int]] = []
-        for number, line in enumerate(
-            io.TextIOWrapper(stream, encoding="utf-8", errors="replace"), 1
-        ):
-            try:
-                chosen = [index[token] for token in line.split()]
-            except KeyError as error:
-                raise DataError(
-                    f"{path}, line {number}: {_unknown(mechanism, error.args[0])}"
-                ) from None
-            if single and len(chosen) != 1:
-                raise DataError(
-                    f"{path}, line {number} has {len(chosen)} items; the policy's input is single"
-                )
-            lines.append(chosen)
-            if len(lines) == BLOCK:
-                yield _block(lines, single)
-                lines = []
-        if lines:
-            yield _block(lines, single)
+        while lines := list(islice(stream, BLOCK)):
+            text = pa.array([line.decode("utf-8", "replace") for line in lines], pa.string())
+            text = pc.utf8_trim_whitespace(text)
+            if pc.any(pc.match_substring(text, "\r")).as_py():
+                raise DataError(f"{path}: lines must end in a line feed, not a carriage return")
+            lists = pc.utf8_split_whitespace(text)
+            items = lists.flatten()
+            lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
+            blank = pc.equal(text, "").to_numpy(zero_copy_only=False)  # split into one empty item
+            if blank.any():
+                items = items.filter(pc.not_equal(items, ""))
+            yield before, items, np.where(blank, 0, lengths).astype(np.int64)
+            before += len(lines)
 
 
-def _block(lines: list[list[int]], single: bool) -> Block:
-    items = np.array([i for line in lines for i in line], dtype=np.int64)
-    if single:
-        return items
-    from discreet.perturb import distinct
+def _fimi_answers(path: str, mechanism: Mechanism, advance: Advance) -> Iterator[Block]:
+    """Sets; for single input the line's only item."""
+    from discreet.perturb import distinct, lookup
 
-    return distinct(items, np.cumsum([0] + [len(line) for line in lines]))
-
-
-def _unknown(mechanism: Mechanism, label: str) -> str:
-    try:
-        mechanism.policy.place(label)
-    except DataError as error:
-        return str(error)
-    return f'"{label}" is not an item'
+    for before, labels, lengths in read_fimi(path, advance):
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        if mechanism.padding is None and (lengths != 1).any():
+            line = int((lengths != 1).argmax())
+            raise DataError(
+                f"{path}, line {before + line + 1} has {lengths[line]} items; the policy's input "
+                "is single"
+            )
+        try:
+            items = lookup(mechanism, labels)
+        except DataError as error:
+            known = mechanism.policy.index
+            place = next(k for k, label in enumerate(labels.to_pylist()) if label not in known)
+            line = before + int(np.searchsorted(offsets, place, side="right"))
+            raise DataError(f"{path}, line {line}: {error}") from None
+        yield items if mechanism.padding is None else distinct(items, offsets)
 
 
 def _csv_answers(

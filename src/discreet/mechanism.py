@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Floats = NDArray[Any]  # of float64
 
 FORMAT = "discreet-mechanism/2"
-MODELS = ("subset", "opt0", "opt1", "opt2", "rappor", "oue", "grr", "ss")
+MODEL = "[a-z][a-z0-9]{0,19}"  # a name: how the chances were found changes nothing for anyone
 PRIORS = ("uniform", "worst", "given")
 MAX_PARTS = 256
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,29})(\.[0-9]{0,29}[1-9])?")
@@ -233,9 +233,10 @@ class Mechanism:
             raise DesignError(
                 f'input = "{self.policy.input}" and padding = {self.padding} do not go together'
             )
-        for what, value, allowed in (("model", self.model, MODELS), ("prior", self.prior, PRIORS)):
-            if value not in allowed:
-                raise DesignError(f"{what} = {show(value)} must be one of {', '.join(allowed)}")
+        if not isinstance(self.model, str) or not re.fullmatch(MODEL, self.model):
+            raise DesignError(f"model = {show(self.model)} must be a word of a-z and 0-9, up to 20")
+        if self.prior not in PRIORS:
+            raise DesignError(f"prior = {show(self.prior)} must be one of {', '.join(PRIORS)}")
         if not 1 <= len(self.parts) <= MAX_PARTS:
             raise DesignError(f"a mechanism has 1 to {MAX_PARTS} parts, got {len(self.parts)}")
         problem = self.encoding.problem(self.m, len(self.parts)) or exact.malformed(

@@ -40,6 +40,37 @@ class PaddingChoice:
     expected: Floats
     objective: str
 
+    @property
+    def curve(self) -> dict[int, float]:
+        """Expected error by padding."""
+        return dict(zip(self.paddings.tolist(), self.expected.tolist(), strict=True))
+
+
+def as_asked(
+    policy: Policy, users: int, padding: str | None, sizes: Any, popularity: str
+) -> tuple[int | None, PaddingChoice | None]:
+    """A padding as people write it: a whole number, or `auto` for so many users with these sizes,
+    and then the choice that was made.
+    """
+    if padding is None:
+        return None, None
+    if padding != "auto":
+        if not padding.lstrip("-").isdigit():
+            raise DesignError(f'padding = "{padding}" must be a whole number or auto')
+        return int(padding), None
+    if sizes is None:
+        raise DesignError("--padding auto needs --sizes: how many items people have (size,share)")
+    known: Any = popularity
+    if popularity != "zipf":
+        try:
+            known = float(popularity)
+        except ValueError:
+            raise DesignError(
+                f'popularity = "{popularity}" must be zipf or a number between 0 and 1'
+            ) from None
+    choice = choose_padding(policy, sizes, users, popularity=known)
+    return choice.padding, choice
+
 
 def choose_padding(
     policy: Policy,

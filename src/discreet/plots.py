@@ -17,44 +17,43 @@ COLOURS = ("#c0392b", "#e67e22", "#2471a3", "#1e8449", "#7d3c98", "#5d6d7e", "#b
 
 
 def bars(
-    estimate: Estimate, path: str | Path, k: int = 30, truth: Any = None, shrunk: bool = False
+    estimate: Estimate,
+    path: str | Path,
+    k: int = 30,
+    truth: Any = None,
+    view: str | None = None,
 ) -> None:
     """The top items as bars with 95 % whiskers, coloured by level; dots mark the truth where it is
-    known, diamonds with credible intervals the shrunk counts.
+    known, diamonds the counts of a view with its intervals.
     """
     Figure = figure_class(path)
     policy = estimate.mechanism.policy
-    ranked = estimate.shrunk().counts if shrunk else np.nan_to_num(estimate.counts, nan=-np.inf)
+    table = estimate.table(views=[view] if view else [])
+    ranked = np.nan_to_num(table.columns[view or "count"], nan=-np.inf)
     order = np.argsort(-ranked, kind="stable")[:k]
-    low, high = estimate.interval()
-    counts = estimate.counts[order]
-    whiskers = np.abs(np.stack((counts - low[order], high[order] - counts)))
+    shown = table.take(order).columns
     figure = Figure(figsize=(8, 1.2 + 0.28 * len(order)), layout="constrained")
     axes = figure.subplots()
     levels = [policy.level_of[i] for i in order]
     axes.barh(
         range(len(order)),
-        counts,
-        xerr=whiskers,
+        shown["count"],
+        xerr=_whiskers(shown, "count", ""),
         color=[COLOURS[j % len(COLOURS)] for j in levels],
         error_kw={"ecolor": "#333333", "lw": 1, "capsize": 2},
     )
-    if shrunk:
-        inner_low, inner_high = (end[order] for end in estimate.shrunk().interval())
-        means = ranked[order]
-        whiskers = np.abs(np.stack((means - inner_low, inner_high - means)))
-        below = np.arange(len(order)) + 0.25
+    if view:
         axes.errorbar(
-            means,
-            below,
-            xerr=whiskers,
+            shown[view],
+            np.arange(len(order)) + 0.25,
+            xerr=_whiskers(shown, view, f"{view}_"),
             fmt="D",
             color="#111111",
             mfc="white",
             ms=4,
             lw=1,
             capsize=2,
-            label="shrunk",
+            label=view,
         )
     if truth is not None:
         axes.plot(
@@ -75,6 +74,14 @@ def bars(
     axes.legend(loc="lower right", frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     save(figure, path)
+
+
+def _whiskers(shown: Any, counts: str, prefix: str) -> Any:
+    """What reaches to both sides of the counts; None where the view has no intervals."""
+    if f"{prefix}lower" not in shown:
+        return None
+    middle, low, high = shown[counts], shown[f"{prefix}lower"], shown[f"{prefix}upper"]
+    return np.abs(np.stack((middle - low, high - middle)))
 
 
 def models(scores: Any, path: str | Path, title: str, k: int) -> None:

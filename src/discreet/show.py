@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from discreet.mechanism import Mechanism
+from discreet.views import VIEWS
 
 
 def console() -> Console:
@@ -179,29 +180,28 @@ def plan(facts: dict[str, Any]) -> None:
 
 
 def estimate(
-    n: int, rows: list[dict[str, Any]], level: float, truth: dict[str, int] | None = None
+    n: int, rows: list[dict[str, Any]], confidence: float, truth: dict[str, int] | None = None
 ) -> None:
     """Rows of an estimate, beside the truth where it is known."""
     out = console()
-    more = [name for name in ("shrunk", "consistent", "in_top") if rows and name in rows[0]]
+    more = [name for name in (*VIEWS, "in_top") if rows and name in rows[0]]
     heads = [
         *({"in_top": "in the top"}.get(name, name) for name in more),
         *(["truth"] if truth else []),
     ]
     table = _table(
-        "item", "level", "people", "std. error", f"{level:.0%} interval", "share", *heads
+        "item", "level", "people", "std. error", f"{confidence:.0%} interval", "share", *heads
     )
     for row in rows:
-        interval = f"{row['lower']:,.0f} to {row['upper']:,.0f}"
         cells = [
             escape(row["item"]),
             escape(row["level"]),
-            f"{row['count']:,.0f}",
-            f"{row['stderr']:,.0f}",
-            interval,
-            f"{row['share']:.2%}",
+            _people(row["count"]),
+            _people(row["stderr"]),
+            f"{_people(row['lower'])} to {_people(row['upper'])}",
+            "–" if row["share"] is None else f"{row['share']:.2%}",
         ]
-        cells += [f"{row[name]:.0%}" if name == "in_top" else f"{row[name]:,.0f}" for name in more]
+        cells += [f"{row[name]:.0%}" if name == "in_top" else _people(row[name]) for name in more]
         if truth:
             inside = row["lower"] <= truth[row["item"]] <= row["upper"]
             cells.append(
@@ -210,6 +210,10 @@ def estimate(
         table.add_row(*cells)
     out.print(f"{n:,} reports")
     out.print(table)
+
+
+def _people(count: float | None) -> str:
+    return "–" if count is None else f"{count:,.0f}"
 
 
 def scores(found: Any, k: int, repeats: int) -> None:

@@ -1,6 +1,6 @@
 """Better numbers from the same reports: named post-processing, which costs no privacy.
 
-`shrink` is empirical Bayes: the noise of every estimate is known (it differs by level), the prior
+`shrink` is empirical Bayes: the noise of every estimate is known (it differs by level), the spread
 of the true counts is fitted to all estimates by maximum likelihood, and the posterior mean is
 reported. `project` is the nearest point, in units of the noise, among counts that are not negative
 (and sum to n for single input).
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from discreet.estimate import Estimate
 
 _CLEAR = 12.0  # estimates this many standard errors above zero stand for themselves
-_GAP = 0.05  # of the log-likelihood, in all, at which the fit of the prior stops
+_GAP = 0.05  # of the log-likelihood, in all, at which the fit of the spread stops
 _CHUNK = 4096  # items whose posteriors are computed at once
 
 
 @dataclass(frozen=True, eq=False)
-class Prior:
-    """A fitted prior of true counts: weights on a grid. `gap` bounds how far its log-likelihood is
+class Spread:
+    """A fitted spread of true counts: weights on a grid. `gap` bounds how far its log-likelihood is
     from the maximum.
     """
 
@@ -42,8 +42,8 @@ class Prior:
 # ---- the fit -------------------------------------------------------------------------------------
 
 
-def fit(y: Floats, base: Floats, slope: Floats, n: int) -> Prior:
-    """The nonparametric maximum-likelihood prior of true counts, given estimates with known
+def fit(y: Floats, base: Floats, slope: Floats, n: int) -> Spread:
+    """The nonparametric maximum-likelihood spread of true counts, given estimates with known
     variance base + slope c.
 
     Constrained Newton steps on the support and the peaks of the gradient (Wang 2007): a mixture's
@@ -73,7 +73,7 @@ def fit(y: Floats, base: Floats, slope: Floats, n: int) -> Prior:
         aim = np.zeros(len(grid))
         aim[support] = _newton(S[:, support], w)
         weights, value = _line_search(L, w, weights, aim, value)
-    return Prior(grid, weights, value, max(gap, 0.0))
+    return Spread(grid, weights, value, max(gap, 0.0))
 
 
 def _newton(S: Floats, w: Floats) -> Floats:
@@ -155,30 +155,30 @@ def _likelihood(rows: _Rows, grid: Floats, scaled: bool = True) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Shrunk:
-    """Posterior means and standard deviations of the counts, under fitted priors.
+    """Posterior means and standard deviations of the counts, under fitted spreads.
 
-    `priors[prior_of[i]]` is the prior of item i. Intervals are credible, with whole-numbered ends
+    `spreads[pool_of[i]]` is the spread of item i. Intervals are credible, with whole-numbered ends
     within [0, n].
     """
 
     estimate: Estimate
-    priors: tuple[Prior, ...]
-    prior_of: Any
+    spreads: tuple[Spread, ...]
+    pool_of: Any
     counts: Floats
-    stderr: Floats
+    sd: Floats
 
     @property
     def shares(self) -> Floats:
         """Counts divided by the number of reports."""
         return self.counts / self.estimate.n
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper ends of credible intervals, from the smoothed prior: its atoms alone
+    def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
+        """Lower and upper ends of credible intervals, from the smoothed spread: its atoms alone
         would make them too short.
         """
-        tail, clear = (1 - level) / 2, self._clear
+        tail, clear = (1 - confidence) / 2, self._clear
         low, high = self._quantiles(tail), self._quantiles(1 - tail)
-        raw_low, raw_high = self.estimate.interval(level)
+        raw_low, raw_high = self.estimate.interval(confidence)
         low, high = np.where(clear, raw_low, low), np.where(clear, raw_high, high)
         return np.floor(np.clip(low, 0, self.estimate.n)), np.ceil(
             np.clip(high, 0, self.estimate.n)
@@ -208,8 +208,8 @@ class Shrunk:
         return self.estimate.counts > _CLEAR * np.sqrt(self.estimate.base)
 
     @cached_property
-    def _smooth(self) -> list[Prior]:
-        return [smooth(prior, self.estimate) for prior in self.priors]
+    def _smooth(self) -> list[Spread]:
+        return [smooth(spread, self.estimate) for spread in self.spreads]
 
     def _quantiles(self, q: float) -> Floats:
         return self._each(lambda cdf, grid: np.array([np.interp(q, row, grid) for row in cdf]))
@@ -217,49 +217,47 @@ class Shrunk:
     def _each(self, of: Any) -> Floats:
         """Apply `of(posterior distribution functions, grid)` to all items, chunk by chunk."""
         e, out = self.estimate, np.empty(self.estimate.mechanism.m)
-        for k, prior in enumerate(self._smooth):
-            for chunk in _chunks(np.flatnonzero(self.prior_of == k)):
-                post = posterior(prior, e.counts[chunk], e.base[chunk], e.slope[chunk])
-                out[chunk] = of(np.cumsum(post, axis=1), prior.grid)
+        for k, spread in enumerate(self._smooth):
+            for chunk in _chunks(np.flatnonzero(self.pool_of == k)):
+                post = posterior(spread, e.counts[chunk], e.base[chunk], e.slope[chunk])
+                out[chunk] = of(np.cumsum(post, axis=1), spread.grid)
         return out
 
 
-def shrink(estimate: Estimate, prior: str = "one") -> Shrunk:
-    """Posterior means under one fitted prior for all items, one per level, or (`auto`) what
-    predicts held-out items better.
+def shrink(estimate: Estimate, pool: str = "all") -> Shrunk:
+    """Posterior means under one fitted spread for `all` items, one per `level`, or (`auto`)
+    what predicts held-out items better.
     """
-    if prior not in ("one", "level", "auto"):
-        raise DataError(f'prior = "{prior}" must be one, level or auto')
+    if pool not in ("all", "level", "auto"):
+        raise DataError(f'pool = "{pool}" must be all, level or auto')
     if not estimate.can_shrink:
         raise DataError(
-            "some items have no estimate or no noise, so their prior cannot be fitted; use the "
+            "some items have no estimate or no noise, so their spread cannot be fitted; use the "
             "raw counts"
         )
-    if prior == "auto":
-        prior = max(
-            ("one", "level"), key=lambda kind: _held_out(estimate, _prior_of(estimate, kind))
-        )
-    prior_of = _prior_of(estimate, prior)
+    if pool == "auto":
+        pool = max(("all", "level"), key=lambda kind: _held_out(estimate, _pool_of(estimate, kind)))
+    pool_of = _pool_of(estimate, pool)
     m = estimate.mechanism.m
-    counts, sd, priors = np.empty(m), np.empty(m), []
-    for k in range(prior_of.max() + 1):
-        mine = np.flatnonzero(prior_of == k)
+    counts, sd, spreads = np.empty(m), np.empty(m), []
+    for k in range(pool_of.max() + 1):
+        mine = np.flatnonzero(pool_of == k)
         fitted = fit(*_columns(estimate, mine), estimate.n)
-        priors.append(fitted)
+        spreads.append(fitted)
         for chunk in _chunks(mine):
             y, base, slope = _columns(estimate, chunk)
             post = posterior(fitted, y, base, slope)
             mean = post @ fitted.grid
-            spread = np.sqrt(np.maximum(post @ fitted.grid**2 - mean**2, 0))
+            deviation = np.sqrt(np.maximum(post @ fitted.grid**2 - mean**2, 0))
             clear = y > _CLEAR * np.sqrt(base)
             counts[chunk], sd[chunk] = (
                 np.where(clear, y, mean),
-                np.where(clear, estimate.stderr[chunk], spread),
+                np.where(clear, estimate.stderr[chunk], deviation),
             )
-    return Shrunk(estimate, tuple(priors), prior_of, counts, sd)
+    return Shrunk(estimate, tuple(spreads), pool_of, counts, sd)
 
 
-def _prior_of(estimate: Estimate, kind: str) -> Any:
+def _pool_of(estimate: Estimate, kind: str) -> Any:
     level_of = estimate.mechanism.level_of.astype(np.int64)
     return level_of if kind == "level" else level_of * 0
 
@@ -268,11 +266,11 @@ def _columns(estimate: Estimate, which: Any) -> tuple[Floats, Floats, Floats]:
     return estimate.counts[which], estimate.base[which], estimate.slope[which]
 
 
-def _held_out(estimate: Estimate, prior_of: Any) -> float:
-    """Log-likelihood of every second item under a prior fitted to the others, both ways."""
+def _held_out(estimate: Estimate, pool_of: Any) -> float:
+    """Log-likelihood of every second item under a spread fitted to the others, both ways."""
     total = 0.0
-    for k in range(prior_of.max() + 1):
-        mine = np.flatnonzero(prior_of == k)
+    for k in range(pool_of.max() + 1):
+        mine = np.flatnonzero(pool_of == k)
         for fold in range(2):
             train, test = (
                 mine[np.arange(len(mine)) % 2 != fold],
@@ -289,28 +287,28 @@ def _held_out(estimate: Estimate, prior_of: Any) -> float:
     return total
 
 
-def posterior(prior: Prior, y: Floats, base: Floats, slope: Floats) -> Floats:
-    """Posterior weights on the prior's grid, a row per estimate."""
-    var = np.maximum(base[:, None] + slope[:, None] * prior.grid, 1e-9 * base[:, None])
+def posterior(spread: Spread, y: Floats, base: Floats, slope: Floats) -> Floats:
+    """Posterior weights on the spread's grid, a row per estimate."""
+    var = np.maximum(base[:, None] + slope[:, None] * spread.grid, 1e-9 * base[:, None])
     with np.errstate(divide="ignore"):
         exponent = (
-            np.log(prior.weights) - (y[:, None] - prior.grid) ** 2 / (2 * var) - np.log(var) / 2
+            np.log(spread.weights) - (y[:, None] - spread.grid) ** 2 / (2 * var) - np.log(var) / 2
         )
     post = np.exp(exponent - exponent.max(axis=1, keepdims=True))
     return post / post.sum(axis=1, keepdims=True)
 
 
-def smooth(prior: Prior, estimate: Estimate, width: float = 0.5) -> Prior:
+def smooth(spread: Spread, estimate: Estimate, width: float = 0.5) -> Spread:
     """Spread every atom over what the data cannot tell apart: a kernel of `width` times the typical
     noise, on counts >= 0.
     """
     sd = float(np.sqrt(np.median(estimate.base[np.isfinite(estimate.base)])))
     tau = width * sd
-    grid = prior.grid
+    grid = spread.grid
     cell = np.gradient(grid)
     kernel = np.exp(-((grid[:, None] - grid[None, :]) ** 2) / (2 * tau**2)) * cell[:, None]
-    weights = (kernel / kernel.sum(axis=0)) @ prior.weights
-    return Prior(grid, weights, prior.log_likelihood, prior.gap)
+    weights = (kernel / kernel.sum(axis=0)) @ spread.weights
+    return Spread(grid, weights, spread.log_likelihood, spread.gap)
 
 
 def _chunks(places: Any) -> Any:
@@ -329,8 +327,8 @@ def project(counts: Floats, variance: Floats, n: float | None) -> Floats:
     known = np.isfinite(variance)
     y, v = counts[known], np.maximum(variance[known], 1e-300)
     order = np.argsort(-(y / v), kind="stable")
-    sums, spread = np.cumsum(y[order]), np.cumsum(v[order])
-    mu = (sums - n) / spread
+    sums, total = np.cumsum(y[order]), np.cumsum(v[order])
+    mu = (sums - n) / total
     last = int(np.flatnonzero(y[order] / v[order] > mu).max())
     out = np.zeros(len(counts))
     out[known] = np.maximum(y - mu[last] * v, 0)

@@ -15,6 +15,7 @@ from discreet.estimate import Estimate
 from discreet.mechanism import Floats, Mechanism
 from discreet.policy import Policy
 from discreet.tally import Tally
+from discreet.views import VIEWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,12 +149,13 @@ class Score:
 def views(estimate: Estimate) -> dict[str, tuple[Floats, tuple[Floats, Floats] | None]]:
     """Counts and 95 % intervals of every view that the estimate has."""
     found: dict[str, tuple[Floats, tuple[Floats, Floats] | None]] = {
-        "raw": (estimate.counts, estimate.interval()),
-        "consistent": (estimate.consistent(), None),
+        "raw": (estimate.counts, estimate.interval())
     }
-    if estimate.can_shrink:
-        shrunk = estimate.shrunk()
-        found["shrunk"] = (shrunk.counts, shrunk.interval())
+    for name, view in VIEWS.items():
+        if view.fits(estimate):
+            columns = view.columns(estimate, 0.95)
+            ends = (columns["lower"], columns["upper"]) if "lower" in columns else None
+            found[name] = columns[""], ends
     return found
 
 

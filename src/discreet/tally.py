@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -58,16 +59,17 @@ class Tally:
             total[0] = _count(mechanism, rows)
         else:
             run_blocks(work, len(rows), step, threads)
-        if wrong:
-            return total[0] + cls(
-                mechanism, total[0].part_n * 0, total[0].counts * 0, {"length": wrong}
-            )
-        return total[0]
+        return total[0].refusing("length", wrong)
 
     @property
     def n(self) -> int:
         """Number of reports counted."""
         return int(self.part_n.sum())
+
+    def refusing(self, reason: str, count: int) -> Tally:
+        """The same tally with so many refused reports more."""
+        refused = dict(Counter(self.refused) + Counter({reason: count}))
+        return Tally(self.mechanism, self.part_n, self.counts, refused)
 
     def __add__(self, other: object) -> Tally:
         if not isinstance(other, Tally):
@@ -96,7 +98,23 @@ class Tally:
 
         return Estimate.of(self)
 
-    # ---- file ------------------------------------------------------------------------------------
+    # ---- bytes and files -------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """The numbers as little-endian int64, part_n then counts; what was refused behind them as
+        JSON. For who knows the mechanism: no fingerprint is in it.
+        """
+        numbers = np.concatenate((self.part_n, self.counts.ravel())).astype("<i8").tobytes()
+        return numbers + (json.dumps(dict(self.refused)).encode() if self.refused else b"")
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, mechanism: Mechanism) -> Tally:
+        """The tally that `to_bytes` wrote."""
+        empty = cls.empty(mechanism)
+        k, size = len(empty.part_n), 8 * (empty.part_n.size + empty.counts.size)
+        numbers = np.frombuffer(raw[:size], "<i8").astype(np.int64)
+        refused = json.loads(raw[size:]) if raw[size:] else {}
+        return cls(mechanism, numbers[:k], numbers[k:].reshape(empty.counts.shape), refused)
 
     def save(self, path: str | Path) -> None:
         """Write the tally with its mechanism's fingerprint."""
@@ -147,6 +165,22 @@ class Tally:
         if not ok or not mechanism.coder.adds_up(np.array(part_n), np.array(counts)):
             raise DataError(f"{path} is damaged: its counts do not belong together")
         return cls(mechanism, np.array(part_n, np.int64), np.array(counts, np.int64), refused)
+
+
+def join(tallies: dict[Any, Tally], more: Mapping[Any, Tally]) -> None:
+    """Add tallies by group to those there are."""
+    for group, tally in more.items():
+        tallies[group] = tallies[group] + tally if group in tallies else tally
+
+
+def save_groups(tallies: Mapping[Any, Tally], folder: str | Path, by: str) -> None:
+    """One file per value of the column `by`."""
+    names = {group: re.sub(r"[^\w.-]", "_", str(group)) for group in tallies}
+    if len(set(names.values())) < len(names):
+        raise DataError(f"two values of {by} would have the same file name; rename them")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for group, tally in tallies.items():
+        tally.save(Path(folder) / f"{names[group]}.json")
 
 
 def as_rows(mechanism: Mechanism, reports: Any) -> tuple[Bytes, int]:

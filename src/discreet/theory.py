@@ -280,14 +280,25 @@ def set_error_by_size(mechanism: Mechanism, counts: Mapping[int, Floats], n: int
     """The same from the count of every item among the people with k items, for every size k."""
     if mechanism.padding is None:
         raise DesignError("this mechanism takes single answers; its error is expected_mse()")
-    ell, d, group_of = mechanism.padding, mechanism.decoder, mechanism.group_of
+    ell, group_of = mechanism.padding, mechanism.group_of
     bias, samples, squares = (np.zeros(mechanism.m) for _ in range(3))
     for k, holders in counts.items():
         chance = 1 / max(k, ell)
         bias += holders * (ell * chance - 1)
         samples += holders * chance
         squares += holders * chance**2
+    return SetError(bias, ell**2 * sampled_variance(mechanism, group_of, samples, squares, n))
+
+
+def sampled_variance(
+    mechanism: Mechanism, group_of: Any, samples: Floats, squares: Floats, n: int
+) -> Floats:
+    """The variance of every item's count of samples: per item the sum over n people of their chance
+    to be sampled there, and of its square. The group of every item is given: in an experiment the
+    levels may stand elsewhere than in the policy.
+    """
+    d = mechanism.decoder
     totals = np.bincount(group_of, weights=samples, minlength=len(mechanism.group_sizes))
-    totals = np.append(totals, n - totals.sum())
-    base = d.base(d.chance @ totals, totals)[group_of]
-    return SetError(bias, ell**2 * (base + samples * d.slope[group_of] - squares))
+    if mechanism.padding:
+        totals = np.append(totals, n - totals.sum())
+    return d.base(d.chance @ totals, totals)[group_of] + samples * d.slope[group_of] - squares

@@ -99,7 +99,7 @@ def sha256(document: Any) -> str:
 
 # ---- the shape of a document ---------------------------------------------------------------------
 
-MODELS = ("subset", "opt0", "opt1", "opt2", "rappor", "oue", "grr", "ss")
+MODEL = re.compile("[a-z][a-z0-9]{0,19}")
 KEYS = ["format", "policy", "model", "prior", "encoding", "padding", "groups", "shares", "parts"]
 POLICY_KEYS = ["name", "question", "input", "notion", "items", "level_of", "levels", "pairs"]
 NUMBER = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
@@ -151,7 +151,8 @@ def check_shape(document: Any) -> None:
     optional = ["certificate"] if "certificate" in document else []
     table(body_of(document), [*KEYS, *optional])
     must(document["format"] == "discreet-mechanism/2")
-    must(document["model"] in MODELS and document["prior"] in ("uniform", "worst", "given"))
+    must(isinstance(document["model"], str) and MODEL.fullmatch(document["model"]) is not None)
+    must(document["prior"] in ("uniform", "worst", "given"))
     check_policy(document["policy"])
     sets = document["policy"]["input"] == "set"
     whole(document["padding"], *((1, 65536) if sets else (0, 0)))
@@ -192,6 +193,7 @@ def check_policy(policy: Any) -> None:
         for k in rows(policy["level_of"], len(policy["items"]))
     ]
     must(len(set(places)) == len(policy["levels"]))
+    must(not policy["pairs"] or len(names) <= 200)
     seen: dict[frozenset[str], str] = {}
     for pair in rows(policy["pairs"]):
         table(pair, ["levels", "epsilon"])
@@ -210,7 +212,8 @@ def budget(text: Any) -> None:
         k, over = int(log[1]), int(log[2] or 1)
         must(k > over and gcd(k, over) == 1 and (log[2] is None or over > 1))
     else:
-        must(NUMBER.fullmatch(text) is not None and 0 < Fraction(text) < 10**30)
+        must(NUMBER.fullmatch(text) is not None)
+        must(Fraction(1, 10**29) <= Fraction(text) < 10**30)
 
 
 def check_encoding(encoding: Any, parts: int, m: int) -> None:

@@ -9,12 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+from discreet.collector import limits
 from discreet.collector.store import Outcome, Store, StoreDown, Upload
-
-MOST = 50_000  # reports in one transaction: a second of work, not more
-LONGEST_PAUSE = 0.005  # seconds that a transaction waits for company
-PATIENCE = 10.0  # seconds for a transaction, and more for a large one; then the store hangs
-SLOWEST = 5_000  # reports per second
 
 
 class Committer:
@@ -79,7 +75,7 @@ class Committer:
         """Those who were just answered often come back at once: let them share the next
         transaction, for as long as one takes.
         """
-        pause = min(LONGEST_PAUSE, self._ended + self._took - asyncio.get_running_loop().time())
+        pause = min(limits.GATHERING, self._ended + self._took - asyncio.get_running_loop().time())
         if len(self._waiting) < self._crowd and pause > 0:
             self._enough.clear()
             with suppress(TimeoutError):
@@ -88,7 +84,7 @@ class Committer:
 
     def _take(self) -> list[tuple[Upload, asyncio.Future[Outcome]]]:
         size, end = 0, 0
-        while end < len(self._waiting) and size < MOST:
+        while end < len(self._waiting) and size < limits.GROUP:
             size += len(self._waiting[end][0].ids)
             end += 1
         group, self._waiting = self._waiting[:end], self._waiting[end:]
@@ -105,7 +101,7 @@ async def answered(work: asyncio.Future[Any], store: Store, reports: int = 0) ->
     """What the store answers; if it hangs, its connections are cut, which ends the wait with
     StoreDown.
     """
-    done, _ = await asyncio.wait({work}, timeout=PATIENCE + reports / SLOWEST)
+    done, _ = await asyncio.wait({work}, timeout=limits.STORE_SECONDS + reports / limits.STORE_RATE)
     if not done:
         store.abort()
     return await work

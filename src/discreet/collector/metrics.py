@@ -10,22 +10,9 @@ import struct
 from bisect import bisect_left
 from pathlib import Path
 
-from discreet.encodings import REASONS
+from discreet.collector.problems import REFUSALS
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
-REFUSALS = (
-    *REASONS,
-    "frame",
-    "empty",
-    "mechanism",
-    "unknown",
-    "closed",
-    "type",
-    "large",
-    "slow",
-    "busy",
-    "store",
-)
 _EDGES = [*map(str, BUCKETS), "+Inf"]
 _NAMES = (
     "accepted",

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from discreet import __version__
+from discreet.collector import limits
+from discreet.collector.problems import REFUSALS
+from discreet.encodings import REASONS
+from discreet.estimate import COLUMNS
+from discreet.views import VIEWS
 
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "number"}
@@ -16,7 +21,7 @@ _NAME = {
     "in": "path",
     "required": True,
     "description": "The collection's name.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+    "schema": {"type": "string", "minLength": 1, "maxLength": limits.NAME},
 }
 
 
@@ -35,21 +40,16 @@ def _body(schema: str, description: str, kind: str = "application/json") -> dict
     }
 
 
-def _problems(*statuses: int) -> dict[str, Any]:
-    meaning = {
-        400: "The request is malformed.",
-        401: "The organiser's token is missing or wrong.",
-        404: "There is no such collection.",
-        408: "The body came too slowly.",
-        409: "The mechanism named is not this collection's.",
-        410: "The collection is closed.",
-        413: "The body is too large.",
-        415: "Reports are application/octet-stream.",
-        422: "A frame is not a report.",
-        503: "Come back later: too many reports are waiting, or the store cannot be reached. "
-        "Nothing was acknowledged.",
+def _problems(*reasons: str) -> dict[str, Any]:
+    """The answers to these reasons of refusal, by status."""
+    meanings: dict[int, list[str]] = {}
+    for status, meaning in (REFUSALS[reason] for reason in reasons):
+        if meaning not in meanings.setdefault(status, []):
+            meanings[status].append(meaning)
+    return {
+        str(status): _body("Problem", " ".join(said), "application/problem+json")
+        for status, said in sorted(meanings.items())
     }
-    return {str(s): _body("Problem", meaning[s], "application/problem+json") for s in statuses}
 
 
 _BRIEF = {
@@ -60,9 +60,9 @@ _BRIEF = {
     "state": {"enum": ["open", "closed"]},
     "fingerprint": _FINGERPRINT,
 }
-_FIGURES = dict.fromkeys(("count", "stderr", "lower", "upper", "share", "plain_stderr"), _MAYBE)
-_ROW = _object({"item": _TEXT, "level": _TEXT, **_FIGURES})
-_ROW["properties"] |= dict.fromkeys(("shrunk", "shrunk_sd", "shrunk_lower", "shrunk_upper"), _MAYBE)
+_ROW = _object({"item": _TEXT, "level": _TEXT, **dict.fromkeys(COLUMNS[2:], _MAYBE)})
+_ROW["description"] = "A row of the table; every view adds its columns."
+_ROW["additionalProperties"] = _MAYBE
 
 DOCUMENT: dict[str, Any] = {
     "openapi": "3.1.0",
@@ -77,7 +77,7 @@ DOCUMENT: dict[str, Any] = {
             "get": {
                 "operationId": "health",
                 "summary": "Whether the service and its store work.",
-                "responses": {"200": _body("Health", "They do."), **_problems(503)},
+                "responses": {"200": _body("Health", "They do."), **_problems("store")},
             }
         },
         "/metrics": {
@@ -90,7 +90,7 @@ DOCUMENT: dict[str, Any] = {
                         "description": "Counters.",
                         "content": {"text/plain": {"schema": _TEXT}},
                     },
-                    **_problems(401),
+                    **_problems("token"),
                 },
             }
         },
@@ -98,7 +98,10 @@ DOCUMENT: dict[str, Any] = {
             "get": {
                 "operationId": "collections",
                 "summary": "All collections.",
-                "responses": {"200": _body("Collections", "All collections."), **_problems(503)},
+                "responses": {
+                    "200": _body("Collections", "All collections."),
+                    **_problems("store"),
+                },
             }
         },
         "/v1/collections/{name}": {
@@ -106,7 +109,10 @@ DOCUMENT: dict[str, Any] = {
             "get": {
                 "operationId": "collection",
                 "summary": "A collection: question, items, levels, mechanism, guarantee.",
-                "responses": {"200": _body("Collection", "The collection."), **_problems(404, 503)},
+                "responses": {
+                    "200": _body("Collection", "The collection."),
+                    **_problems("unknown", "store"),
+                },
             },
         },
         "/v1/collections/{name}/reports": {
@@ -135,7 +141,10 @@ DOCUMENT: dict[str, Any] = {
                 },
                 "responses": {
                     "200": _body("Receipt", "Counted."),
-                    **_problems(400, 404, 408, 409, 410, 413, 415, 422, 503),
+                    **_problems(
+                        *("header", "empty", "frame", "unknown", "slow", "mechanism", "closed"),
+                        *("large", "type", *REASONS, "busy", "store"),
+                    ),
                 },
             },
         },
@@ -148,13 +157,15 @@ DOCUMENT: dict[str, Any] = {
                 "security": [{"organiser": []}, {}],
                 "parameters": [
                     {
-                        "name": "shrunk",
+                        "name": "views",
                         "in": "query",
-                        "schema": {"type": "boolean"},
-                        "description": "Also the shrunk estimates.",
+                        "style": "form",
+                        "explode": False,
+                        "schema": _list({"enum": list(VIEWS)}),
+                        "description": "; ".join(f"{k}: {v.about}" for k, v in VIEWS.items()),
                     },
                     {
-                        "name": "level",
+                        "name": "confidence",
                         "in": "query",
                         "schema": {"type": "number", "minimum": 0.5, "maximum": 0.9999},
                         "description": "Of the intervals; 0.95.",
@@ -171,7 +182,7 @@ DOCUMENT: dict[str, Any] = {
                             "text/csv": {"schema": _TEXT},
                         },
                     },
-                    **_problems(400, 401, 404, 503),
+                    **_problems("query", "token", "unknown", "store"),
                 },
             },
         },
@@ -221,7 +232,7 @@ DOCUMENT: dict[str, Any] = {
                     **_BRIEF,
                     "items": _list(_ROW),
                     "n": _COUNT,
-                    "interval": _NUMBER,
+                    "confidence": _NUMBER,
                     "levels": _list(
                         _object(
                             {
@@ -240,7 +251,7 @@ DOCUMENT: dict[str, Any] = {
                         "minimum": 0,
                         "description": "Items that are surely held by someone.",
                     },
-                    "can_shrink": {"type": "boolean"},
+                    "views": _list({"enum": list(VIEWS)}),
                 }
             ),
         },

@@ -39,9 +39,9 @@ def static(name: str) -> tuple[bytes, str] | None:
     return (read(name).encode(), _KINDS[name.rsplit(".", 1)[1]]) if name in _SERVED else None
 
 
-def html(text: str, status: int = 200) -> Response:
+def html(text: str) -> Response:
     """A page."""
-    return Response(text, status, media_type="text/html")
+    return Response(text, media_type="text/html")
 
 
 # ---- the participant's page ----------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from discreet.collector import limits
 from discreet.collector.store import Store, StoreDown, failing_as, unknown_version
 from discreet.errors import MissingExtra
 
@@ -36,7 +37,6 @@ MIGRATIONS = (
     """,
 )
 _LOCK = 0x64697363  # of migrations
-_WAIT = 10  # seconds that a transaction may stand still
 
 
 class PostgresStore(Store):
@@ -84,7 +84,7 @@ class PostgresStore(Store):
             )
             db.execute("SET synchronous_commit = on")
             db.execute(
-                f"SET idle_in_transaction_session_timeout = '{_WAIT}s'"
+                f"SET idle_in_transaction_session_timeout = '{limits.LOCK_SECONDS:.0f}s'"
             )  # a collector that froze does not stop the others
             self._local.db = db
             self._open.append(db)

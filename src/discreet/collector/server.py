@@ -9,7 +9,6 @@ import json
 import logging
 import multiprocessing
 import os
-import secrets
 import signal
 import socket
 import sys
@@ -17,24 +16,18 @@ import tempfile
 import threading
 import time
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
-from discreet.collector.app import STRICT, Problem, Settings, with_headers
+from discreet.collector import limits
+from discreet.collector.app import Settings, from_environment
+from discreet.collector.headers import STRICT, with_headers
+from discreet.collector.problems import RETRY, Problem
 from discreet.collector.store import StoreDown
 from discreet.errors import DataError
-
-HEADER_SECONDS = 10.0  # for the head of a request
-HEADER_BYTES = 32 << 10
-GRACE = 30  # seconds for requests in flight when we are asked to stop
-CONNECTIONS = 1000
-# seconds: the thread that commits must not wait long for the event loop to hand over, eight times a
-# transaction
-SWITCH = 0.0005
 
 
 class Patient(HttpToolsProtocol):
@@ -58,7 +51,7 @@ class Patient(HttpToolsProtocol):
         if not self._between() or self.transport.is_closing():
             return
         self._head += len(data)
-        if self._head > HEADER_BYTES:
+        if self._head > limits.HEAD_SIZE:
             self.transport.close()
         elif self._timer is None:
             self._expect()
@@ -66,12 +59,14 @@ class Patient(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The request is here; when there is a crowd, it is asked to come back."""
         self._forget()
-        self.app = _CROWDED if len(self.connections) > CONNECTIONS else self.config.loaded_app
+        self.app = (
+            _CROWDED if len(self.connections) > limits.CONNECTIONS else self.config.loaded_app
+        )
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP is answered like everything else."""
-        problem = Problem(400, "http", "this is not a request in HTTP/1.1").response()
+        problem = Problem("http", "this is not a request in HTTP/1.1").response()
         head = [(b"connection", b"close"), *problem.raw_headers, *STRICT]
         lines = [b"HTTP/1.1 400 Bad Request", *(name + b": " + value for name, value in head)]
         self.transport.write(b"\r\n".join([*lines, b"", bytes(problem.body)]))
@@ -86,7 +81,7 @@ class Patient(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _expect(self) -> None:
-        self._timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+        self._timer = self.loop.call_later(limits.HEAD_SECONDS, self.transport.close)
 
     def _forget(self) -> None:
         self._head = 0
@@ -97,9 +92,8 @@ class Patient(HttpToolsProtocol):
 
 async def _crowd(scope: Any, receive: Any, send: Any) -> None:
     detail = "too many are connected; come back in some seconds"
-    await Problem(503, "busy", detail, {"Retry-After": "2", "Connection": "close"}).response()(
-        scope, receive, send
-    )
+    problem = Problem("busy", detail, {**RETRY, "Connection": "close"})
+    await problem.response()(scope, receive, send)
 
 
 _CROWDED = with_headers(_crowd)
@@ -157,21 +151,6 @@ def listen(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def token_file(path: Path) -> bool:
-    """Make a token for the organiser alone unless there is one; returns whether it was made."""
-    try:
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        raise DataError(
-            f"the token file {path} cannot be made: {error.strerror}; set DISCREET_TOKEN instead"
-        ) from None
-    with os.fdopen(handle, "w") as file:
-        file.write(secrets.token_urlsafe(24) + "\n")
-    return True
-
-
 def run(store: str, sock: socket.socket, workers: int = 1, open_results: bool = False) -> None:
     """Serve until SIGTERM or Ctrl-C; what was acknowledged is durable, what is in flight is
     finished first.
@@ -194,9 +173,9 @@ def run(store: str, sock: socket.socket, workers: int = 1, open_results: bool = 
             proxy_headers=False,
             log_config=LOGGING,
             log_level="warning",
-            timeout_keep_alive=20,
-            timeout_graceful_shutdown=GRACE,
-            timeout_worker_healthcheck=60,
+            timeout_keep_alive=limits.IDLE,
+            timeout_graceful_shutdown=limits.GRACE,
+            timeout_worker_healthcheck=limits.WORKER_SECONDS,
         )
         if workers > 1:
             Multiprocess(config, sockets=[sock]).run()
@@ -217,9 +196,7 @@ def _pause() -> None:
 
 def application() -> Any:
     """One worker's application; the worker goes when its supervisor does."""
-    from discreet.collector.app import from_environment
-
-    sys.setswitchinterval(SWITCH)
+    sys.setswitchinterval(limits.SWITCH)
     parent = multiprocessing.parent_process()
     if parent is not None:
 

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from discreet.collector import limits
 from discreet.collector.store import ID_SIZE, Store, StoreDown, failing_as, unknown_version
 from discreet.errors import DataError
 
 _ERRORS = (sqlite3.Error, OSError)
-_WAIT = 10.0  # seconds for a lock that another process holds
 
 # Every entry brings a store from the version before it to its own; entries are never changed, only
 # added.
@@ -81,7 +81,10 @@ class SqliteStore(Store):
         db: sqlite3.Connection | None = getattr(self._local, "db", None)
         if db is None:
             db = sqlite3.connect(
-                self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False
+                self.path,
+                timeout=limits.LOCK_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
             )
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
@@ -119,7 +122,7 @@ class SqliteStore(Store):
 
     def _take_turn(self) -> None:
         """Wait for the file lock, but not for ever: another process may hang with it."""
-        end, pause = time.monotonic() + _WAIT, 0.0002
+        end, pause = time.monotonic() + limits.LOCK_SECONDS, 0.0002
         while True:
             try:
                 return fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -13,14 +13,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.collector import limits
 from discreet.errors import DataError
 from discreet.mechanism import Mechanism
+from discreet.policy import is_label
 from discreet.tally import Tally
 
 ID_SIZE = 16
@@ -79,12 +82,12 @@ class Store(ABC):
         """The collection of this mechanism, made if it is new; another mechanism under the same
         name is refused.
         """
-        name = mechanism.policy.name
+        name = checked_name(mechanism.policy.name)
         document = json.dumps(mechanism.to_document(), ensure_ascii=False)
         with self.writing():
             found = self._find(name)
             if found is None:
-                self._insert_collection(name, document, keep, _pack(Tally.empty(mechanism)))
+                self._insert_collection(name, document, keep, Tally.empty(mechanism).to_bytes())
                 found = self._find(name)
         assert found is not None
         if found.mechanism.fingerprint != mechanism.fingerprint:
@@ -162,7 +165,8 @@ class Store(ABC):
             tally = collection.mechanism.tally(rows, threads=1)
             if tally.refused:
                 raise DataError("an upload held reports that are not of this mechanism")
-            self._put_numbers(collection.key, self._numbers(collection.key) + _numbers(tally))
+            tally += Tally.from_bytes(self._read_numbers(collection.key), collection.mechanism)
+            self._write_numbers(collection.key, tally.to_bytes())
         if len(fresh) == sum(len(upload.ids) for upload in uploads):
             return [Outcome(len(upload.ids), 0) for upload in uploads]
         counted = set(known)
@@ -182,10 +186,13 @@ class Store(ABC):
             found = self._find(name)
             if found is None:
                 raise NoCollection(f'there is no collection "{name}"')
-            numbers = self._numbers(found.key)
-        empty = Tally.empty(found.mechanism)
-        k = len(empty.part_n)
-        return Tally(found.mechanism, numbers[:k], numbers[k:].reshape(empty.counts.shape))
+            return Tally.from_bytes(self._read_numbers(found.key), found.mechanism)
+
+    def report_blocks(self, name: str, size: int = 10_000) -> Iterator[NDArray[np.uint8]]:
+        """The stored reports as arrays with one row per report."""
+        reports, width = self.reports(name), self.collection(name).mechanism.report_size
+        while block := list(islice(reports, size)):
+            yield np.frombuffer(b"".join(block), np.uint8).reshape(-1, width)
 
     def reports(self, name: str) -> Iterator[bytes]:
         """The stored reports in the order of their ids, where they were kept."""
@@ -273,11 +280,15 @@ class Store(ABC):
             )
         return Collection(key, name, mechanism, keep, bool(is_open))
 
-    def _numbers(self, key: int) -> NDArray[np.int64]:
-        return np.frombuffer(self._read_numbers(key), "<i8").astype(np.int64)
 
-    def _put_numbers(self, key: int, numbers: NDArray[np.int64]) -> None:
-        self._write_numbers(key, numbers.astype("<i8").tobytes())
+def checked_name(name: str) -> str:
+    """The same name, if it can be a collection's: it stands in its address."""
+    if "/" in name or name in (".", "..") or not is_label(name) or len(name) > limits.NAME:
+        raise DataError(
+            "a collection's name stands in its address: no slash, no control character, at most "
+            f"{limits.NAME} characters, got {name!r}; give the policy another name"
+        )
+    return name
 
 
 def open_store(url: str, create: bool = True) -> Store:
@@ -321,11 +332,3 @@ def failing_as(errors: tuple[type[Exception], ...]) -> Iterator[None]:
         raise StoreDown(
             f"the store cannot be used: {words[0] if words else type(error).__name__}"
         ) from error
-
-
-def _numbers(tally: Tally) -> NDArray[np.int64]:
-    return np.concatenate((tally.part_n, tally.counts.ravel()))
-
-
-def _pack(tally: Tally) -> bytes:
-    return _numbers(tally).astype("<i8").tobytes()

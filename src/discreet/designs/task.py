@@ -19,6 +19,23 @@ from discreet.policy import Policy, check_padding, show
 MAX_ITEMS = 2**31 - 2
 
 
+def read_prior(text: str) -> Any:
+    """A prior as people write it: uniform, worst, level=share pairs, or a file of shares."""
+    if text in ("uniform", "worst"):
+        return text
+    if text.endswith((".csv", ".json")):
+        from discreet.files import read_shares
+
+        return read_shares(text, "prior")
+    try:
+        pairs = (pair.split("=") for pair in text.split(","))
+        return {name.strip(): float(share) for name, share in pairs}
+    except ValueError:
+        raise DesignError(
+            f'prior = "{text}" must be uniform, worst, level=share,… or a CSV/JSON file of shares'
+        ) from None
+
+
 def replace_encoding(task: Task, encoding: str | None) -> Task:
     """The same task with another encoding."""
     return Task(task.policy, task.prior, encoding, task.padding)

@@ -27,7 +27,7 @@ from discreet.errors import DataError, DiscreetError, MissingExtra
 from discreet.files import check_reports, parquet_file, read_reports, report_files, tally_batch
 from discreet.mechanism import Mechanism
 from discreet.perturb import lookup, ragged
-from discreet.tally import Tally
+from discreet.tally import Tally, join
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -113,7 +113,7 @@ def _merged(partial: DataFrame, mechanism: Mechanism, width: int) -> dict[Any, T
         partial = partial.repartition(width).mapInArrow(_merger(_text(mechanism)), _PARTIAL)
     found: dict[Any, Tally] = {}
     for row in partial.collect():
-        _add(found, json.loads(row["key"]), _unpack(mechanism, bytes(row["tally"])))
+        join(found, {json.loads(row["key"]): Tally.from_bytes(bytes(row["tally"]), mechanism)})
     return found
 
 
@@ -236,8 +236,7 @@ def _counter(text: str, column: str, by: str | None) -> Callable[[Iterable[Any]]
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         mechanism, found = _mechanism(text), {}  # type: tuple[Mechanism, dict[Any, Tally]]
         for batch in batches:
-            for key, tally_ in tally_batch(mechanism, batch, column, by, threads=1).items():
-                _add(found, key, tally_)
+            join(found, tally_batch(mechanism, batch, column, by, threads=1))
         yield from _rows(found)
 
     return run
@@ -251,8 +250,7 @@ def _reader(
         for place in (k for batch in batches for k in batch.column("id").to_pylist()):
             path, group = groups[place]
             for block in read_reports(Path(path), mechanism, by, groups=[group]):
-                for key, tally_ in tally_batch(mechanism, block, by=by, threads=1).items():
-                    _add(found, key, tally_)
+                join(found, tally_batch(mechanism, block, by=by, threads=1))
         yield from _rows(found)
 
     return run
@@ -265,7 +263,7 @@ def _merger(text: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
             for key, raw in zip(
                 batch.column("key").to_pylist(), batch.column("tally").to_pylist(), strict=True
             ):
-                _add(found, json.loads(key), _unpack(mechanism, raw))
+                join(found, {json.loads(key): Tally.from_bytes(raw, mechanism)})
         yield from _rows(found)
 
     return run
@@ -303,40 +301,9 @@ def _mechanism(text: str) -> Mechanism:
     return Mechanism.from_document(json.loads(text))
 
 
-def _add(found: dict[Any, Tally], key: Any, tally_: Tally) -> None:
-    found[key] = found[key] + tally_ if key in found else tally_
-
-
 def _rows(found: dict[Any, Tally]) -> Iterator[Any]:
     import pyarrow as pa
 
-    keys = [json.dumps(key) for key in found]
-    yield pa.RecordBatch.from_arrays(
-        [pa.array(keys, pa.string()), pa.array([_pack(t) for t in found.values()], pa.binary())],
-        ["key", "tally"],
-    )
-
-
-def _pack(tally_: Tally) -> bytes:
-    head = json.dumps(dict(tally_.refused)).encode()
-    return (
-        len(head).to_bytes(4, "little")
-        + head
-        + tally_.part_n.astype("<i8").tobytes()
-        + tally_.counts.astype("<i8").tobytes()
-    )
-
-
-def _unpack(mechanism: Mechanism, raw: bytes) -> Tally:
-    import numpy as np
-
-    size = int.from_bytes(raw[:4], "little")
-    numbers = np.frombuffer(raw[4 + size :], "<i8").astype(np.int64)
-    empty = Tally.empty(mechanism)
-    k = len(empty.part_n)
-    return Tally(
-        mechanism,
-        numbers[:k],
-        numbers[k:].reshape(empty.counts.shape),
-        json.loads(raw[4 : 4 + size]),
-    )
+    keys = pa.array([json.dumps(key) for key in found], pa.string())
+    tallies = pa.array([tally_.to_bytes() for tally_ in found.values()], pa.binary())
+    yield pa.RecordBatch.from_arrays([keys, tallies], ["key", "tally"])

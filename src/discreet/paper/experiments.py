@@ -23,6 +23,7 @@ from discreet.paper.settings import FACTORS, SHARES, Setup
 from discreet.policy import Budget, Level, Policy
 from discreet.simulation import draw_set_tally, draw_tally, top_errors
 from discreet.tally import Tally
+from discreet.theory import sampled_variance
 
 _BLOCK = 1 << 15  # people whose real reports are made at once
 
@@ -274,11 +275,9 @@ class Profile:
 
     def variance(self, mechanism: Mechanism, level_of: Any) -> Floats:
         """Of every item's estimate, in people squared, the level of every item given."""
-        group_of, absent = np.array(mechanism.groups)[level_of], _absent(mechanism)
-        samples = np.bincount(group_of, weights=self.pi, minlength=absent.shape[1])
-        if mechanism.padding:
-            samples = np.append(samples, 1 - samples.sum())
-        return self._of_items(mechanism, (samples @ absent)[group_of], group_of)
+        group_of = np.array(mechanism.groups)[level_of]
+        samples, squares = self.n * self.pi, self.n * self.pi2
+        return self.ell**2 * sampled_variance(mechanism, group_of, samples, squares, self.n)
 
     def mean_variance(self, mechanism: Mechanism, group: int) -> Floats:
         """The same of items of one group, its mean over the assignments of all the others."""
@@ -289,10 +288,7 @@ class Profile:
         base = self.pi * absent[group] + (samples - self.pi) * other
         if mechanism.padding:
             base += (1 - samples) * absent[-1]
-        return self._of_items(mechanism, base, group)
-
-    def _of_items(self, mechanism: Mechanism, base: Floats, group_of: Any) -> Floats:
-        slope = mechanism.decoder.slope[group_of]
+        slope = mechanism.decoder.slope[group]
         return self.n * self.ell**2 * (base + self.pi * slope - self.pi2)
 
     def given(self, mechanism: Mechanism, level_of: Any) -> tuple[float, float]:

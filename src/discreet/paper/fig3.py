@@ -16,7 +16,7 @@ from discreet.paper.datasets import SYNTHETIC, Data
 from discreet.paper.drawing import METRICS, STYLES, Figure, Line, Panel, lines
 from discreet.paper.experiments import Experiment, Row, grid, policy_of
 from discreet.paper.settings import FACTORS, PAPER_MODELS, SHARES, Setup
-from discreet.paper.tables import Rows, Table
+from discreet.paper.tables import PaperTable, Rows
 from discreet.paper.target import Target
 from discreet.paper.verdicts import (
     ALMOST,
@@ -95,7 +95,7 @@ def _relative(key: str, title: str) -> Panel:
 # ---- tables behind it ----------------------------------------------------------------------------
 
 
-def designs(setup: Setup) -> Table:
+def designs(setup: Setup) -> PaperTable:
     """Every model at the default budgets, m = 100: probabilities, objective and the guarantee that
     is realised.
     """
@@ -119,10 +119,10 @@ def designs(setup: Setup) -> Table:
         "of opt0, the largest total MSE / n over all data sets. V: variance per participant of an "
         "item of the level. boxed: opt0 with a >= 1/2 >= b, as the authors solved it."
     )
-    return Table("fig3_designs", "The designs", caption, rows)
+    return PaperTable("fig3_designs", "The designs", caption, rows)
 
 
-def box(setup: Setup) -> Table:
+def box(setup: Setup) -> PaperTable:
     """What the authors' box costs in opt0's objective, by the size of the domain."""
     rows: Rows = []
     for m in _DOMAINS:
@@ -136,19 +136,19 @@ def box(setup: Setup) -> Table:
         "default budgets."
     )
     title = "Beyond the paper: the price of the authors' box"
-    return Table("fig3_box", title, caption, rows)
+    return PaperTable("fig3_box", title, caption, rows)
 
 
-def cost() -> Table:
+def cost() -> PaperTable:
     """What is solved for, at small and large domains."""
     rows: Rows = []
     for m in _DOMAINS:
         t = len(design(policy_of(m, 1.0, FACTORS, SHARES, "single"), "opt0").a)
         rows.append({"items": m, "levels": t, "variables": 2 * t, "constraints": t**2})
-    return Table("fig3_cost", "The size of the problem", "opt0 at the default budgets.", rows)
+    return PaperTable("fig3_cost", "The size of the problem", "opt0 at the default budgets.", rows)
 
 
-def _tables(setup: Setup, data: Data) -> list[Table]:
+def _tables(setup: Setup, data: Data) -> list[PaperTable]:
     return [designs(setup), box(setup), cost()]
 
 

@@ -13,7 +13,7 @@ from discreet.paper.datasets import Data
 from discreet.paper.drawing import METRICS, Figure, Panel, lines
 from discreet.paper.experiments import Experiment, grid
 from discreet.paper.settings import OURS, THREE_MODELS, Setup
-from discreet.paper.tables import Rows, Table
+from discreet.paper.tables import PaperTable, Rows
 from discreet.paper.target import Target
 from discreet.paper.verdicts import (
     ALMOST,
@@ -76,7 +76,7 @@ def _panel(metric: str, eps: float, models: tuple[str, ...], data: Data) -> Pane
     return Panel(title, "share", METRICS[metric].format(k=k), lines(models, **want))
 
 
-def limit(setup: Setup) -> Table:
+def limit(setup: Setup) -> PaperTable:
     """Fewer and fewer sensitive items: what opt0 approaches, by its worst-case objective."""
     rows: Rows = []
     for eps in setup.some_epsilons:
@@ -92,10 +92,10 @@ def limit(setup: Setup) -> Table:
         "A million items, a share of them at eps and the others at 2 eps, beside plain LDP at 2 "
         "eps for all (worst case / n)."
     )
-    return Table("fig6_limit", "Hardly any sensitive item", caption, rows)
+    return PaperTable("fig6_limit", "Hardly any sensitive item", caption, rows)
 
 
-def _tables(setup: Setup, data: Data) -> list[Table]:
+def _tables(setup: Setup, data: Data) -> list[PaperTable]:
     return [limit(setup)]
 
 

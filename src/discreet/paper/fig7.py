@@ -12,7 +12,7 @@ from discreet.paper.datasets import Data
 from discreet.paper.drawing import METRICS, Figure, Line, Panel, lines
 from discreet.paper.experiments import Experiment, Numbers, Row, grid, policy_of
 from discreet.paper.settings import FACTORS, OURS, THREE_MODELS, Setup
-from discreet.paper.tables import Rows, Table
+from discreet.paper.tables import PaperTable, Rows
 from discreet.paper.target import Target
 from discreet.paper.verdicts import (
     FAILS,
@@ -87,7 +87,7 @@ def _rankings(want: dict[str, Any]) -> list[Line]:
 # ---- the table behind it -------------------------------------------------------------------------
 
 
-def set_budgets() -> Table:
+def set_budgets() -> PaperTable:
     """Theorem 4: IDUE-PS with the probabilities of IDUE keeps the budgets of sets (all kinds of up
     to three items).
     """
@@ -114,10 +114,10 @@ def set_budgets() -> Table:
         "eps = 1, x {1, 1.2, 2}. Bound: Lemma 2's of ln Pr(y | x) / Pr(y | x'); budget: the "
         "smaller eps_x of the two sets."
     )
-    return Table("fig7_budgets", "IDUE-PS keeps the budgets of sets", caption, rows)
+    return PaperTable("fig7_budgets", "IDUE-PS keeps the budgets of sets", caption, rows)
 
 
-def _tables(setup: Setup, data: Data) -> list[Table]:
+def _tables(setup: Setup, data: Data) -> list[PaperTable]:
     return [set_budgets()]
 
 

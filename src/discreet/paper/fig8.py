@@ -7,7 +7,7 @@ from discreet.paper.datasets import Data
 from discreet.paper.drawing import Figure
 from discreet.paper.experiments import Experiment
 from discreet.paper.settings import Setup
-from discreet.paper.tables import Table
+from discreet.paper.tables import PaperTable
 from discreet.paper.target import Target
 from discreet.paper.verdicts import Claims
 
@@ -29,7 +29,7 @@ def _figures(setup: Setup, data: Data) -> list[Figure]:
     return [Figure("fig8", f"Varying the padding, {title}", caption, [own])]
 
 
-def _tables(setup: Setup, data: Data) -> list[Table]:
+def _tables(setup: Setup, data: Data) -> list[PaperTable]:
     return [paddings.sizes("fig8", ("clothing",), data)]
 
 

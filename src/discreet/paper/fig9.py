@@ -10,7 +10,7 @@ from discreet.paper.drawing import Figure
 from discreet.paper.experiments import Experiment
 from discreet.paper.paddings import best, curves, listed, regret, size_of
 from discreet.paper.settings import Setup
-from discreet.paper.tables import Table
+from discreet.paper.tables import PaperTable
 from discreet.paper.target import Target
 from discreet.paper.verdicts import FAILS, HOLDS, NOTHING, UNKNOWN, Claims, Evidence, Verdict
 
@@ -49,7 +49,7 @@ def _figures(setup: Setup, data: Data) -> list[Figure]:
     return found
 
 
-def _tables(setup: Setup, data: Data) -> list[Table]:
+def _tables(setup: Setup, data: Data) -> list[PaperTable]:
     return [paddings.sizes("fig9", ("kosarak", "retail"), data)]
 
 

@@ -12,7 +12,7 @@ from discreet.errors import DataError
 from discreet.files import write_text
 from discreet.paper.drawing import Figure
 from discreet.paper.experiments import Numbers, Row
-from discreet.paper.tables import Table
+from discreet.paper.tables import PaperTable
 from discreet.paper.workers import Workers
 
 FIELDS = (
@@ -37,7 +37,7 @@ class Writer:
         text = json.dumps(facts, indent=1, ensure_ascii=False, default=_plain)
         self.text(name, text + "\n")
 
-    def table(self, table: Table) -> None:
+    def table(self, table: PaperTable) -> None:
         """A table as CSV and as Markdown with its caption."""
         rows = ([row[head] for head in table.heads] for row in table.rows)
         self.text(f"{table.name}.csv", _csv(table.heads, rows))

@@ -13,7 +13,7 @@ from discreet.paper.datasets import Data
 from discreet.paper.drawing import METRICS, Line, Panel
 from discreet.paper.experiments import Experiment, Numbers, grid
 from discreet.paper.settings import Setup
-from discreet.paper.tables import Rows, Table
+from discreet.paper.tables import PaperTable, Rows
 from discreet.paper.verdicts import FAILS, HOLDS, NOTHING, Claims, Evidence, Verdict
 
 COLOURS = ("#440154", "#31688e", "#35b779", "#d8a200")  # by eps
@@ -48,7 +48,7 @@ def panels(key: str, k: int, setup: Setup, data: Data) -> list[Panel]:
     return found
 
 
-def sizes(name: str, keys: Sequence[str], data: Data) -> Table:
+def sizes(name: str, keys: Sequence[str], data: Data) -> PaperTable:
     """How many items people have."""
     rows: Rows = []
     for key in keys:
@@ -58,7 +58,7 @@ def sizes(name: str, keys: Sequence[str], data: Data) -> Table:
             row |= {"median": float(np.median(size))}
             row |= {"90th percentile": float(np.quantile(size, 0.9)), "largest": int(size.max())}
             rows.append(row)
-    return Table(f"{name}_sizes", "Items per person", "What the padding has to hold.", rows)
+    return PaperTable(f"{name}_sizes", "Items per person", "What the padding has to hold.", rows)
 
 
 # ---- what is asked of the curves -----------------------------------------------------------------

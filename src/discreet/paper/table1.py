@@ -10,7 +10,7 @@ from discreet.guarantee import leakage_bounds
 from discreet.paper.datasets import Data
 from discreet.paper.experiments import policy_of
 from discreet.paper.settings import FACTORS, SHARES, Setup
-from discreet.paper.tables import Rows, Table
+from discreet.paper.tables import PaperTable, Rows
 from discreet.paper.target import Target
 from discreet.paper.verdicts import FAILS, HOLDS, Claims, Evidence, Verdict
 
@@ -23,7 +23,7 @@ _NOTIONS = (
 )
 
 
-def leakage() -> Table:
+def leakage() -> PaperTable:
     """Bounds of prior / posterior under every notion, beside what a mechanism of that notion does,
     uniform prior.
     """
@@ -52,10 +52,10 @@ def leakage() -> Table:
         "prior; GI and CLDP with distance 1 between any two answers. The last columns are the "
         "exact extremes of one mechanism of each notion."
     )
-    return Table("table1", "Bounds of prior / posterior", caption, rows)
+    return PaperTable("table1", "Bounds of prior / posterior", caption, rows)
 
 
-def cap() -> Table:
+def cap() -> PaperTable:
     """Lemma 1: a level with 4 eps gets the parameters of one with 2 eps."""
     rows: Rows = []
     for factors in (FACTORS, (1.0, 1.2, 4.0)):
@@ -74,10 +74,10 @@ def cap() -> Table:
         "opt0 at eps = 1, m = 100, shares 5/5/90 %. By Lemma 1 every pair is held to 2 min E = 2, "
         "whatever the largest budget is."
     )
-    return Table("table1_cap", "A level at 4 eps is a level at 2 eps", caption, rows)
+    return PaperTable("table1_cap", "A level at 4 eps is a level at 2 eps", caption, rows)
 
 
-def _tables(setup: Setup, data: Data) -> list[Table]:
+def _tables(setup: Setup, data: Data) -> list[PaperTable]:
     return [leakage(), cap()]
 
 

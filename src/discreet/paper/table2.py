@@ -17,7 +17,7 @@ from discreet.mechanism import Mechanism
 from discreet.paper.boxed import boxed
 from discreet.paper.datasets import Data
 from discreet.paper.settings import Setup
-from discreet.paper.tables import Rows, Table
+from discreet.paper.tables import PaperTable, Rows
 from discreet.paper.target import Target
 from discreet.paper.verdicts import FAILS, HOLDS, SOLVED, Claims, Evidence, Verdict, printed
 from discreet.policy import Policy
@@ -45,7 +45,7 @@ BEYOND = {
 }
 
 
-def toy() -> Table:
+def toy() -> PaperTable:
     """The paper's comparison on the toy example, beside what is printed there."""
     policy, rows = example("toy"), []
     for model, label in (("rappor", "RAPPOR"), ("oue", "OUE"), ("opt0", "IDUE")):
@@ -58,7 +58,7 @@ def toy() -> Table:
         "and per holder of the item (/c), the total over all data sets. The printed total of IDUE "
         "is the sum of its printed, rounded entries: 3.27 + 4 x 1.32 + 0.13 (or 0.31)."
     )
-    return Table("table2", "Utility in the toy example", caption, rows)
+    return PaperTable("table2", "Utility in the toy example", caption, rows)
 
 
 def _row(mechanism: Mechanism) -> dict[str, float]:
@@ -78,7 +78,7 @@ def _rounded(policy: Policy) -> Mechanism:
     return Mechanism(policy, "opt0", Bits(), groups, parts, (D // 5, D - D // 5))
 
 
-def beyond() -> Table:
+def beyond() -> PaperTable:
     """What the paper does not compare: more plain LDP, and ours, at the same guarantee."""
     policy = example("toy")
     rows: Rows = []
@@ -93,10 +93,10 @@ def beyond() -> Table:
         "selection are plain LDP at the smallest budget. The certificate of subset proves that no "
         "mechanism with this guarantee does better on uniform answers."
     )
-    return Table("table2_beyond", "Beyond the paper: the toy example", caption, rows)
+    return PaperTable("table2_beyond", "Beyond the paper: the toy example", caption, rows)
 
 
-def _tables(setup: Setup, data: Data) -> list[Table]:
+def _tables(setup: Setup, data: Data) -> list[PaperTable]:
     return [toy(), beyond()]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.paper.datasets import EXTRAS, PUBLISHED, Data, Dataset
 from discreet.paper.settings import Setup
-from discreet.paper.tables import Rows, Table
+from discreet.paper.tables import PaperTable, Rows
 from discreet.paper.target import Target
 from discreet.paper.verdicts import FAILS, HOLDS, UNKNOWN, Claims, Evidence, Verdict
 
@@ -12,7 +12,7 @@ CLAIMS = Claims("table3")
 _COUNTS = ("records", "users", "items")
 
 
-def data_sets(data: Data) -> Table:
+def data_sets(data: Data) -> PaperTable:
     """The paper's data sets beside those at hand."""
     rows: Rows = []
     for key, told in PUBLISHED.items():
@@ -23,7 +23,7 @@ def data_sets(data: Data) -> Table:
             rows.append({"data set": data[key].title, **dict.fromkeys(_COUNTS), **_here(data[key])})
             rows[-1]["partial"] = True
     caption = "The paper's Table III beside the files that were used."
-    return Table("table3", "Synthetic and real-world data sets", caption, rows)
+    return PaperTable("table3", "Synthetic and real-world data sets", caption, rows)
 
 
 def _here(mine: Dataset | None) -> dict[str, object]:
@@ -36,7 +36,7 @@ def _here(mine: Dataset | None) -> dict[str, object]:
     }
 
 
-def _tables(setup: Setup, data: Data) -> list[Table]:
+def _tables(setup: Setup, data: Data) -> list[PaperTable]:
     return [data_sets(data)]
 
 

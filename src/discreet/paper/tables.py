@@ -9,7 +9,7 @@ Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """Rows with the same columns, and what they show."""
 
     name: str

@@ -10,7 +10,7 @@ from discreet.paper.datasets import Data
 from discreet.paper.drawing import Figure
 from discreet.paper.experiments import Experiment
 from discreet.paper.settings import Setup
-from discreet.paper.tables import Table
+from discreet.paper.tables import PaperTable
 from discreet.paper.verdicts import Claims
 
 
@@ -27,7 +27,7 @@ class Target:
     claims: Claims
     needs: tuple[str, ...] = ()  # data sets that it cannot be made without
     uses: tuple[str, ...] = ()  # data sets that are shown where they are there
-    tables: Callable[[Setup, Data], list[Table]] = _none
+    tables: Callable[[Setup, Data], list[PaperTable]] = _none
     experiments: Callable[[Setup, Data], list[Experiment]] = _none
     figures: Callable[[Setup, Data], list[Figure]] = _none  # the paper's, then those beyond it
 

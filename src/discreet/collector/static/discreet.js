@@ -772,7 +772,6 @@ function readEncoding(raw, groups, parts) {
 
 // ---- mechanism ----------------------------------------------------------------------------------
 
-const MODELS = ["subset", "opt0", "opt1", "opt2", "rappor", "oue", "grr", "ss"];
 const KEYS = [
   "format", "policy", "model", "prior", "encoding", "padding", "groups", "shares", "parts",
 ];
@@ -832,7 +831,9 @@ export class Mechanism {
     const body = JSON.parse(text, (_, value) => freeze(value)); // a copy that nobody can change after the check
     choice("format", body.format, ["discreet-mechanism/2"]);
     table(body, KEYS, "the mechanism", ["certificate"]);
-    choice("model", body.model, MODELS);
+    if (typeof body.model !== "string" || !/^[a-z][a-z0-9]{0,19}$/.test(body.model)) {
+      throw refused(`model is ${show(body.model)}, but must be a word of a-z and 0-9, up to 20`);
+    }
     choice("prior", body.prior, ["uniform", "worst", "given"]);
     if ("certificate" in body) checkCertificate(body.certificate);
     const { policy, factors } = readPolicy(body.policy);

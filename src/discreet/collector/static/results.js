@@ -11,8 +11,8 @@ let mark = ""; // its ETag
 let all = false;
 
 const whole = (x) => (Math.round(x) + 0).toLocaleString(); // never "-0"
-const shrunk = () => document.querySelector('[name="view"]:checked').value === "shrunk";
-const address = (more = {}) => `${page.dataset.estimate}?${new URLSearchParams({ shrunk: shrunk(), ...more })}`;
+const view = () => document.querySelector('[name="view"]:checked').value; // "" are the raw estimates
+const address = (more = {}) => `${page.dataset.estimate}?${new URLSearchParams({ views: view(), ...more })}`;
 const headers = () => (token ? { Authorization: `Bearer ${token}` } : {});
 
 function element(name, text = "", className = "") {
@@ -57,7 +57,7 @@ function say(problem) {
 // ---- draw ---------------------------------------------------------------------------------------------
 
 function draw() {
-  const { n, items, levels, telling, note, certificate, can_shrink: canShrink, state } = found;
+  const { n, items, levels, telling, note, certificate, views, state } = found;
   const asked = !$("token").hidden;
   $("token").hidden = true;
   $("numbers").hidden = false;
@@ -66,10 +66,22 @@ function draw() {
   $("note").textContent = note;
   $("certificate").hidden = !certificate;
   $("certificate").textContent = `The mechanism’s expected error: ${certificate}.`;
-  $("views").hidden = !canShrink;
+  drawViews(views);
   $("verdict").textContent = verdict(n, telling, items, levels) + (state === "closed" ? " The collection is closed." : "");
   drawLevels(n, levels);
-  drawRows(items, new Map(levels.map(({ name }, k) => [name, k])));
+  drawRows(items, new Map(levels.map((level, k) => [level.name, { ...level, k }])));
+}
+
+/** A choice for every view that this estimate has, beside the raw one. */
+function drawViews(views) {
+  $("views").hidden = !views.length;
+  const known = new Set([...document.querySelectorAll('[name="view"]')].map(({ value }) => value));
+  for (const name of views.filter((name) => !known.has(name))) {
+    const [label, input] = [element("label"), element("input")];
+    Object.assign(input, { type: "radio", name: "view", value: name });
+    label.append(input, element("span", name[0].toUpperCase() + name.slice(1)));
+    $("views").append(label);
+  }
 }
 
 function verdict(n, telling, items, levels) {
@@ -98,31 +110,32 @@ function drawLevels(n, levels) {
 }
 
 function drawRows(items, place) {
-  const view = shrunk() && items.length && items[0].shrunk !== undefined
-    ? ({ shrunk: count, shrunk_lower: lower, shrunk_upper: upper, shrunk_sd: error }) => ({ count, lower, upper, error })
-    : ({ count, lower, upper, stderr: error }) => ({ count, lower, upper, error });
+  const name = items.length && items[0][view()] !== undefined ? view() : "";
+  const pick = name
+    ? (row) => ({ count: row[name], lower: row[`${name}_lower`], upper: row[`${name}_upper`], error: row[`${name}_sd`] })
+    : ({ count, lower, upper, stderr }) => ({ count, lower, upper, error: stderr });
   const wanted = $("search").value.trim().toLowerCase();
   const rows = items.filter(({ item, level }) => `${item} ${level}`.toLowerCase().includes(wanted))
-    .map((row) => ({ ...row, ...view(row) }))
+    .map((row) => ({ ...row, ...pick(row), plain: place.get(row.level).plain_stderr }))
     .sort((x, y) => (y.count ?? -Infinity) - (x.count ?? -Infinity));
   const shown = all ? rows : rows.slice(0, FIRST);
-  const top = Math.max(1, ...shown.map(({ upper, count, plain_stderr: plain }) => Math.max(upper ?? 0, (count ?? 0) + 1.96 * plain)));
-  $("rows").replaceChildren(...shown.map((row) => drawRow(row, place.get(row.level), top)));
+  const top = Math.max(1, ...shown.map(({ upper, count, plain }) => Math.max(upper ?? 0, (count ?? 0) + 1.96 * plain)));
+  $("rows").replaceChildren(...shown.map((row) => drawRow(row, place.get(row.level).k, top)));
   $("more").hidden = shown.length === rows.length;
   $("more").textContent = `Show all ${rows.length.toLocaleString()}`;
 }
 
-function drawRow({ item, level, count, lower, upper, error, plain_stderr: plain }, k, top) {
+function drawRow({ item, level, count, lower = null, upper = null, error = null, plain }, k, top) {
   const row = element("tr", "", `level-${k % 8}`);
   const head = element("th", item);
   head.scope = "row";
   head.title = `${item} (${level})`;
   const chart = element("td", "", "chart");
   chart.append(drawPlot(count, lower, upper, plain, top));
-  const interval = lower === null ? "none yet" : `${whole(Math.max(0, lower))} to ${whole(Math.max(0, upper))}`;
+  const interval = lower === null ? "–" : `${whole(Math.max(0, lower))} to ${whole(Math.max(0, upper))}`;
   row.append(
     head, chart, element("td", count === null ? "–" : whole(count), "number"), element("td", interval, "number interval faint"),
-    element("td", error === null ? "–" : `${whole(error)} / ${whole(plain)}`, "number plain-ldp faint"),
+    element("td", `${error === null ? "–" : whole(error)} / ${whole(plain)}`, "number plain-ldp faint"),
   );
   return row;
 }

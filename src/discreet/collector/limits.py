@@ -1,0 +1,35 @@
+"""Every limit of the service, in one place. Times are in seconds, sizes in bytes."""
+
+from __future__ import annotations
+
+# ---- requests ------------------------------------------------------------------------------------
+CONNECTIONS = 1000  # beyond, people are asked to come back
+HEAD_SECONDS = 10.0  # for the head of a request
+HEAD_SIZE = 32 << 10
+BODY_SIZE = 8 << 20
+BODY_PAUSE = 10.0  # without a byte of the body
+BODY_SECONDS = 60.0  # for the whole body
+WAITING = (
+    256 << 20
+)  # of all bodies that are not answered yet; beyond, people are asked to come back
+DRAINED = 64 << 20  # of a refused body that are still read, and dropped
+
+# ---- the store -----------------------------------------------------------------------------------
+READERS = 2  # threads that read, each with a connection, whatever is asked of us
+GROUP = 50_000  # reports in one transaction: a second of work, not more
+GATHERING = 0.005  # that a transaction waits for company
+STORE_SECONDS = 10.0  # for a transaction; then the store hangs
+STORE_RATE = 5_000  # reports a second for which a large transaction gets more time
+LOCK_SECONDS = 10.0  # for a lock that another process holds, or a transaction that froze
+FRESH = 1.0  # for which the state of a collection is believed
+
+# ---- names and secrets ---------------------------------------------------------------------------
+NAME = 200  # characters of a collection's name
+TOKEN = 16  # characters of the organiser's token, at least
+
+# ---- the process ---------------------------------------------------------------------------------
+ESTIMATES = 8  # rendered estimates that are remembered
+GRACE = 30  # for requests in flight when we are asked to stop
+IDLE = 20  # for a connection without a request
+WORKER_SECONDS = 60  # until a worker that says nothing is replaced
+SWITCH = 0.0005  # the committing thread must not wait long for the event loop, eight times each

@@ -1,0 +1,100 @@
+"""What is answered instead of what was asked for: one table of refusals, as RFC 9457 says them.
+
+The table feeds the answers, the metrics and the OpenAPI description.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from typing import Any, NamedTuple
+
+import orjson
+from starlette.responses import Response
+
+from discreet.encodings import REASONS
+
+
+class Refusal(NamedTuple):
+    """The status of an answer, and what it means in general; its `detail` says it in particular."""
+
+    status: int
+    meaning: str
+
+
+REFUSALS = {
+    "query": Refusal(400, "A parameter is not one that is known."),
+    "header": Refusal(400, "The header Discreet-Mechanism is missing."),
+    "empty": Refusal(400, "The body is empty."),
+    "frame": Refusal(400, "The body is not a whole number of frames."),
+    "token": Refusal(401, "The organiser's token is missing or wrong."),
+    "unknown": Refusal(404, "There is no such collection."),
+    "slow": Refusal(408, "The body came too slowly."),
+    "mechanism": Refusal(409, "The mechanism named is not this collection's."),
+    "closed": Refusal(410, "The collection is closed."),
+    "large": Refusal(413, "The body is too large."),
+    "type": Refusal(415, "Reports are application/octet-stream."),
+    **dict.fromkeys(REASONS, Refusal(422, "A frame is not a report.")),
+    "unexpected": Refusal(500, "Something went wrong here; nothing was acknowledged."),
+    "busy": Refusal(503, "Too many reports are waiting; nothing was acknowledged. Come back."),
+    "store": Refusal(503, "The store cannot be reached; nothing was acknowledged. Come back."),
+    "http": Refusal(400, "This is not a request that is known here."),  # or what HTTP calls it
+}
+RETRY = {"Retry-After": "2"}
+log = logging.getLogger("discreet")
+_said = -math.inf  # when the log last said that the store is down
+
+
+class Problem(Exception):
+    """An answer that is not what was asked for, as application/problem+json."""
+
+    def __init__(
+        self,
+        reason: str,
+        detail: str,
+        headers: dict[str, str] | None = None,
+        status: int | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(detail)
+        self.reason, self.detail, self.headers, self.more = reason, detail, headers or {}, more
+        self.status = status or REFUSALS[reason].status
+
+    def response(self) -> Response:
+        """The answer."""
+        body = {
+            "type": "about:blank",
+            "title": self.reason,
+            "status": self.status,
+            "detail": self.detail,
+            **self.more,
+        }
+        return json(body, self.status, self.headers, "application/problem+json")
+
+
+def json(
+    document: Any,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    kind: str = "application/json",
+) -> Response:
+    """A document as an answer; what is not a number is null."""
+    return Response(orjson.dumps(document), status, headers, kind)
+
+
+def down(error: Exception) -> Problem:
+    """The store is down: said to whoever asks, and in the log now and then."""
+    global _said
+    if time.monotonic() - _said > 10:  # once is enough
+        _said = time.monotonic()
+        log.error("store", extra={"facts": {"problem": str(error)}})
+    detail = "the store cannot be reached just now; send the same reports again in some seconds"
+    return Problem("store", detail, RETRY)
+
+
+def unexpected(error: Exception) -> Problem:
+    """Our own fault; the log learns its kind and nothing else."""
+    log.error("unexpected", extra={"facts": {"problem": type(error).__name__}})
+    detail = "something went wrong here; nothing was acknowledged, so send it again"
+    return Problem("unexpected", detail)

@@ -1,0 +1,70 @@
+"""A table of items: what the command line, files, pages, plots and notebooks show."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import DataError
+from discreet.files import written_aside
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of the same length, by name. A number that is not finite is not known: None in a
+    row, null in Arrow and JSON, an empty cell in CSV.
+    """
+
+    columns: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def take(self, places: Sequence[int] | Any) -> Table:
+        """These rows, in this order."""
+        return Table({name: np.asarray(values)[places] for name, values in self.columns.items()})
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary per row."""
+        names, columns = list(self.columns), [_known(values) for values in self.columns.values()]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def to_arrow(self) -> Any:
+        """An Arrow table."""
+        import pyarrow as pa
+
+        return pa.table({name: pa.array(_known(values)) for name, values in self.columns.items()})
+
+    def csv(self) -> bytes:
+        """CSV with a header."""
+        import pyarrow.csv as pc
+
+        out = io.BytesIO()
+        pc.write_csv(self.to_arrow(), out)
+        return out.getvalue()
+
+    def save(self, path: str | Path) -> None:
+        """Write it as CSV or Parquet, by the ending of the path."""
+        import pyarrow.parquet as pq
+
+        suffix = Path(path).suffix.lower()
+        if suffix not in (".csv", ".parquet"):
+            raise DataError(f"{path}: a table is written as .csv, .parquet or .json")
+        with written_aside(path) as aside:
+            if suffix == ".csv":
+                aside.write_bytes(self.csv())
+            else:
+                pq.write_table(self.to_arrow(), str(aside))
+
+
+def _known(values: Any) -> list[Any]:
+    listed: list[Any] = np.asarray(values).tolist()
+    if np.asarray(values).dtype.kind == "f" and not np.isfinite(values).all():
+        return [x if math.isfinite(x) else None for x in listed]
+    return listed

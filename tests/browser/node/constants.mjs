@@ -1,0 +1,135 @@
+// The module spells what vectors/v2/constants.json does: seen in what it accepts, says and sends.
+import assert from "node:assert/strict";
+import { Client, Ledger, Mechanism, canonicalJson, fingerprint } from "../../../src/discreet/collector/static/discreet.js";
+import { Checks, Storage, input, refusal, unhex } from "./io.mjs";
+
+const { constants, everything, limits, promised, refusals, ticket } = input;
+const { names, keys, upload } = constants;
+const checks = new Checks();
+
+/** What is said about a changed and signed document, which must be refused. */
+async function said(change) {
+  const { fingerprint: _, ...body } = structuredClone(everything);
+  change(body);
+  const document = { ...body, fingerprint: await fingerprint(body) };
+  return (await refusal("mechanism", () => Mechanism.from(document))).message;
+}
+
+const places = { // where a word or a table stands in a document
+  format: (body) => [body, "format"],
+  prior: (body) => [body, "prior"],
+  input: (body) => [body.policy, "input"],
+  notion: (body) => [body.policy, "notion"],
+  encoding: (body) => [body.encoding, "kind"],
+};
+const tables = {
+  "the mechanism": (body) => body,
+  "the policy": (body) => body.policy,
+  "a level": (body) => body.policy.levels[0],
+  "a pair": (body) => body.policy.pairs[0],
+  "a part": (body) => body.parts[0],
+  "the certificate": (body) => body.certificate,
+};
+
+await checks.check("names", async () => {
+  const all = { format: [constants.format], ...names };
+  assert.deepEqual(Object.keys(all), Object.keys(places));
+  for (const [key, allowed] of Object.entries(all)) {
+    const message = await said((body) => { const [table, word] = places[key](body); table[word] = "zzz"; });
+    assert.ok(message.startsWith(`${key} is "zzz", but must be one of ${allowed.join(", ")};`), message);
+  }
+});
+
+await checks.check("models", async () => {
+  const pattern = new RegExp(`^(${constants.model_pattern})$`);
+  const most = constants.limits.model_characters;
+  const texts = ["", "a", "A", "a1", "1a", "a-b", "a b", "ä", "a\n", "\na", "z9".repeat(most / 2), "a".repeat(most + 1)];
+  const { fingerprint: _, ...body } = everything;
+  for (const model of texts) {
+    const changed = { ...body, model };
+    const read = async () => Mechanism.from({ ...changed, fingerprint: await fingerprint(changed) });
+    if (pattern.test(model)) assert.equal((await read()).model, model);
+    else await refusal("mechanism", read);
+  }
+});
+
+await checks.check("keys", async () => {
+  assert.deepEqual(Object.keys(keys), Object.keys(tables));
+  for (const [where, known] of Object.entries(keys)) {
+    const message = await said((body) => { tables[where](body).zzz = 1; });
+    assert.ok(message.startsWith(`${where} has the unknown key "zzz", but may have ${known.join(", ")};`), message);
+  }
+  assert.deepEqual(Object.keys(constants.encoding_keys), names.encoding);
+  for (const [kind, known] of Object.entries(constants.encoding_keys)) {
+    const numbers = Object.fromEntries(known.map((key) => [key, 2]));
+    const message = await said((body) => { body.encoding = { ...numbers, kind, zzz: 1 }; });
+    assert.ok(message.startsWith(`the encoding has the unknown key "zzz", but may have ${known.join(", ")};`), message);
+  }
+});
+
+await checks.check("limits", async () => {
+  for (const [name, [inside, beyond]] of Object.entries(limits)) {
+    await Mechanism.from(inside).catch((error) => assert.fail(`${name}: ${error.message}`));
+    await refusal("mechanism", () => Mechanism.from(beyond)).catch((error) => assert.fail(`${name}: ${error.message}`));
+  }
+  const largest = constants.largest_integer;
+  assert.equal(canonicalJson([largest, -largest]), `[${largest},-${largest}]`);
+  for (const beyond of [largest + 1, -largest - 1]) await refusal("mechanism", () => canonicalJson(beyond));
+  assert.equal((await Mechanism.from(ticket)).reportSize, constants.ticket_bytes);
+});
+
+await checks.check("reasons", async () => {
+  const found = [];
+  for (const { document, report } of refusals) found.push((await Mechanism.from(document)).check(unhex(report)));
+  assert.deepEqual(found, constants.reasons);
+});
+
+await checks.check("promises", async () => {
+  for (const [document, sentences] of promised) {
+    const mechanism = await Mechanism.from(document);
+    assert.deepEqual(mechanism.promises().map(({ sentence }) => sentence), sentences);
+  }
+});
+
+/** What a client sends to a collector that answers with these statuses, one after another, and how that ends. */
+async function sent(statuses) {
+  const [requests, storage] = [[], new Storage()];
+  const fetch = async (url, { method, headers, body }) => {
+    requests.push({ path: new URL(url).pathname, method, headers, body });
+    const status = statuses[requests.length - 1];
+    return new Response(JSON.stringify({ accepted: 1, duplicates: 0 }), { status });
+  };
+  const client = new Client("http://collector.example", { fetch, ledger: new Ledger(storage), pause: 1 });
+  const mechanism = await Mechanism.from(everything);
+  let code = "";
+  await client.answer("survey", mechanism, 0).catch((error) => { code = error.code; });
+  return { requests, storage, mechanism, code, client };
+}
+
+await checks.check("uploads", async () => {
+  const { requests: [request], mechanism, client } = await sent([200]);
+  assert.equal(request.path, upload.path.replace("{name}", "survey"));
+  const headers = JSON.parse(JSON.stringify(upload.headers).replace("{fingerprint}", mechanism.fingerprint));
+  assert.deepEqual(request.headers, headers);
+  assert.equal(request.body.length, upload.id_bytes + mechanism.reportSize);
+  assert.equal(client.patience, 1000 * upload.patience_seconds);
+  for (const status of upload.retried) {
+    const { requests, code } = await sent([status, 200]);
+    assert.deepEqual([requests.length, code], [2, ""], `${status}`);
+    assert.deepEqual(requests[0], requests[1]);
+  }
+  for (const status of upload.final) {
+    const { requests, code } = await sent([status, 200]);
+    assert.deepEqual([requests.length, code], [1, "refused"], `${status}`);
+  }
+});
+
+await checks.check("ledger", async () => {
+  const { storage } = await sent([200]);
+  const { entries: [entry] } = JSON.parse(storage.getItem("discreet-ledger/1"));
+  assert.deepEqual(Object.keys(entry), constants.ledger_keys);
+  assert.deepEqual(Object.keys(entry.budgets), constants.ledger_budget_keys);
+  assert.equal(entry.id.length, 2 * upload.id_bytes);
+});
+
+checks.done();

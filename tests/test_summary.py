@@ -1,0 +1,149 @@
+"""What the commands say about a mechanism, as plain data."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from conftest import three_levels
+from small import small
+
+import discreet as d
+from discreet import summary, theory
+from discreet.designs import BASELINES
+from discreet.policy import Pair
+
+
+@pytest.fixture(scope="module")
+def survey():
+    """Three levels of which the middle one costs little; several parts."""
+    return d.design(three_levels(1.0, (5, 5, 40), name="survey"))
+
+
+@pytest.mark.parametrize("prior", ["uniform", "worst", [0.5, 0.3, 0.2]])
+def test_a_mechanism_beside_plain_ldp(survey, prior):
+    facts = summary.describe(survey, prior)
+    plain = {name: d.design(survey.policy, name, prior) for name in BASELINES}
+    errors = {name: m.expected_mse(prior) for name, m in plain.items()}
+    best = min(errors, key=errors.get)
+    assert facts["best_plain"] == best
+    assert facts["total_mse"] == {
+        name: {"expected": m.expected_mse(prior), "worst_case": m.expected_mse("worst")}
+        for name, m in {"subset": survey, **plain}.items()
+    }
+    at = "uniform" if isinstance(prior, str) else prior
+    mine, theirs = (theory.level_variance(m, at) for m in (survey, plain[best]))
+    for k, row in enumerate(facts["levels"]):
+        assert row["variance"] == mine[k] and row["plain_variance"][best] == theirs[k]
+        assert row["against_best_plain"] == mine[k] / theirs[k]
+        assert row["factor"] == math.exp(survey.guarantee().epsilons[k])
+    assert [(row["level"], row["items"], row["epsilon"]) for row in facts["levels"]] == [
+        ("high", 5, "1"), ("middle", 5, "1.2"), ("low", 40, "2"),
+    ]  # fmt: skip
+
+
+def test_the_rest_of_a_mechanism(survey):
+    facts, guarantee = summary.describe(survey), survey.guarantee()
+    policy = {"name": "survey", "items": 50, "level_count": 3, "notion": "min", "input": "single"}
+    assert {key: facts[key] for key in policy} == policy
+    assert (facts["model"], facts["prior"], facts["padding"]) == ("subset", "uniform", None)
+    assert (facts["encoding"], facts["encoding_told"]) == ("bits", "subsets of fixed size")
+    assert facts["report_bytes"] == survey.report_size == 8
+    assert facts["mse_range"] == [*theory.mse_range(survey)]
+    assert facts["mse_range"][0] < facts["mse_range"][1]
+    assert (facts["ldp_epsilon"], facts["ldp_bound"]) == (guarantee.ldp_epsilon, 2.0)
+    assert facts["holds"] is True and facts["promises"] == guarantee.sentences()
+    assert facts["fingerprint"] == survey.fingerprint
+    told = survey.certificate
+    assert facts["certificate"] == {
+        "value": told.value, "lower_bound": told.lower_bound, "gap": told.gap, "note": told.note,
+        "sentence": told.sentence,
+    }  # fmt: skip
+    json.dumps(facts, allow_nan=False, default=float)
+
+
+def test_what_is_not_there_is_none():
+    """No certificate; no bound between two levels that are not protected from each other."""
+    policy = d.Policy.from_levels(
+        [("a", 1, ["x", "y"]), ("b", 2, ["z", "w"])], pairs=(Pair("a", "b", None),), input="set"
+    )
+    mechanism = d.design(policy, "opt1", padding=2)
+    facts = summary.describe(mechanism)
+    assert facts["ldp_bound"] is None and not math.isfinite(mechanism.guarantee().ldp_bound)
+    assert facts["notion"] == "min with explicit pairs"
+    assert (facts["input"], facts["padding"]) == ("set", 2)
+    assert set(facts["total_mse"]) == {"opt1", "rappor", "oue"}  # the others take no sets
+    assert summary.describe(small("bits"))["certificate"] is None
+
+
+def test_probabilities_are_rounded_for_reading():
+    mechanism = small("bits")
+    (first, *others) = summary.probabilities(mechanism)["parts"]
+    assert first == {"chance": [0.6, 0.3], "own": [0.7, 0.4], "other": [0.4, 0.2]}
+    assert len(others) == 2 and others[0]["own"] == [0.0, 0.6]
+    budgets = {f"i{k}": f"{2 + k / 1000}" for k in range(401)}
+    few, many = (d.Policy.from_budgets(dict([*budgets.items()][:n])) for n in (400, 401))
+    assert len(summary.probabilities(d.design(few, "rappor"))["parts"][0]["own"]) == 400
+    assert summary.probabilities(d.design(many, "rappor"))["parts"][0]["own"] == "see the file"
+
+
+@pytest.mark.parametrize("count", [20, 21])
+def test_many_levels_are_shown_by_their_extremes(count):
+    policy = d.Policy.from_budgets({f"i{k}": f"{1 + k / 10}" for k in range(count)})
+    mechanism = d.design(policy, "opt1")
+    facts = summary.describe(mechanism)
+    assert facts["level_count"] == count and len(facts["levels"]) == 20
+    assert len(facts["promises"]) == (20 if count == 20 else 0)
+    shown = [row["epsilon"] for row in facts["levels"]]
+    if count == 20:
+        assert shown == [level.budget.text for level in policy.levels]
+    else:
+        best = d.design(policy, facts["best_plain"])
+        ratio = theory.level_variance(mechanism) / theory.level_variance(best)
+        order = np.argsort(ratio, kind="stable")
+        places = [*order[:10], *order[-10:]]
+        assert shown == [policy.levels[k].budget.text for k in places]
+
+
+def test_a_plan(survey):
+    users, target = 10_000, 0.01
+    facts = summary.plan(survey.policy, users, "uniform", None, target, survey)
+    models = {name: d.design(survey.policy, name) for name in facts["total_mse"]}
+    rows = iter(facts["rows"])
+    for name, mechanism in models.items():
+        variance, absent = theory.level_variance(mechanism), theory.absent_variance(mechanism)
+        for k, level in enumerate(survey.policy.levels):
+            assert next(rows) == {
+                "model": name,
+                "level": level.name,
+                "items": survey.policy.sizes[k],
+                "stderr_count": pytest.approx((variance[k] * users) ** 0.5),
+                "stderr_share": pytest.approx((variance[k] / users) ** 0.5),
+                "smallest_share": pytest.approx(1.959964 * (absent[k] / users) ** 0.5),
+                "users_for_target": math.ceil(variance[k] / target**2),
+            }
+    assert next(rows, None) is None
+    totals = facts["total_mse"]
+    assert facts["best_plain"] == min(BASELINES, key=totals.get) and facts["best"] == "subset"
+    assert facts["gain"] == 1 - totals["subset"] / totals[facts["best_plain"]] > 0
+    assert facts["certificate"]["sentence"] == survey.certificate.sentence
+    told = {"name": "survey", "users": users, "prior": "uniform", "padding": None}
+    assert {key: facts[key] for key in told} == told and facts["target_error"] == target
+
+
+def test_a_plan_at_given_shares_without_a_target(survey):
+    prior = [0.5, 0.3, 0.2]
+    chosen = d.design(survey.policy, "rappor")
+    facts = summary.plan(survey.policy, 100, prior, None, None, chosen)
+    assert facts["prior"] == "given" and facts["best"] == "rappor"
+    assert all("users_for_target" not in row for row in facts["rows"])
+    plain = facts["total_mse"][facts["best_plain"]]
+    assert facts["gain"] == 1 - chosen.expected_mse(prior) / plain <= 0
+    for name, error in facts["total_mse"].items():
+        assert error == d.design(survey.policy, name, prior).expected_mse(prior)
+
+
+def test_where_there_is_no_error_there_is_no_gain():
+    policy = d.Policy.from_levels([("a", 1, ["x"])])
+    facts = summary.plan(policy, 100, "uniform", None, None, d.design(policy))
+    assert facts["gain"] == 0.0
