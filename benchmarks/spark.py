@@ -18,7 +18,7 @@ import numpy as np
 import discreet as d
 from benchmarks.reports import policy
 from benchmarks.timing import seconds, si, table
-from discreet.files import report_files, tally_files, write_reports
+from discreet.reports import Piece, report_files, tally_files, write_reports
 
 WORK = [("ticket", 1_000_000, 16_470), ("bits", 200_000, 16_470)]
 GROWTH = (10**5, 10**6, 10**7)
@@ -76,12 +76,12 @@ def child(master: str, homes: list[str]) -> None:
     for home in homes:
         mechanism = d.Mechanism.load(Path(home) / "m.json")
         first, tally = _timed(lambda: spark.tally_files([home], mechanism)[None])
-        groups = spark._row_groups([home], mechanism, None)
+        pieces = spark._pieces([home], mechanism, None)
         found[Path(home).name] = {
             "n": tally.n,
             "first": first,
             "best": _best(lambda: spark.tally_files([home], mechanism)),
-            "read": _best(lambda: _read_only(session, groups, mechanism)),
+            "read": _best(lambda: _read_only(session, pieces, mechanism)),
             "frame": _best(
                 lambda: spark.tally(session.read.parquet(f"{home}/*.parquet"), mechanism)
             ),
@@ -97,19 +97,19 @@ def child(master: str, homes: list[str]) -> None:
     print(json.dumps(found))
 
 
-def _read_only(session: object, groups: list[tuple[str, int]], mechanism: d.Mechanism) -> None:
+def _read_only(session: object, pieces: list[Piece], mechanism: d.Mechanism) -> None:
     """The same job without the counting."""
-    from discreet.files import read_reports
 
     def run(batches):
+        from discreet.reports import read_piece
+
         for place in (k for batch in batches for k in batch.column("id").to_pylist()):
-            path, group = groups[place]
-            for _ in read_reports(Path(path), mechanism, groups=[group]):
+            for _ in read_piece(pieces[place], mechanism):
                 pass
         return iter(())
 
-    width = min(len(groups), 4 * session.sparkContext.defaultParallelism)
-    session.range(0, len(groups), 1, width).mapInArrow(run, "id long").collect()
+    width = min(len(pieces), 4 * session.sparkContext.defaultParallelism)
+    session.range(0, len(pieces), 1, width).mapInArrow(run, "id long").collect()
 
 
 def _timed(work):

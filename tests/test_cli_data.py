@@ -21,7 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 import discreet as d
-from discreet import files
+from discreet import reports as reports_
 from discreet.cli import main
 from discreet.exact import D
 
@@ -331,7 +331,7 @@ def test_folders_files_and_tallies_add_up(ready, tmp_path):
     assert strictly(output.stdout) == {"reports": 8000, "refused": {}, "output": str(total)}
     loaded = d.Mechanism.load(mechanism)
     parts = [d.Tally.load(tally, loaded)] * 2
-    parts += [files.tally_files([p], loaded)[None] for p in folder.glob("[ab].parquet")]
+    parts += [reports_.tally_files([p], loaded)[None] for p in folder.glob("[ab].parquet")]
     assert d.Tally.load(total, loaded) == parts[0] + parts[1] + parts[2] + parts[3]
     run("tally", mechanism, total, tally, "-o", total)  # onto one of its own inputs
     assert d.Tally.load(total, loaded).n == 10_000

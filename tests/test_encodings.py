@@ -372,8 +372,8 @@ def test_arrays_and_lists_are_the_same_rows(mechanism):
         [bytearray(x) for x in listed],
         [memoryview(x) for x in listed],
     ):
-        rows, wrong = as_rows(mechanism, reports)
-        assert wrong == 0 and rows.shape == array.shape and rows.dtype == np.uint8
+        rows, good = as_rows(mechanism, reports)
+        assert good.all() and rows.shape == array.shape and rows.dtype == np.uint8
         assert np.array_equal(rows, array)
 
 
@@ -381,18 +381,18 @@ def test_arrays_and_lists_are_the_same_rows(mechanism):
 def test_lists_of_other_lengths_are_counted(mechanism):
     size = mechanism.report_size
     mixed = [bytes(size), b"", bytes(size + 1), bytes(size - 1), bytes(size)]
-    rows, wrong = as_rows(mechanism, mixed)
-    assert wrong == 3 and rows.shape == (2, size)
+    rows, good = as_rows(mechanism, mixed)
+    assert good.tolist() == [True, False, False, False, True] and rows.shape == (2, size)
     for width in (0, size - 1, size + 1):
-        rows, wrong = as_rows(mechanism, np.zeros((4, width), np.uint8))
-        assert wrong == 4 and rows.shape == (0, size)
+        rows, good = as_rows(mechanism, np.zeros((4, width), np.uint8))
+        assert good.tolist() == [False] * 4 and rows.shape == (0, size)
 
 
 @subjects
 def test_no_reports_at_all(mechanism):
     for reports in ([], (), np.empty((0, mechanism.report_size), np.uint8)):
-        rows, wrong = as_rows(mechanism, reports)
-        assert wrong == 0 and rows.shape == (0, mechanism.report_size)
+        rows, good = as_rows(mechanism, reports)
+        assert len(good) == 0 and rows.shape == (0, mechanism.report_size)
         assert mechanism.tally(reports).n == 0
 
 

@@ -122,7 +122,7 @@ def test_tickets_are_numbers_of_64_bits_here(spark, tmp_path):
     """Ours are unsigned 32-bit integers, which Spark reads as bigint; what cannot be one is
     refused.
     """
-    from discreet.files import tally_files, write_reports
+    from discreet.reports import tally_files, write_reports
 
     mechanism = MECHANISMS["ticket"]
     rows = mechanism.perturb_many(answers(mechanism, 500))
@@ -410,7 +410,7 @@ def test_groups_that_are_folders_go_through_spark(spark, tmp_path, kind):
 def test_corrupt_and_strange_files(spark, tmp_path):
     mechanism, other = MECHANISMS["ticket"], MECHANISMS["bits"]
     mechanism.save(tmp_path / "m.json")
-    from discreet.files import write_reports
+    from discreet.reports import write_reports
 
     write_reports(tmp_path / "other.parquet", other, [other.perturb_many([0, 1])])
     text = run(

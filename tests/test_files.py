@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as d
-from discreet import files
+from discreet import files, reports
 from discreet.errors import DataError
 
 LABELS = ["HIV", "anemia", "headache", 'say "ah", twice', "größe"]
@@ -38,13 +38,6 @@ TICKETS = d.design(SINGLE.policy, encoding="ticket")  # of several parts
 LAST = len(TICKETS.parts) * TICKETS.encoding.tickets
 ANSWERS = [0, 3, 1, 1, 4, 2, 0, 3]
 PEOPLE = [[0], [1, 3], [], [4, 2, 0], [1]]
-
-
-def report_blocks(path, mechanism):
-    return [
-        files.rows_of(batch.column("report"), mechanism.report_size)
-        for batch in files.read_reports(path, mechanism)
-    ]
 
 
 def single(path, mechanism=SINGLE, **settings):
@@ -540,223 +533,6 @@ def test_progress_reaches_the_size_of_the_file(tmp_path, name):
     assert abs(sum(seen) - path.stat().st_size) <= 1
 
 
-# ---- reports -------------------------------------------------------------------------------------
-
-
-def read(path, mechanism=SINGLE):
-    """The tally of a file of reports."""
-    return files.tally_files([path], mechanism)[None]
-
-
-def reports_refused(path, mechanism=SINGLE):
-    with pytest.raises(DataError) as caught:
-        read(path, mechanism)
-    assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
-    return str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("model", "encoding"),
-    [("opt0", "bits"), ("opt0", "ticket"), ("subset", "bits"), ("subset", "ticket"), ("grr", None)],
-)
-def test_reports_round_trip(tmp_path, model, encoding):
-    mechanism = d.design(SINGLE.policy, model, encoding=encoding)
-    rows = mechanism.perturb_many(np.arange(5000) % 5)
-    path = tmp_path / "r.parquet"
-    assert (
-        files.write_reports(path, mechanism, [rows[:1], rows[1:1700], rows[1700:1700], rows[1700:]])
-        == 5000
-    )
-    back = np.concatenate(report_blocks(path, mechanism))
-    assert back.dtype == np.uint8 and np.array_equal(back, rows)
-    assert read(path, mechanism) == mechanism.tally(rows)
-    schema = pq.read_schema(path)
-    assert schema.metadata[files.FINGERPRINT].decode() == mechanism.fingerprint
-    kind = pa.uint32() if encoding == "ticket" else pa.binary(mechanism.report_size)
-    assert schema.names == ["report"] and schema.field("report") == pa.field(
-        "report", kind, nullable=False
-    )
-
-
-def test_no_reports(tmp_path):
-    path = tmp_path / "r.parquet"
-    assert files.write_reports(path, SINGLE, []) == 0
-    assert read(path).n == 0
-
-
-def test_reports_in_small_blocks(tmp_path, monkeypatch):
-    rows = SINGLE.perturb_many(np.arange(5000) % 5)
-    path = tmp_path / "r.parquet"
-    files.write_reports(path, SINGLE, [rows])
-    monkeypatch.setattr(files, "BLOCK", 100)
-    blocks = report_blocks(path, SINGLE)
-    assert len(blocks) > 1 and np.array_equal(np.concatenate(blocks), rows)
-
-
-def test_rows_of_a_sliced_column():
-    rows = SINGLE.perturb_many(np.arange(20) % 5)
-    column = pa.array([bytes(row) for row in rows], pa.binary(SINGLE.report_size))
-    assert np.array_equal(files.rows_of(column.slice(3, 9), SINGLE.report_size), rows[3:12])
-
-
-def test_reports_of_another_mechanism_are_refused(tmp_path):
-    path = tmp_path / "r.parquet"
-    files.write_reports(path, SINGLE, [SINGLE.perturb_many([0])])
-    assert "another mechanism" in reports_refused(path, NUMBERED)
-
-
-def test_truncated_reports_are_refused(tmp_path):
-    path = tmp_path / "r.parquet"
-    files.write_reports(path, SINGLE, [SINGLE.perturb_many(np.zeros(1000, int))])
-    whole = path.read_bytes()
-    for length in (0, 3, 8, 100, len(whole) // 2, len(whole) - 4, len(whole) - 1):
-        path.write_bytes(whole[:length])
-        assert "not a whole Parquet file" in reports_refused(path)
-    path.write_text("item\nHIV\n")
-    assert "not a whole Parquet file" in reports_refused(path)
-    assert "does not exist" in reports_refused(tmp_path / "none.parquet")
-
-
-@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()], ids=str)
-def test_plain_binary_of_other_tools(tmp_path, kind):
-    """No fingerprint and any length: what is wrong is refused report by report, and counted."""
-    good = [bytes(row) for row in SINGLE.perturb_many(np.arange(50) % 5)]
-    path = parquet(
-        tmp_path / "r.parquet",
-        report=pa.array([*good, b"", b"\x00\x00", None, b"\xe0", *good], kind),
-    )
-    tally = read(path)
-    assert tally.n == 100 and tally.refused == {"length": 3, "tail": 1}
-    assert np.array_equal(tally.counts, SINGLE.tally(good + good).counts)
-
-
-def test_null_reports_are_refused_and_counted(tmp_path):
-    good = [bytes(row) for row in SINGLE.perturb_many(np.arange(5))]
-    path = parquet(
-        tmp_path / "r.parquet", report=pa.array([good[0], None, *good[1:], None], pa.binary(1))
-    )
-    assert read(path).n == 5 and read(path).refused == {"length": 2}
-
-
-def test_fixed_size_binary_of_another_size(tmp_path):
-    path = parquet(tmp_path / "r.parquet", report=pa.array([b"ab", b"cd"], pa.binary(2)))
-    assert read(path).n == 0 and read(path).refused == {"length": 2}
-
-
-def test_files_without_reports(tmp_path):
-    assert 'no column "report"; it has item' in reports_refused(
-        parquet(tmp_path / "a.parquet", item=pa.array(["HIV"]))
-    )
-    for column in (pa.array(["HIV"]), pa.array([1]), pa.array([[b"a"]])):
-        assert "must be binary" in reports_refused(parquet(tmp_path / "a.parquet", report=column))
-
-
-INTEGERS = [getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)]
-
-
-def test_a_ticket_is_the_number_of_its_little_endian_bytes(tmp_path):
-    rows = TICKETS.perturb_many(np.arange(1000) % 5)
-    files.write_reports(tmp_path / "r.parquet", TICKETS, [rows])
-    numbers = pq.read_table(tmp_path / "r.parquet").column("report").to_pylist()
-    assert numbers == [int.from_bytes(row.tobytes(), "little") for row in rows]
-    assert max(numbers) < LAST
-
-
-@pytest.mark.parametrize("kind", INTEGERS, ids=str)
-def test_tickets_in_any_integers(tmp_path, kind):
-    """Whole and with nulls; of what no ticket can be, each is refused and counted."""
-    least, most = (-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1)
-    if str(kind).startswith("u"):
-        least, most = 0, 2**kind.bit_width - 1
-    good = [k for k in (0, 1, 5, 100, 200, 30_000, LAST - 1) if k <= min(most, LAST - 1)]
-    path = parquet(tmp_path / "r.parquet", report=pa.array(good, kind))
-    reports = [k.to_bytes(4, "little") for k in good]
-    assert read(path, TICKETS) == TICKETS.tally(reports) and read(path, TICKETS).refused == {}
-    strange = [k for k in (-1, least, most, 2**32 - 1, 2**32, 2**32 + 5) if least <= k <= most]
-    strange = [k for k in strange if not 0 <= k < LAST]
-    path = parquet(tmp_path / "r.parquet", report=pa.array([None, *good, *strange, None], kind))
-    tally = read(path, TICKETS)
-    beyond = sum(0 <= k < 2**32 for k in strange)
-    wanted = {"length": 2 + len(strange) - beyond, "ticket": beyond}
-    assert tally.refused == {reason: count for reason, count in wanted.items() if count}
-    assert np.array_equal(tally.counts, TICKETS.tally(reports).counts)
-    assert tally == TICKETS.tally(
-        [*reports, *(b"" for _ in range(wanted["length"])), *(b"\xff" * 4 for _ in range(beyond))]
-    )
-
-
-@pytest.mark.parametrize("number", [-1, -(2**32), 2**32, 2**32 + 5, 2**63 - 1, None])
-def test_a_number_that_is_no_ticket_does_not_become_another(tmp_path, number):
-    """2^32 + 5 must not be read as 5, nor -1 as the last one; alone, and among good ones."""
-    for good in ([], [5], [5, 7, 0]):
-        path = parquet(tmp_path / "r.parquet", report=pa.array([*good, number], pa.int64()))
-        tally = read(path, TICKETS)
-        assert tally.refused == {"length": 1} and tally.n == len(good)
-        assert np.array_equal(
-            tally.counts, TICKETS.tally([k.to_bytes(4, "little") for k in good]).counts
-        )
-
-
-@pytest.mark.parametrize("kind", [pa.uint32(), pa.int64()], ids=str)
-def test_rows_of_a_sliced_column_of_tickets(kind):
-    rows = TICKETS.perturb_many(np.arange(20) % 5)
-    numbers = [int.from_bytes(row.tobytes(), "little") for row in rows]
-    column = pa.array(numbers, kind)
-    assert np.array_equal(files.rows_of(column.slice(3, 9), 4), rows[3:12])
-    assert len(files.rows_of(column.slice(3, 0), 4)) == 0
-    with_null = pa.array([*numbers[:5], None, *numbers[6:]], kind).slice(3, 9)
-    wanted = [row.tobytes() for row in rows[3:12]]
-    wanted[2] = b""
-    assert files.rows_of(with_null, 4) == wanted
-
-
-def test_tickets_as_bytes(tmp_path):
-    rows = TICKETS.perturb_many(np.arange(100) % 5)
-    listed = [row.tobytes() for row in rows]
-    for kind in (pa.binary(4), pa.binary(), pa.large_binary()):
-        path = parquet(tmp_path / "r.parquet", report=pa.array([*listed, None], kind))
-        tally = read(path, TICKETS)
-        assert tally.refused == {"length": 1} and tally == TICKETS.tally([*listed, b""])
-
-
-def test_what_no_ticket_can_stand_in(tmp_path):
-    for column in (pa.array(["5"]), pa.array([5.0]), pa.array([[5]]), pa.array([True])):
-        path = parquet(tmp_path / "a.parquet", report=column)
-        assert "must be an integer or binary, got" in reports_refused(path, TICKETS)
-
-
-def test_no_tickets(tmp_path):
-    for kind in (pa.uint32(), pa.int64(), pa.binary(4)):
-        path = parquet(tmp_path / "r.parquet", report=pa.array([], kind))
-        assert read(path, TICKETS).n == 0 and read(path, TICKETS).refused == {}
-
-
-def test_damaged_pages_of_reports(tmp_path):
-    path = tmp_path / "r.parquet"
-    files.write_reports(path, SINGLE, [SINGLE.perturb_many(np.zeros(5000, int))])
-    raw = bytearray(path.read_bytes())
-    raw[4:24] = b"\xff" * 20  # the page's header
-    path.write_bytes(raw)
-    assert "is damaged" in reports_refused(path)
-
-
-def test_folders_of_reports(tmp_path):
-    for name in (
-        "b.parquet",
-        "a.parquet",
-        ".hidden.parquet",
-        "_temporary.parquet",
-        "_SUCCESS",
-        "notes.txt",
-    ):
-        (tmp_path / name).touch()
-    assert files.report_files([str(tmp_path)]) == [tmp_path / "a.parquet", tmp_path / "b.parquet"]
-    assert files.report_files([str(tmp_path / "x.parquet")]) == [tmp_path / "x.parquet"]
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"holds no \.parquet file"):
-        files.report_files([str(tmp_path / "empty")])
-
-
 # ---- written aside -------------------------------------------------------------------------------
 
 
@@ -793,18 +569,6 @@ def test_an_exception_leaves_no_file_and_keeps_the_old_one(tmp_path, error, old)
     assert not old or path.read_text() == old
 
 
-def test_reports_that_stop_in_the_middle_leave_nothing(tmp_path):
-    def blocks():
-        yield SINGLE.perturb_many([0, 1])
-        raise DataError("the answers end here")
-
-    path = tmp_path / "r.parquet"
-    path.write_text("old")
-    with pytest.raises(DataError, match="end here"):
-        files.write_reports(path, SINGLE, blocks())
-    assert os.listdir(tmp_path) == ["r.parquet"] and path.read_text() == "old"
-
-
 def test_a_failing_disk_is_one_sentence(tmp_path):
     path = tmp_path / "out.txt"
     with (
@@ -838,7 +602,7 @@ def test_permissions_follow_the_umask(tmp_path, umask):
     old = os.umask(umask)
     try:
         files.write_text(tmp_path / "out.txt", "text")
-        files.write_reports(tmp_path / "r.parquet", SINGLE, [])
+        reports.write_reports(tmp_path / "r.parquet", SINGLE, [])
         assert os.umask(umask) == umask
     finally:
         os.umask(old)

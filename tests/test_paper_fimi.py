@@ -40,7 +40,7 @@ def test_lines_are_read_from_every_packing(tmp_path, ending):
         ("1\n\n2\n", "line 2 is empty"),
         ("", "is empty"),
         ("\n\n", "is empty"),
-        ("1\x0b2\n", "separates nothing"),
+        ("1\r2\n", "line feed"),
     ],
     ids=repr,
 )

@@ -40,7 +40,8 @@ def test_a_model_is_a_function_and_its_name(monkeypatch, tmp_path):
     mechanism = d.design(POLICY, "scaled")
     mechanism.save(tmp_path / "m.json")
     assert Mechanism.load(tmp_path / "m.json") == mechanism and mechanism.model == "scaled"
-    assert "scaled" in {row["model"] for row in summary.plan(POLICY, 1000)["rows"]}
+    plan = summary.plan(POLICY, 1000, "uniform", None, None, mechanism)
+    assert "scaled" in {row["model"] for row in plan["rows"]}
     scores = compare(np.array([5, 1, 1, 2, 9]), designs.alternatives(POLICY), repeats=1, seed=1)
     assert "scaled" in {score.model for score in scores}
     monkeypatch.setitem(designs._MODELS, "scaled", scaled(2))
@@ -74,8 +75,8 @@ class BackwardsCoder(BitsCoder):
     def refusals(self, rows):
         return super().refusals(np.ascontiguousarray(rows[:, ::-1]))
 
-    def count(self, part, rows):
-        return super().count(part, np.ascontiguousarray(rows[:, ::-1]))
+    def count(self, part, rows, times=None):
+        return super().count(part, np.ascontiguousarray(rows[:, ::-1]), times)
 
     def named(self, report):
         return super().named(report[::-1])

@@ -5,6 +5,7 @@ import math
 import pytest
 from small import small
 
+import discreet as d
 from discreet import show, summary
 from discreet.simulation import Score
 
@@ -26,6 +27,13 @@ def test_a_pipe_has_a_fixed_width(capsys):
     for count in (132, 133):
         show.console().print("[bold]x[/bold] 'a' 1 " + "y" * count)
     assert capsys.readouterr().out == f"x 'a' 1 {'y' * 132}\nx 'a' 1 \n{'y' * 133}\n"
+
+
+def test_names_are_to_the_left_and_numbers_to_the_right(capsys):
+    show.estimate(1, [{**KNOWN, "item": "a name"}], 0.9)
+    _, _, heads, _, row, *_ = capsys.readouterr().out.splitlines()
+    assert row.index("a name") == heads.index("item")
+    assert row.index("1,234") + len("1,234") == heads.index("people") + len("people")
 
 
 def facts_of(mechanism, **changes):
@@ -95,6 +103,14 @@ def test_other_words_of_a_mechanism(printed):
     ]
     assert "(there is no bound), and for each level:" in lines[-2]
     assert lines[-1] == "• (too many levels to list; see --json or mechanism.guarantee().pairs)"
+
+
+def test_a_level_is_text_and_a_long_promise_is_one_line(printed):
+    policy = d.Policy.from_levels([("[red]a", 1, ["x", "y"]), ("[/b]", 2, ["z"])])
+    mechanism = d.design(policy, "opt1")
+    lines = printed(show.mechanism, mechanism, facts_of(mechanism, promises=["word " * 50 + "end"]))
+    assert lines[2] == "part [red]a: part, own, other [/b]: part, own, other"
+    assert lines[-1] == "• " + "word " * 50 + "end"
 
 
 @pytest.mark.xfail(strict=True, reason="the note of a certificate is printed as markup")

@@ -76,7 +76,10 @@ def test_what_is_not_there_is_none():
     assert summary.describe(small("bits"))["certificate"] is None
 
 
-def test_probabilities_are_rounded_for_reading():
+def test_probabilities_are_rounded_for_reading(survey):
+    for part, told in zip(survey.parts, summary.probabilities(survey)["parts"]):
+        for key in ("chance", "own", "other"):
+            assert told[key] == [round(x, 6) for x in getattr(part, key).tolist()]
     mechanism = small("bits")
     (first, *others) = summary.probabilities(mechanism)["parts"]
     assert first == {"chance": [0.6, 0.3], "own": [0.7, 0.4], "other": [0.4, 0.2]}
@@ -141,6 +144,12 @@ def test_a_plan_at_given_shares_without_a_target(survey):
     assert facts["gain"] == 1 - chosen.expected_mse(prior) / plain <= 0
     for name, error in facts["total_mse"].items():
         assert error == d.design(survey.policy, name, prior).expected_mse(prior)
+
+
+def test_a_plan_of_sets_tells_the_padding_of_the_policy():
+    policy = d.Policy.from_levels([("a", 1, ["x", "y", "z"])], input="set", padding=2)
+    facts = summary.plan(policy, 100, "uniform", None, None, d.design(policy))
+    assert facts["padding"] == 2 and not {"grr", "ss"} & set(facts["total_mse"])
 
 
 def test_where_there_is_no_error_there_is_no_gain():

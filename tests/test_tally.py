@@ -6,6 +6,7 @@ Reports are random, what is asserted of them is not: nothing here can fail by ch
 
 import json
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from operator import add
 
@@ -19,8 +20,9 @@ from small import build, small
 
 import discreet as d
 from discreet.encodings import REASONS
+from discreet.encodings.ticket import Histogram
 from discreet.errors import DataError
-from discreet.tally import Tally
+from discreet.tally import Counting, Tally
 
 SMALL = three_levels(sizes=(2, 3, 8))
 MECHANISMS = {
@@ -365,7 +367,7 @@ def test_a_part_that_does_not_exist_is_not_looked_at_further(what):
 
 @every
 @pytest.mark.parametrize(
-    "reports", [b"ab", "ab", 7, None, [1, 2], ["a"], np.zeros((2, 2)), np.zeros(4, np.uint8)]
+    "reports", [b"ab", "ab", 7, None, [1, 2], ["a"], np.zeros((2, 2)), np.zeros(4)]
 )
 def test_what_is_no_list_of_reports_is_one_sentence(mechanism, reports):
     with pytest.raises(DataError, match="report") as caught:
@@ -620,3 +622,109 @@ def test_a_tally_that_is_not_there(saved):
     mechanism, path, _ = saved
     assert "cannot be read" in load_refused(mechanism, path.with_name("none.json"))
     assert "cannot be read" in load_refused(mechanism, path.parent)
+
+
+# ---- reports that were counted before, and streams of them ---------------------------------------
+
+
+def answers_of(mechanism, n):
+    if mechanism.padding is None:
+        return np.arange(n) % mechanism.m
+    return np.arange(n) % mechanism.m, np.arange(n + 1)
+
+
+def range_labels(n, first=0):
+    return [str(k) for k in range(first, first + n)]
+
+
+def grouped(rows):
+    """Distinct rows and how often each was seen."""
+    return np.unique(rows, axis=0, return_counts=True)
+
+
+@every
+def test_counted_reports_are_the_same_tally(mechanism):
+    rows = mechanism.perturb_many(answers_of(mechanism, 3000))
+    distinct, times = grouped(rows)
+    assert mechanism.tally(distinct, times) == mechanism.tally(rows)
+    some = [row.tobytes() for row in distinct]
+    assert mechanism.tally(some, times.tolist()) == mechanism.tally(rows)
+    assert mechanism.tally(distinct, times + 1) != mechanism.tally(rows)
+
+
+@every
+def test_counted_reports_that_are_none_are_refused_so_many_times(mechanism):
+    good = mechanism.perturb_many(answers_of(mechanism, 5))
+    bad = b"\xff" * mechanism.report_size
+    tally = mechanism.tally([*map(bytes, good), bad, b""], [1, 2, 3, 4, 5, 70, 900])
+    reason = mechanism.coder.check(bad)
+    assert tally.n == 15 and tally.refused == {reason: 70, "length": 900}
+
+
+@pytest.mark.parametrize(
+    "counts", [[1], [1, 2, 3], [1, -1], [1.0, 2.0], ["1", "2"], [[1], [2]], [2**62, 1], 7]
+)
+def test_counts_that_are_none_are_one_sentence(counts):
+    mechanism = d.design(d.Policy.from_levels([("l", 1, ["a", "b"])]))
+    with pytest.raises(DataError, match="counts are") as caught:
+        mechanism.tally([b"\x01", b"\x02"], counts)
+    assert "\n" not in str(caught.value)
+
+
+def test_counts_that_no_one_could_list():
+    """A count is not repeated: a hundred million million reports take no longer than one."""
+    mechanism = d.design(d.Policy.from_levels([("l", 1, list("abcde"))]), encoding="ticket")
+    (row,) = mechanism.perturb_many([3])
+    tally = mechanism.tally([bytes(row)], [10**14])
+    one = mechanism.tally([bytes(row)])
+    assert tally.n == 10**14 and np.array_equal(tally.counts, one.counts * 10**14)
+
+
+@pytest.mark.parametrize("kind", ["uint32", "int64", "uint64", "int32"])
+def test_tickets_are_whole_numbers_of_any_kind(kind):
+    mechanism = d.design(d.Policy.from_levels([("l", 1, list("abcde"))]), encoding="ticket")
+    rows = mechanism.perturb_many(np.arange(500) % 5)
+    numbers = rows.view("<u4")[:, 0]
+    numbers = numbers[numbers < 2**31]
+    expected = mechanism.tally(numbers.view(np.uint8).reshape(-1, 4))
+    assert mechanism.tally(numbers.astype(kind)) == expected
+    if kind == "int64":
+        strange = np.append(numbers.astype(kind), [-1, 2**32, 2**40])
+        assert mechanism.tally(strange).refused == {"length": 3}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("blocks", [1, 7])
+def test_a_stream_of_tickets_is_a_histogram_and_the_same_tally(threads, blocks):
+    """Every way to count: as they come (a histogram), all at once, and mark by mark."""
+    policy = d.Policy.from_levels([("a", 1, range_labels(40)), ("b", 2, range_labels(160, 40))])
+    mechanism = d.design(policy, encoding="ticket")
+    assert len(mechanism.parts) > 1
+    rows = mechanism.perturb_many(np.arange(200_000) % 200)
+    beyond = np.full((5, 4), 255, np.uint8)
+    expected = mechanism.tally(rows[:0])
+    for row in np.split(rows, 50):
+        expected += mechanism.tally(row)  # few enough to look at every mark
+    counting = Counting(mechanism)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(counting.add, [*np.array_split(rows, blocks), beyond]))
+    assert all(isinstance(x, Histogram) for x in counting._all)
+    assert counting.tally(threads) == expected.refusing("ticket", 5)
+    assert mechanism.tally(rows) == expected
+    few = Counting(mechanism)
+    few.add(rows[:30])
+    assert few.tally() == mechanism.tally(rows[:30])  # decoded mark by mark
+
+
+def test_a_histogram_does_not_overflow():
+    table = Histogram(3)
+    assert table.add(np.array([0, 2, 2, 7], np.uint32)) == 1
+    assert table.add(np.array([0, 5], np.uint32), np.array([2**40, 6])) == 6
+    table._small[1], table._since = 2**32 - 1, 2**32 - 1
+    assert table.add(np.array([1, 1], np.uint32)) == 0
+    other = Histogram(3)
+    other.add(np.array([2], np.uint32))
+    assert Histogram.total([table, other]).tolist() == [2**40 + 1, 2**32 + 1, 3]
+    small = Histogram(2)
+    small.add(np.array([1], np.uint32))
+    assert Histogram.total([small, small]).dtype == np.uint32

@@ -4,12 +4,30 @@ import importlib
 import json
 import math
 import sys
+import threading
+from dataclasses import fields
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from constants import CONSTANTS, at_the_limits, everything, promised
 
+from discreet import client as client_
+from discreet import encodings, exact
+from discreet import mechanism as mechanism_
+from discreet import policy as policy_
+from discreet.client import Client, ClientError, Ledger
+from discreet.collector.openapi import DOCUMENT
+from discreet.collector.store import ID_SIZE
+from discreet.encodings import ticket
 from discreet.errors import DataError, FingerprintError, GuaranteeError, MechanismError
-from discreet.mechanism import Mechanism, canonical_json, fingerprint, read_bytes
+from discreet.mechanism import (
+    Mechanism,
+    canonical_json,
+    fingerprint,
+    read_bytes,
+    refuse_strange,
+)
 
 HERE = Path(__file__).parent / "vectors"
 FOLDER = HERE / "v2"
@@ -64,7 +82,8 @@ def content(case):
 
 def test_the_committed_files_are_what_make_writes(make):
     texts = make.rendered()
-    assert sorted(texts) == sorted(path.name for path in FOLDER.iterdir())
+    written = {path.name for path in FOLDER.iterdir()} - {"constants.json"}  # which is a source
+    assert sorted(texts) == sorted(written)
     for name, text in texts.items():
         told = f"{name} differs: run python tests/vectors/make.py"
         assert (FOLDER / name).read_bytes() == text.encode(), told
@@ -251,3 +270,148 @@ def test_estimates_catch_a_planted_change(reference):
         counts[o][i] += 1
         moved = float(reference.estimate(document, case["part_n"], counts)[i])
         assert abs(moved - case["estimate"][i]) > 1000 * tolerance(case)
+
+
+# ---- constants -----------------------------------------------------------------------------------
+
+
+def test_names_and_denominators():
+    assert mechanism_.FORMAT == CONSTANTS["format"]
+    assert exact.D == ticket.LAST == CONSTANTS["denominator"] == 2**32
+    assert CONSTANTS["names"] == {
+        "prior": [*mechanism_.PRIORS],
+        "input": [*policy_.INPUTS],
+        "notion": [*policy_.NOTIONS],
+        "encoding": [*encodings.KINDS],
+    }
+    assert [*encodings.REASONS] == CONSTANTS["reasons"] and set(encodings.REASONS) == REASONS
+    assert CONSTANTS["encoding_keys"] == {
+        kind: ["kind", *(field.name for field in fields(found))]
+        for kind, found in encodings.KINDS.items()
+    }
+    assert CONSTANTS["ticket_bytes"] == encodings.Ticket(5, 2).report_size(5, 1)
+    told = CONSTANTS["exponential"]
+    assert (told["fraction_bits"], told["ceiling"]) == (exact._BITS, exact._CEILING)
+
+
+def test_keys():
+    found = Mechanism.from_document(everything()).to_canonical()
+    policy = found["policy"]
+    assert CONSTANTS["keys"] == {
+        "the mechanism": [*found],
+        "the policy": [*policy],
+        "a level": [*policy["levels"][0]],
+        "a pair": [*policy["pairs"][0]],
+        "a part": [*found["parts"][0]],
+        "the certificate": [*found["certificate"]],
+    }
+
+
+def test_limits_have_names():
+    limits = CONSTANTS["limits"]
+    assert CONSTANTS["model_pattern"] == mechanism_.MODEL
+    assert limits["parts"] == mechanism_.MAX_PARTS
+    assert limits["levels_with_pairs"] == policy_.MAX_LEVELS_WITH_PAIRS
+    assert limits["budget_characters"] == policy_._LONGEST
+    assert limits["certificate_digits"] == mechanism_._DIGITS
+
+
+@pytest.mark.parametrize(("name", "pair"), [*at_the_limits().items()])
+def test_limits_are_the_last_that_is_accepted(name, pair, reference):
+    inside, beyond = pair
+    assert reference.verdict(beyond) == "mechanism"
+    if name != "zeros of a budget":  # e^budget is too near to 1 for the reference's own precision
+        assert reference.verdict(inside) == "ok"
+    Mechanism.from_document(inside)
+    with pytest.raises(MechanismError) as caught:
+        Mechanism.from_document(beyond)
+    assert not isinstance(caught.value, FingerprintError | GuaranteeError)
+
+
+def test_the_largest_whole_number():
+    largest = CONSTANTS["largest_integer"]
+    assert read_bytes(b'{"x": %d}' % largest) == {"x": largest}
+    refuse_strange({"x": largest})
+    with pytest.raises(MechanismError, match=str(largest + 1)):
+        refuse_strange({"x": largest + 1})
+
+
+@pytest.mark.parametrize(("document", "sentences"), promised())
+def test_promises_in_words(document, sentences):
+    assert Mechanism.from_document(document).guarantee().sentences() == sentences
+
+
+class Collector(ThreadingHTTPServer):
+    """Answers uploads with these statuses, one after another, and keeps what it was sent."""
+
+    def __init__(self, statuses):
+        super().__init__(("127.0.0.1", 0), Answering)
+        self.statuses, self.requests = list(statuses), []
+
+
+class Answering(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.answer(200, {"state": "open", "mechanism": everything()})
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.requests.append((self.path, self.headers, body))
+        self.answer(self.server.statuses.pop(0), {"accepted": 1, "duplicates": 0})
+
+    def answer(self, status, document):
+        raw = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *_):
+        pass
+
+
+def sent(statuses, ledger):
+    """What a client sends, and whether that was refused for good."""
+    with Collector(statuses) as collector:
+        thread = threading.Thread(target=collector.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            client = Client(f"http://127.0.0.1:{collector.server_port}", Ledger(ledger))
+            client.answer("survey", "a")
+            return collector.requests, False
+        except ClientError:
+            return collector.requests, True
+        finally:
+            collector.shutdown()
+            thread.join()
+
+
+def test_uploads(tmp_path):
+    told, document = CONSTANTS["upload"], everything()
+    ((path, headers, body),), refused = sent([200], tmp_path / "ledger")
+    assert not refused and path == told["path"].format(name="survey")
+    for name, value in told["headers"].items():
+        assert headers[name] == value.format(fingerprint=document["fingerprint"])
+    assert len(body) == told["id_bytes"] + 1 == ID_SIZE + 1
+    for k, status in enumerate(told["retried"]):
+        (first, second), refused = sent([status, 200], tmp_path / f"retried-{k}")
+        assert not refused and (first[0], first[2]) == (second[0], second[2])
+    for k, status in enumerate(told["final"]):
+        requests, refused = sent([status, 200], tmp_path / f"final-{k}")
+        assert refused and len(requests) == 1
+    assert Client("http://host").patience == told["patience_seconds"]
+    assert client_._LONGEST_PAUSE == told["longest_pause_seconds"]
+
+
+def test_the_collectors_description_names_the_same_headers():
+    post = DOCUMENT["paths"][CONSTANTS["upload"]["path"]]["post"]
+    kind, mark = CONSTANTS["upload"]["headers"].items()
+    assert [*post["requestBody"]["content"]] == [kind[1]] and kind[0] == "Content-Type"
+    assert mark[0] in {p["name"] for p in post["parameters"] if p.get("in") == "header"}
+
+
+def test_the_ledger(tmp_path):
+    sent([200], tmp_path / "ledger")
+    (entry,) = json.loads((tmp_path / "ledger").read_text(encoding="utf-8"))["entries"]
+    assert [*entry] == CONSTANTS["ledger_keys"]
+    assert [*entry["budgets"]] == CONSTANTS["ledger_budget_keys"]
+    assert len(bytes.fromhex(entry["id"])) == CONSTANTS["upload"]["id_bytes"]

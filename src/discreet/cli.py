@@ -292,6 +292,7 @@ def perturb(
     DATA is a folder of Parquet.
     """
     from discreet import files
+    from discreet.reports import write_reports
 
     loaded = _mechanism(mechanism)
     if engine == "spark":
@@ -301,7 +302,7 @@ def perturb(
     else:
         with _progress(f"Perturbing {data}", [data]) as advance:
             blocks = files.read_answers(data, loaded, column, user, advance)
-            count = files.write_reports(
+            count = write_reports(
                 output, loaded, (loaded.perturb_many(block) for block in _some(blocks, data))
             )
     facts = {"reports": count, "bytes_per_report": loaded.report_size, "output": output}
@@ -320,6 +321,11 @@ def perturb(
     help="Write the tally here (JSON); with --by a folder, one file per group.",
 )
 @click.option("--by", help="One tally per value of this column, as one job.")
+@click.option(
+    "--counted",
+    is_flag=True,
+    help="REPORTS are tables of report,count (Parquet or CSV), grouped by a database.",
+)
 @_engine_options
 @_as_json
 def tally(
@@ -327,12 +333,13 @@ def tally(
     reports: tuple[str, ...],
     output: str,
     by: str | None,
+    counted: bool,
     engine: str,
     master: str | None,
     as_json: bool,
 ) -> None:
     """Count REPORTS: Parquet files or folders of them, or tallies (.json) to add up."""
-    from discreet import files
+    from discreet.reports import report_files, tally_files
     from discreet.tally import Tally, join, save_groups
 
     loaded = _mechanism(mechanism)
@@ -343,14 +350,16 @@ def tally(
     for path in saved:
         join(tallies, {None: Tally.load(path, loaded)})
     rest = [path for path in reports if path not in saved]
+    if counted and engine == "spark":
+        raise DataError("--counted needs no engine: the reports are grouped already")
     if rest and engine == "spark":
         from discreet.engines import spark
 
         join(tallies, spark.tally_files(rest, loaded, by, master))
     elif rest:
-        paths = files.report_files(rest)
+        paths = report_files(rest, (".parquet", ".csv") if counted else (".parquet",))
         with _progress("Counting reports", paths) as advance:
-            join(tallies, files.tally_files(paths, loaded, by, advance))
+            join(tallies, tally_files(paths, loaded, by, advance, counted))
     if by:
         save_groups(tallies, output, by)
     else:
@@ -651,7 +660,7 @@ def export(
     with _opened(store) as opened:
         tally = opened.tally(name)
         if reports_file:
-            from discreet.files import write_reports
+            from discreet.reports import write_reports
 
             write_reports(reports_file, tally.mechanism, opened.report_blocks(name))
     tally.save(output)

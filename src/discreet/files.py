@@ -1,8 +1,7 @@
 """Files in and out, streamed in blocks; an interrupted output never looks complete.
 
 Answers: CSV or Parquet with a column of items, `user,item` rows or a column of lists for sets, and
-FIMI `.dat` lines, plain, `.gz` or `.xz`. Reports: Parquet with one column (a ticket is a number,
-everything else binary) and the mechanism's fingerprint in the metadata.
+FIMI `.dat` lines, plain, `.gz` or `.xz`.
 """
 
 from __future__ import annotations
@@ -26,10 +25,9 @@ from numpy.typing import NDArray
 
 from discreet.errors import DataError, DesignError
 from discreet.mechanism import Mechanism
-from discreet.tally import Tally, join
 
-BLOCK = 1 << 16  # people per block
-FINGERPRINT = b"discreet.fingerprint"
+BLOCK = 1 << 20  # people per block, at most
+BLOCK_BYTES = 1 << 26  # of their reports, at most
 Advance = Callable[[int], None]  # told how many bytes of the input were read
 Block = Any  # item indices, or (items, offsets) for sets
 
@@ -91,202 +89,19 @@ def read_shares(path: str, what: str) -> Any:
         ) from None
 
 
-def write_reports(
-    path: str | Path, mechanism: Mechanism, blocks: Iterable[NDArray[np.uint8]]
-) -> int:
-    """Write reports as Parquet, block by block; returns how many."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    kind = pa.uint32() if mechanism.encoding.number else pa.binary(mechanism.report_size)
-    schema = pa.schema(
-        [pa.field("report", kind, nullable=False)],
-        metadata={FINGERPRINT: mechanism.fingerprint.encode()},
-    )
-    total = 0
-    with (
-        written_aside(path) as aside,
-        pq.ParquetWriter(str(aside), schema, compression="none", use_dictionary=False) as writer,
-    ):
-        for rows in blocks:
-            column = pa.Array.from_buffers(
-                kind, len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))]
-            )
-            writer.write_batch(pa.record_batch([column], schema=schema))
-            total += len(rows)
-    return total
-
-
-# ---- reports -------------------------------------------------------------------------------------
-
-
-def report_files(paths: Iterable[str]) -> list[Path]:
-    """The Parquet files named, folders opened."""
-    found: list[Path] = []
-    for path in map(Path, paths):
-        inside = [path]
-        if path.is_dir():  # with its subfolders, but nothing that a writer has not finished
-            names = {p: p.relative_to(path).parts for p in path.rglob("*.parquet")}
-            inside = sorted(
-                p for p, parts in names.items() if not any(x.startswith((".", "_")) for x in parts)
-            )
-        if not inside:
-            raise DataError(f"{path} holds no .parquet file")
-        found += inside
-    return found
-
-
-def tally_files(
-    paths: Iterable[Path],
-    mechanism: Mechanism,
-    by: str | None = None,
-    advance: Advance = lambda _: None,
-) -> dict[Any, Tally]:
-    """Tallies of Parquet files of reports, block by block, per value of the column `by`; the key is
-    None without it.
-    """
-    tallies: dict[Any, Tally] = {} if by is not None else {None: Tally.empty(mechanism)}
-    for path in paths:
-        for batch in read_reports(path, mechanism, by, advance):
-            join(tallies, tally_batch(mechanism, batch, by=by))
-    return tallies
-
-
-def read_reports(
-    path: Path,
-    mechanism: Mechanism,
-    by: str | None = None,
-    advance: Advance = lambda _: None,
-    groups: list[int] | None = None,
-) -> Iterator[Any]:
-    """Record batches of a Parquet file of reports, of all its row groups or of some."""
-    import pyarrow as pa
-
-    file = parquet_file(path)
-    with file:
-        check_reports(path, file, mechanism)
-        names = [name for name in ("report", by, "fingerprint") if name in file.schema_arrow.names]
-        if by is not None and by not in names:
-            raise DataError(
-                f'{path} has no column "{by}"; it has {", ".join(file.schema_arrow.names)}'
-            )
-        size, rows = os.path.getsize(path), max(1, file.metadata.num_rows)
-        per_batch = max(1024, min(BLOCK, (1 << 24) // mechanism.report_size))
-        try:
-            for batch in file.iter_batches(per_batch, groups, columns=names, use_threads=False):
-                yield batch
-                advance(size * len(batch) // rows)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise DataError(f"{path} is damaged: {str(error).splitlines()[0][:120]}") from None
-
-
-def parquet_file(path: str | Path) -> Any:
+def parquet_file(path: str | Path, metadata: Any = None) -> Any:
     """A Parquet file, to be streamed: not read by whole row groups."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
+        return pq.ParquetFile(path, metadata=metadata, pre_buffer=False, buffer_size=1 << 20)
     except FileNotFoundError:
         raise DataError(f"{path} does not exist") from None
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(
             f"{path} is not a whole Parquet file: {str(error).splitlines()[0][:120]}"
         ) from None
-
-
-def check_reports(path: Path, file: Any, mechanism: Mechanism) -> None:
-    """Refuse a Parquet file without a column of reports, or whose metadata name another
-    mechanism.
-    """
-    import pyarrow as pa
-
-    schema = file.schema_arrow
-    if "report" not in schema.names:
-        raise DataError(
-            f'{path} has no column "report"; it has {", ".join(schema.names) or "none"}'
-        )
-    kind = schema.field("report").type
-    binary = (
-        pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_fixed_size_binary(kind)
-    )
-    if not (binary or (mechanism.encoding.number and pa.types.is_integer(kind))):
-        wanted = "an integer or binary" if mechanism.encoding.number else "binary"
-        raise DataError(f'{path}: column "report" must be {wanted}, got {kind}')
-    mark = (schema.metadata or {}).get(FINGERPRINT)
-    if mark is not None and mark.decode("ascii", "replace") != mechanism.fingerprint:
-        raise DataError(f"{path} has reports of another mechanism; its fingerprint differs")
-
-
-def rows_of(column: Any, size: int) -> Any:
-    """An Arrow column of reports as an n x size array where every value has this size, else as a
-    list (null: empty). Numbers are tickets: unsigned 32-bit integers, or what an engine without
-    them has instead.
-    """
-    import pyarrow as pa
-
-    n, first = len(column), column.offset
-    if pa.types.is_integer(column.type):
-        if not column.null_count:
-            numbers = column.to_numpy(zero_copy_only=False)
-            if pa.types.is_uint32(column.type) or (
-                n and numbers.min() >= 0 and numbers.max() < 2**32
-            ):
-                return np.ascontiguousarray(numbers.astype("<u4")).view(np.uint8).reshape(-1, 4)
-        fits = [value is not None and 0 <= value < 2**32 for value in column.to_pylist()]
-        return [
-            v.to_bytes(4, "little") if ok else b""
-            for v, ok in zip(column.to_pylist(), fits, strict=True)
-        ]
-    if n and not column.null_count:
-        if pa.types.is_fixed_size_binary(column.type) and column.type.byte_width == size:
-            return np.frombuffer(column.buffers()[1], np.uint8)[
-                first * size : (first + n) * size
-            ].reshape(-1, size)
-        if pa.types.is_binary(column.type):
-            offsets = np.frombuffer(column.buffers()[1], np.int32)[first : first + n + 1]
-            if (np.diff(offsets) == size).all():
-                return np.frombuffer(column.buffers()[2], np.uint8)[
-                    offsets[0] : offsets[-1]
-                ].reshape(-1, size)
-    return [b"" if value is None else value for value in column.to_pylist()]
-
-
-def tally_batch(
-    mechanism: Mechanism,
-    batch: Any,
-    column: str = "report",
-    by: str | None = None,
-    threads: int | None = None,
-) -> dict[Any, Tally]:
-    """The tallies of an Arrow record batch, per value of the column `by` (None: all together).
-
-    Where there is a column `fingerprint`, rows that name another mechanism are refused and counted.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    found: dict[Any, Tally] = {}
-    keys = pc.unique(batch.column(by)).to_pylist() if by is not None else [None]
-    for key in keys:
-        part = batch
-        if by is not None:
-            chosen = batch.column(by)
-            part = batch.filter(
-                pc.is_null(chosen) if key is None else pc.equal(chosen, pa.scalar(key, chosen.type))
-            )
-        strangers = 0
-        if "fingerprint" in part.schema.names:
-            ours = pc.equal(part.column("fingerprint"), mechanism.fingerprint).fill_null(False)
-            strangers = len(part) - (pc.sum(ours).as_py() or 0)
-            part = part.filter(ours)
-        tally = mechanism.tally(
-            rows_of(part.column(column), mechanism.report_size), threads=threads
-        )
-        found[key] = tally.refusing("fingerprint", strangers)
-    return found
 
 
 # ---- answers -------------------------------------------------------------------------------------
@@ -353,7 +168,14 @@ def _opened(path: str, packed: str, advance: Advance) -> Iterator[BinaryIO]:
             raise DataError(f"{path} cannot be read to its end: {error}") from None
 
 
-def read_fimi(path: str, advance: Advance = lambda _: None) -> Iterator[tuple[int, Any, Any]]:
+def people(mechanism: Mechanism) -> int:
+    """How many answers are perturbed at once."""
+    return min(BLOCK, max(1024, BLOCK_BYTES // mechanism.report_size))
+
+
+def read_fimi(
+    path: str, advance: Advance = lambda _: None, block: int = BLOCK
+) -> Iterator[tuple[int, Any, Any]]:
     """Blocks of FIMI lines, one line per person, items separated by blanks: the number of lines
     before the block, all items in order (an Arrow array of text), and how many are on each line.
     """
@@ -363,7 +185,7 @@ def read_fimi(path: str, advance: Advance = lambda _: None) -> Iterator[tuple[in
     packed = Path(path).suffix.lower()
     before = 0
     with _opened(path, packed, advance) as stream:
-        while lines := list(islice(stream, BLOCK)):
+        while lines := list(islice(stream, block)):
             text = pa.array([line.decode("utf-8", "replace") for line in lines], pa.string())
             text = pc.utf8_trim_whitespace(text)
             if pc.any(pc.match_substring(text, "\r")).as_py():
@@ -382,7 +204,7 @@ def _fimi_answers(path: str, mechanism: Mechanism, advance: Advance) -> Iterator
     """Sets; for single input the line's only item."""
     from discreet.perturb import distinct, lookup
 
-    for before, labels, lengths in read_fimi(path, advance):
+    for before, labels, lengths in read_fimi(path, advance, people(mechanism)):
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         if mechanism.padding is None and (lengths != 1).any():
             line = int((lengths != 1).argmax())
@@ -465,7 +287,7 @@ def _parquet_answers(
 
         def batches() -> Iterator[Any]:
             try:
-                for batch in file.iter_batches(BLOCK, use_threads=False):
+                for batch in file.iter_batches(people(mechanism), use_threads=False):
                     yield batch
                     advance(size * len(batch) // rows)
             except (pa.ArrowInvalid, OSError) as error:
@@ -502,7 +324,8 @@ def _table_answers(
         )
     grouped = _Grouped(path)
     start = 0
-    for batch in batches:
+    some = people(mechanism)
+    for batch in (x.slice(k, some) for x in batches for k in range(0, len(x), some)):
         values = batch.column(names.index(column))
         try:
             if lists:

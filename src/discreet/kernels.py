@@ -418,6 +418,24 @@ def count_tickets(numbers: Any, q: int, t: int, limits: Any, counts: Any) -> Non
 
 
 @_jit
+def count_times(numbers: Any, times: Any, q: int, codes: Any, limits: Any, counts: Any) -> None:
+    """The same for tickets that were seen so many times, each mark from the item's code."""
+    m, t = codes.shape
+    digits = np.empty(t + 1, np.int64)
+    for i in range(numbers.size):
+        rest: Any = np.int64(numbers[i])
+        for j in range(t, -1, -1):
+            digits[j] = rest % q
+            rest //= q
+        for k in range(m):
+            mark = digits[0]
+            for j in range(t):
+                mark += digits[j + 1] * codes[k, j]
+            if mark % q < limits[k]:
+                counts[k] += times[i]
+
+
+@_jit
 def _differences(digits: Any, q: int, steps: Any) -> None:
     """steps[k] = the k-th forward difference at 0 of y_1 x + y_2 x^2 + … mod q, for
     every ticket.
@@ -454,10 +472,28 @@ def _below(powers: Any, shift: Any, limit: Any, q: Any) -> Any:
 
 
 @_jit
-def add_tickets(numbers: Any, table: Any) -> None:
-    """Count every number."""
+def add_tickets(numbers: Any, table: Any) -> Any:
+    """Count every number; returns how many are beyond the table."""
+    beyond, size = 0, np.uint32(table.size)
     for i in range(numbers.size):
-        table[numbers[i]] += 1
+        number = numbers[i]
+        if number < size:
+            table[number] += np.uint32(1)
+        else:
+            beyond += 1
+    return beyond
+
+
+@_jit
+def add_times(numbers: Any, times: Any, table: Any) -> Any:
+    """Count every number so many times; returns how often one was beyond the table."""
+    beyond = np.int64(0)
+    for i in range(numbers.size):
+        if numbers[i] < table.size:
+            table[numbers[i]] += times[i]
+        else:
+            beyond += times[i]
+    return beyond
 
 
 @_jit

@@ -375,11 +375,13 @@ class Mechanism:
 
         return perturb.many(self, answers, threads=threads)
 
-    def tally(self, reports: Any = (), threads: int | None = None) -> Tally:
-        """The tally of reports (an array, or a list of bytes)."""
+    def tally(self, reports: Any = (), counts: Any = None, threads: int | None = None) -> Tally:
+        """The tally of reports (an array, or a list of bytes; tickets also as whole numbers); with
+        `counts` every one stands for so many.
+        """
         from discreet.tally import Tally
 
-        return Tally.of(self, reports, threads=threads)
+        return Tally.of(self, reports, counts, threads)
 
     # ---- file ------------------------------------------------------------------------------------
 

@@ -43,23 +43,27 @@ class Tally:
         return cls(mechanism, np.zeros(k, np.int64), np.zeros((k, mechanism.m), np.int64))
 
     @classmethod
-    def of(cls, mechanism: Mechanism, reports: Any, threads: int | None = None) -> Tally:
-        """Count reports: an n x report_size array of uint8, or a list of bytes."""
-        rows, wrong = as_rows(mechanism, reports)
-        total = [cls.empty(mechanism)]
-        lock = threading.Lock()
+    def of(
+        cls, mechanism: Mechanism, reports: Any, counts: Any = None, threads: int | None = None
+    ) -> Tally:
+        """Count reports: an n x report_size array of uint8, a list of bytes, or tickets as whole
+        numbers. With `counts` every report stands for so many: what any database that can group
+        has already counted.
+        """
+        rows, good = as_rows(mechanism, reports)
+        times = None if counts is None else as_times(counts, len(good))
+        counting = Counting(mechanism, len(rows))
+        if times is not None:
+            counting.refuse("length", int(times[~good].sum()))
+            times = times[good]
+        else:
+            counting.refuse("length", len(good) - len(rows))
 
         def work(first: int, last: int) -> None:
-            part = _count(mechanism, rows[first:last])
-            with lock:
-                total[0] = total[0] + part
+            counting.add(rows[first:last], None if times is None else times[first:last])
 
-        step = _step(mechanism, len(rows))
-        if len(rows) <= step:
-            total[0] = _count(mechanism, rows)
-        else:
-            run_blocks(work, len(rows), step, threads)
-        return total[0].refusing("length", wrong)
+        run_blocks(work, len(rows), _step(mechanism, len(rows)), threads)
+        return counting.tally(threads)
 
     @property
     def n(self) -> int:
@@ -183,8 +187,48 @@ def save_groups(tallies: Mapping[Any, Tally], folder: str | Path, by: str) -> No
         tally.save(Path(folder) / f"{names[group]}.json")
 
 
-def as_rows(mechanism: Mechanism, reports: Any) -> tuple[Bytes, int]:
-    """Reports as rows of an n x report_size array, and how many had another length."""
+class Counting:
+    """Counts reports as they come, from any number of threads; `tally` reads it off at the end.
+
+    Memory is bounded by the mechanism: per thread the counts of a tally, or of tickets a histogram
+    (4 bytes per ticket that there is, 256 MiB at most).
+    """
+
+    def __init__(self, mechanism: Mechanism, n: int | None = None) -> None:
+        self.mechanism, self._n = mechanism, n
+        self._all: list[Any] = []
+        self._free: list[Any] = []
+        self._refused: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def add(self, rows: Bytes, times: NDArray[np.int64] | None = None) -> None:
+        """Count these rows, each once or so many times."""
+        coder = self.mechanism.coder
+        with self._lock:
+            if not self._free:
+                self._free.append(coder.start(self._n))
+                self._all.append(self._free[-1])
+            mine = self._free.pop()
+        refused = coder.gather(mine, rows, times)
+        with self._lock:
+            self._refused.update(refused)
+            self._free.append(mine)
+
+    def refuse(self, reason: str, count: int) -> None:
+        """So many were not reports."""
+        with self._lock:
+            self._refused[reason] += count
+
+    def tally(self, threads: int | None = None) -> Tally:
+        """What was counted; nothing is added after this."""
+        part_n, counts = self.mechanism.coder.settle(self._all, threads)
+        return Tally(self.mechanism, part_n, counts, dict(+self._refused))
+
+
+def as_rows(mechanism: Mechanism, reports: Any) -> tuple[Bytes, NDArray[np.bool_]]:
+    """Reports that have the right length as rows of an n x report_size array, and which ones
+    they are.
+    """
     size = mechanism.report_size
     if isinstance(reports, bytes | bytearray | memoryview):
         raise DataError(
@@ -192,22 +236,39 @@ def as_rows(mechanism: Mechanism, reports: Any) -> tuple[Bytes, int]:
             "a list"
         )
     if isinstance(reports, np.ndarray):
+        if mechanism.encoding.number and reports.ndim == 1 and reports.dtype.kind in "iu":
+            if reports.dtype == np.uint32:
+                rows = np.ascontiguousarray(reports, "<u4").view(np.uint8).reshape(-1, 4)
+                return rows, np.ones(len(reports), bool)
+            good = (reports >= 0) & (reports < 2**32)
+            return reports[good].astype("<u4").view(np.uint8).reshape(-1, 4), good
         if reports.dtype != np.uint8 or reports.ndim != 2:
             raise DataError(
                 f"an array of reports is n x {size} of uint8, got {reports.ndim} dimensions of "
                 f"{reports.dtype}"
             )
-        if reports.shape[1] != size:
-            return np.empty((0, size), np.uint8), len(reports)
-        return reports, 0
+        fits = reports.shape[1] == size
+        rows = reports if fits else np.empty((0, size), np.uint8)
+        return rows, np.full(len(reports), fits)
     if isinstance(reports, Iterable) and not isinstance(reports, str):
         listed = [_bytes(report) for report in reports]
-        good = [report for report in listed if len(report) == size]
-        return np.frombuffer(b"".join(good), np.uint8).reshape(-1, size), len(listed) - len(good)
+        good = np.array([len(report) == size for report in listed], bool)
+        joined = b"".join(report for report in listed if len(report) == size)
+        return np.frombuffer(joined, np.uint8).reshape(-1, size), good
     raise DataError(
         "reports are a list of bytes or an array with one row per report, got "
         f"{type(reports).__name__}"
     )
+
+
+def as_times(counts: Any, n: int) -> NDArray[np.int64]:
+    """How many times each of n reports was seen, validated."""
+    times = np.asarray(counts)
+    if times.shape != (n,) or (n and times.dtype.kind not in "iu"):
+        raise DataError(f"counts are one whole number for each of the {n:,} reports")
+    if n and (int(times.min()) < 0 or int(times.max()) >= 2**62 // n):
+        raise DataError("counts are whole numbers from 0, and their sum is below 2^62")
+    return times.astype(np.int64)
 
 
 def _bytes(report: Any) -> bytes:
@@ -224,23 +285,3 @@ def _step(mechanism: Mechanism, n: int) -> int:
     """
     least, most = mechanism.coder.block
     return max(256, least, min(most, -(-n // 8)))
-
-
-def _count(mechanism: Mechanism, rows: Bytes) -> Tally:
-    coder = mechanism.coder
-    part, reasons = coder.refusals(rows)
-    bad: NDArray[np.bool_] | None = None
-    refused = {}
-    for reason, which in reasons.items():
-        fresh = which if bad is None else which & ~bad
-        if fresh.any():
-            refused[reason] = int(fresh.sum())
-            bad = fresh if bad is None else bad | fresh
-    if bad is not None:
-        part, rows = part[~bad], rows[~bad]
-    k = len(mechanism.parts)
-    part_n = np.bincount(part, minlength=k).astype(np.int64)
-    counts = np.zeros((k, mechanism.m), np.int64)
-    for p in np.flatnonzero(part_n):
-        counts[p] = coder.count(int(p), rows if k == 1 else rows[part == p])
-    return Tally(mechanism, part_n, counts, refused)

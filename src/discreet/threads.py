@@ -7,11 +7,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 
-def run_blocks(work: Callable[[int, int], None], n: int, step: int, threads: int | None) -> None:
+def run_blocks(
+    work: Callable[[int, int], None], n: int, step: int, threads: int | None, fewest: int = 4
+) -> None:
     """Call work(first, last) over blocks of rows, in threads where there are a few of them."""
     blocks = [(first, min(first + step, n)) for first in range(0, n, step)]
     count = threads or os.cpu_count() or 1
-    if count == 1 or len(blocks) < 4:
+    if count == 1 or len(blocks) < fewest:
         for block in blocks:
             work(*block)
         return

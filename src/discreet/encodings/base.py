@@ -136,8 +136,10 @@ class Coder(ABC):
         """The part of every row and, for every reason, which rows it applies to."""
 
     @abstractmethod
-    def count(self, part: int, rows: Bytes) -> Ints:
-        """How many of these reports, all of one part, name each item."""
+    def count(self, part: int, rows: Bytes, times: Ints | None = None) -> Ints:
+        """How many of these reports, all of one part, name each item; every row counts once, or so
+        many times.
+        """
 
     @abstractmethod
     def named(self, report: bytes) -> list[int]:
@@ -151,6 +153,41 @@ class Coder(ABC):
     @abstractmethod
     def block(self) -> tuple[int, int]:
         """Rows per block of counting: at least, at most. Some milliseconds of work each."""
+
+    # ---- many reports: gathered block by block, then settled -------------------------------------
+
+    def start(self, n: int | None = None) -> Any:
+        """What a thread gathers reports in; n: how many there will be, where that is known."""
+        k = len(self.parts)
+        return np.zeros(k, np.int64), np.zeros((k, self.m), np.int64)
+
+    def gather(self, into: Any, rows: Bytes, times: Ints | None = None) -> dict[str, int]:
+        """Add these reports; returns how many were refused, by reason."""
+        part_n, counts = into
+        part, reasons = self.refusals(rows)
+        refused, good = {}, np.ones(len(rows), bool)
+        for reason, which in reasons.items():
+            fresh = which & good
+            if fresh.any():
+                refused[reason] = int(fresh.sum() if times is None else times[fresh].sum())
+                good &= ~fresh
+        if refused:
+            part, rows = part[good], rows[good]
+            times = None if times is None else times[good]
+        many = np.bincount(part, minlength=len(part_n))
+        part_n += many if times is None else summed(part, times, len(part_n))
+        for p in np.flatnonzero(many):
+            mine = slice(None) if many[p] == len(part) else part == p
+            counts[p] += self.count(int(p), rows[mine], None if times is None else times[mine])
+        return refused
+
+    def settle(self, gathered: Sequence[Any], threads: int | None = None) -> tuple[Ints, Ints]:
+        """Reports per part, and how many name every item (parts x m), of all that was gathered."""
+        part_n, counts = self.start(0)
+        for one in gathered:
+            part_n += one[0]
+            counts += one[1]
+        return part_n, counts
 
     # ---- simulation ------------------------------------------------------------------------------
 
@@ -167,6 +204,13 @@ class Coder(ABC):
         own = np.array([part.own_group for part in self.parts])[:, self.group_of]
         other = np.array([part.other_group for part in self.parts])[:, self.group_of]
         return own, other
+
+
+def summed(places: Ints, times: Ints, size: int) -> Ints:
+    """How many times every place was named, exactly."""
+    out = np.zeros(size, np.int64)
+    np.add.at(out, places, times)
+    return out
 
 
 assert D == 2**32  # a uniform 32-bit integer is a uniform numerator

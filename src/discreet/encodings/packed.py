@@ -61,9 +61,17 @@ class PackedCoder(Coder):
     def _refusals(self, part: Ints, body: Bytes) -> Mapping[str, NDArray[np.bool_]]:
         raise NotImplementedError
 
-    def count(self, part: int, rows: Bytes) -> Ints:
+    def count(self, part: int, rows: Bytes, times: Ints | None = None) -> Ints:
         """How many of these reports name each item."""
-        return count_columns(rows[:, self.front :])[: self.m]
+        body = rows[:, self.front :]
+        if times is None:
+            return count_columns(body)[: self.m]
+        counts, step = np.zeros(self.m, np.int64), max(1, (1 << 22) // self.m)
+        for first in range(0, len(body), step):
+            some = slice(first, first + step)
+            bits = np.unpackbits(body[some], axis=1, count=self.m, bitorder="little")
+            counts += times[some] @ bits.astype(np.int64)
+        return counts
 
     def named(self, report: bytes) -> list[int]:
         """The items that a report names."""

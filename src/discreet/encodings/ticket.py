@@ -7,7 +7,7 @@ uniform and independent: every other item is named with chance exactly T / q.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from discreet.encodings.base import Bytes, Coder, Encoding, Ints
 from discreet.randomness import Source
+from discreet.threads import run_blocks
 
 LAST = 2**32  # a report is below it
-LARGEST_TABLE = 2**25  # tickets that are counted one by one in a table
+LARGEST_TABLE = 2**26  # numbers of a histogram: 256 MiB a thread
 
 
 @dataclass(frozen=True)
@@ -129,23 +130,63 @@ class TicketCoder(Coder):
         part = numbers(rows).astype(np.int64) // self.tickets
         return part, {"ticket": part >= len(self.parts)}
 
-    def count(self, part: int, rows: Bytes) -> Ints:
-        """How many of these reports name each item: by a histogram of the tickets and its
-        transform, or by looking at every mark of every ticket, whichever is less work.
-        """
+    def count(self, part: int, rows: Bytes, times: Ints | None = None) -> Ints:
+        """How many of these reports name each item, by looking at every mark of every ticket."""
         from discreet import kernels
 
-        found = numbers(rows) % np.uint32(self.tickets)
-        limits = self.other[part, self.group_of]
-        # additions of the transform, about four times as dear as a mark
-        work = self.t * self.q ** (self.t + 2)
-        if len(rows) * self.m > 4 * work and self.tickets <= LARGEST_TABLE:
-            table = np.zeros(self.tickets, np.int32)
-            kernels.add_tickets(found, table)
-            return self._named_by(table, limits)
-        counts = np.zeros(self.m, np.int64)
-        kernels.count_tickets(found, self.q, self.t, limits.astype(np.uint16), counts)
+        tickets = numbers(rows) % np.uint32(self.tickets)
+        limits, counts = self.other[part, self.group_of], np.zeros(self.m, np.int64)
+        if times is None:
+            kernels.count_tickets(tickets, self.q, self.t, limits.astype(np.uint16), counts)
+        else:
+            kernels.count_times(tickets, times, self.q, self.codes, limits, counts)
         return counts
+
+    # ---- many tickets: a histogram, and items come in once, at the end ---------------------------
+
+    def transform_pays(self, n: int) -> bool:
+        """Whether n tickets of a part are decoded faster by the transform than mark by mark."""
+        # additions of the transform, about four times as dear as a mark
+        return n * self.m > 4 * self.t * self.q ** (self.t + 2)
+
+    def start(self, n: int | None = None) -> Any:
+        """A histogram of all tickets, unless there are too many of them, or too few reports."""
+        large = len(self.parts) * self.tickets
+        if large > LARGEST_TABLE or (n is not None and not self.transform_pays(n)):
+            return super().start()
+        return Histogram(large)
+
+    def gather(self, into: Any, rows: Bytes, times: Ints | None = None) -> dict[str, int]:
+        """Add these reports; returns how many were refused, by reason."""
+        if not isinstance(into, Histogram):
+            return super().gather(into, rows, times)
+        beyond = into.add(numbers(rows), times)
+        return {"ticket": beyond} if beyond else {}
+
+    def settle(self, gathered: Sequence[Any], threads: int | None = None) -> tuple[Ints, Ints]:
+        """Reports per part, and how many name every item (parts x m), of all that was gathered."""
+        tables = [one for one in gathered if isinstance(one, Histogram)]
+        part_n, counts = super().settle([x for x in gathered if not isinstance(x, Histogram)])
+        if not tables:
+            return part_n, counts
+        table = Histogram.total(tables).reshape(len(self.parts), -1)
+
+        def decode(part: int, _: int) -> None:
+            n = int(table[part].sum(dtype=np.int64))
+            part_n[part] += n
+            counts[part] += self._decoded(part, table[part], n)
+
+        run_blocks(decode, len(self.parts), 1, threads, fewest=2)
+        return part_n, counts
+
+    def _decoded(self, part: int, table: NDArray[Any], n: int) -> Ints:
+        if self.transform_pays(n):
+            # the numbers on the way are at most n
+            small = table.astype(np.int32 if n < 2**31 else np.int64, copy=False)
+            return self._named_by(small, self.other[part, self.group_of])
+        seen = np.flatnonzero(table)
+        tickets = np.repeat(seen.astype("<u4"), table[seen])
+        return self.count(part, tickets.view(np.uint8).reshape(-1, 4))
 
     def _named_by(self, table: NDArray[Any], limits: Ints) -> Ints:
         """Counts of items from counts of tickets: one axis y_j -> c_j at a time, then the marks
@@ -176,8 +217,49 @@ class TicketCoder(Coder):
 
     @property
     def block(self) -> tuple[int, int]:
-        """Rows per block of counting: enough of them for a histogram to pay."""
-        return max(8 * self.t * self.q ** (self.t + 2), 1 << 25) // self.m, 1 << 24
+        """Rows per block of counting."""
+        return max(1 << 12, (1 << 25) // self.m), 1 << 20
+
+
+class Histogram:
+    """How often every number below `size` was seen: 32-bit counters, and 64-bit ones once they
+    could overflow.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._small = np.zeros(size, np.uint32)
+        self._large: NDArray[np.int64] | None = None
+        self._since = 0  # numbers added since the 32-bit counters were empty
+
+    def add(self, numbers: NDArray[np.uint32], times: Ints | None = None) -> int:
+        """Count these, each once or so many times; returns how often one was not below `size`."""
+        from discreet import kernels
+
+        if times is not None:
+            return int(kernels.add_times(numbers, times, self._flush()))
+        if self._since + len(numbers) >= 2**32:
+            self._flush()
+        self._since += len(numbers)
+        return int(kernels.add_tickets(numbers, self._small))
+
+    def _flush(self) -> NDArray[np.int64]:
+        if self._large is None:
+            self._large = np.zeros(len(self._small), np.int64)
+        if self._since:
+            self._large += self._small
+            self._small[:] = 0
+            self._since = 0
+        return self._large
+
+    @staticmethod
+    def total(tables: Sequence[Histogram]) -> NDArray[Any]:
+        """The sum of them; 32 bits where that is enough."""
+        if all(one._large is None for one in tables) and sum(x._since for x in tables) < 2**32:
+            total = tables[0]._small
+            for one in tables[1:]:
+                total += one._small
+            return total
+        return sum((one._flush() for one in tables[1:]), tables[0]._flush())
 
 
 def numbers(rows: Bytes) -> NDArray[np.uint32]:

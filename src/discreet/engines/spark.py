@@ -20,13 +20,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DataError, DiscreetError, MissingExtra
-from discreet.files import check_reports, parquet_file, read_reports, report_files, tally_batch
 from discreet.mechanism import Mechanism
 from discreet.perturb import lookup, ragged
+from discreet.reports import Groups, Piece, pieces_of, read_piece, report_files
 from discreet.tally import Tally, join
 
 if TYPE_CHECKING:
@@ -96,25 +95,55 @@ def tally(
             raise DataError(
                 f'the data have no column "{name}"; they have {", ".join(dataframe.columns)}'
             )
+    return _run(lambda: _tallies(dataframe, mechanism, column, by), "the reports")
+
+
+def _tallies(dataframe: DataFrame, mechanism: Mechanism, column: str, by: str | None) -> Any:
+    if mechanism.encoding.number:
+        return _one_or_all(_counted(dataframe, mechanism, column, by), by)
+    _check_workers(dataframe.sparkSession)
     names = [name for name in (column, by, "fingerprint") if name in dataframe.columns]
     partial = dataframe.select(*dict.fromkeys(names)).mapInArrow(
         _counter(_text(mechanism), column, by), _PARTIAL
     )
-    found = _merged(partial, mechanism, dataframe.rdd.getNumPartitions())
-    return found if by is not None else found.get(None, Tally.empty(mechanism))
+    width = dataframe.rdd.getNumPartitions()
+    return _one_or_all(_merged(partial, mechanism, width, by), by)
 
 
-def _merged(partial: DataFrame, mechanism: Mechanism, width: int) -> dict[Any, Tally]:
+def _one_or_all(tallies: dict[Any, Tally], by: str | None) -> Any:
+    return tallies if by is not None else tallies[None]
+
+
+def _counted(
+    dataframe: DataFrame, mechanism: Mechanism, column: str, by: str | None
+) -> dict[Any, Tally]:
+    """Tickets are numbers: Spark's own engine groups them, no Python runs on its workers, and the
+    items come in here, once.
+    """
+    names = [name for name in (column, by, "fingerprint") if name in dataframe.columns]
+    from pyspark.sql import functions
+
+    seen = functions.count(functions.lit(1)).alias("discreet_count")
+    grouped = dataframe.groupBy(*dict.fromkeys(names)).agg(seen)
+    groups = Groups(mechanism, by)
+    for batch in grouped.toArrow().to_batches():
+        groups.add(batch, column, counted="discreet_count")
+    return groups.tallies()
+
+
+def _merged(
+    partial: DataFrame, mechanism: Mechanism, width: int, by: str | None
+) -> dict[Any, Tally]:
     """The sums of `width` partitions of partial tallies, merged in a tree down to a few
     per group.
     """
     while width > _FAN_IN:
         width = -(-width // _FAN_IN)
         partial = partial.repartition(width).mapInArrow(_merger(_text(mechanism)), _PARTIAL)
-    found: dict[Any, Tally] = {}
+    tallies: dict[Any, Tally] = {} if by is not None else {None: Tally.empty(mechanism)}
     for row in partial.collect():
-        join(found, {json.loads(row["key"]): Tally.from_bytes(bytes(row["tally"]), mechanism)})
-    return found
+        join(tallies, {json.loads(row["key"]): Tally.from_bytes(bytes(row["tally"]), mechanism)})
+    return tallies
 
 
 def perturb(
@@ -129,6 +158,7 @@ def perturb(
             raise DataError(
                 f'the data have no column "{name}"; they have {", ".join(dataframe.columns)}'
             )
+    _check_workers(dataframe.sparkSession)
     if column in kept:
         raise DataError(f'keeping the column "{column}" would store the answers beside the reports')
     fields = "".join(
@@ -157,45 +187,47 @@ def tally_files(
     row group: Spark only hands out the work, and the reports never pass through the JVM. Anything
     else goes through Spark's own reader.
     """
+    what, pieces = ", ".join(paths), None
     if all(os.path.exists(path) for path in paths):
-        groups = _row_groups(paths, mechanism, by)
-        if groups is not None:
-            return _run(
-                lambda: _tally_groups(session(master), groups, mechanism, by), ", ".join(paths)
-            )
-    found = _run(
-        lambda: tally(session(master).read.parquet(*paths), mechanism, by=by), ", ".join(paths)
-    )
+        pieces = _pieces(paths, mechanism, by)
+    if pieces is None or mechanism.encoding.number:
+        return _run(lambda: _read_by_spark(session(master), paths, mechanism, by), what)
+    return _run(lambda: _tally_pieces(session(master), pieces, mechanism, by), what)
+
+
+def _read_by_spark(
+    spark: SparkSession, paths: list[str], mechanism: Mechanism, by: str | None
+) -> dict[Any, Tally]:
+    found = tally(spark.read.parquet(*paths), mechanism, by=by)
     return found if by is not None else {None: found}
 
 
-def _row_groups(
-    paths: list[str], mechanism: Mechanism, by: str | None
-) -> list[tuple[str, int]] | None:
-    """Every row group of these files; None where only Spark can read them (`by` is a folder's name:
+def _pieces(paths: list[str], mechanism: Mechanism, by: str | None) -> list[Piece] | None:
+    """Row groups of these files; None where only Spark can read them (`by` is a folder's name:
     region=north/).
     """
-    found = []
+    listed = []
     for path in report_files(paths):
-        file = parquet_file(path)
-        with file:
-            check_reports(path, file, mechanism)
-            if by is not None and by not in file.schema_arrow.names:
-                return None
-            found += [(os.path.abspath(path), k) for k in range(file.metadata.num_row_groups)]
-    return found
+        try:
+            pieces = pieces_of(path.absolute(), mechanism, by)
+        except DataError:
+            if by is None:
+                raise
+            return None
+        listed += [piece._replace(metadata=None) for piece in pieces]
+    return listed
 
 
-def _tally_groups(
-    spark: SparkSession, groups: list[tuple[str, int]], mechanism: Mechanism, by: str | None
+def _tally_pieces(
+    spark: SparkSession, pieces: list[Piece], mechanism: Mechanism, by: str | None
 ) -> dict[Any, Tally]:
-    if not groups:
+    if not pieces:
         return {} if by is not None else {None: Tally.empty(mechanism)}
-    width = min(len(groups), _TASKS * spark.sparkContext.defaultParallelism)
-    places = spark.range(0, len(groups), 1, width)
-    return _merged(
-        places.mapInArrow(_reader(_text(mechanism), groups, by), _PARTIAL), mechanism, width
-    )
+    _check_workers(spark)
+    width = min(len(pieces), _TASKS * spark.sparkContext.defaultParallelism)
+    places = spark.range(0, len(pieces), 1, width)
+    partial = places.mapInArrow(_reader(_text(mechanism), pieces, by), _PARTIAL)
+    return _merged(partial, mechanism, width, by)
 
 
 def perturb_files(
@@ -213,6 +245,33 @@ def perturb_files(
         return spark.read.parquet(output).count()
 
     return int(_run(write, path))
+
+
+def _check_workers(spark: SparkSession) -> None:
+    """One clear sentence if the Python of the workers cannot import discreet."""
+
+    def look(batches: Iterable[Any]) -> Iterator[Any]:  # nothing of this module is used in here
+        import importlib.util
+        import sys
+
+        import pyarrow as pa
+
+        for _ in batches:
+            there = importlib.util.find_spec("discreet") is not None
+            yield pa.RecordBatch.from_pydict({"there": [there], "python": [sys.executable]})
+
+    key = spark.sparkContext.applicationId
+    if key not in _CHECKED:
+        (row,) = spark.range(0, 1, 1, 1).mapInArrow(look, "there boolean, python string").collect()
+        if not row["there"]:
+            raise DiscreetError(
+                f"the Python of Spark's workers, {row['python']}, has no discreet; install it "
+                "there, or name one that has it in PYSPARK_PYTHON before the session is made"
+            )
+        _CHECKED.add(key)
+
+
+_CHECKED: set[str] = set()  # applications whose workers have discreet
 
 
 def _run(work: Callable[[], Any], what: str) -> Any:
@@ -234,24 +293,24 @@ def _run(work: Callable[[], Any], what: str) -> Any:
 
 def _counter(text: str, column: str, by: str | None) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def run(batches: Iterable[Any]) -> Iterator[Any]:
-        mechanism, found = _mechanism(text), {}  # type: tuple[Mechanism, dict[Any, Tally]]
+        groups = Groups(_mechanism(text), by)
         for batch in batches:
-            join(found, tally_batch(mechanism, batch, column, by, threads=1))
-        yield from _rows(found)
+            groups.add(batch, column)
+        yield from _rows(groups.tallies(threads=1))
 
     return run
 
 
 def _reader(
-    text: str, groups: list[tuple[str, int]], by: str | None
+    text: str, pieces: list[Piece], by: str | None
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def run(batches: Iterable[Any]) -> Iterator[Any]:
-        mechanism, found = _mechanism(text), {}  # type: tuple[Mechanism, dict[Any, Tally]]
+        mechanism = _mechanism(text)
+        groups = Groups(mechanism, by)
         for place in (k for batch in batches for k in batch.column("id").to_pylist()):
-            path, group = groups[place]
-            for block in read_reports(Path(path), mechanism, by, groups=[group]):
-                join(found, tally_batch(mechanism, block, by=by, threads=1))
-        yield from _rows(found)
+            for batch in read_piece(pieces[place], mechanism, by):
+                groups.add(batch)
+        yield from _rows(groups.tallies(threads=1))
 
     return run
 

@@ -1,0 +1,344 @@
+"""Files of reports, streamed: Parquet with one column (a ticket is a number, everything else
+binary) and the mechanism's fingerprint in the metadata; or already counted, `report,count`, as any
+database that can group writes it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DataError
+from discreet.files import Advance, parquet_file, written_aside
+from discreet.mechanism import Mechanism
+from discreet.tally import Counting, Tally, as_rows, as_times
+
+FINGERPRINT = b"discreet.fingerprint"
+ROW_GROUP = 1 << 22  # bytes, at least: what a thread reads at once
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def write_reports(
+    path: str | Path, mechanism: Mechanism, blocks: Iterable[NDArray[np.uint8]]
+) -> int:
+    """Write reports as Parquet, block by block; returns how many."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kind = pa.uint32() if mechanism.encoding.number else pa.binary(mechanism.report_size)
+    schema = pa.schema(
+        [pa.field("report", kind, nullable=False)],
+        metadata={FINGERPRINT: mechanism.fingerprint.encode()},
+    )
+    plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    total = 0
+    with (
+        written_aside(path) as aside,
+        pq.ParquetWriter(str(aside), schema, data_page_size=ROW_GROUP, **plain) as writer,
+    ):
+        for rows in _larger(blocks):
+            buffer = pa.py_buffer(np.ascontiguousarray(rows))
+            column = pa.Array.from_buffers(kind, len(rows), [None, buffer])
+            writer.write_batch(pa.record_batch([column], schema=schema))
+            total += len(rows)
+    return total
+
+
+def _larger(blocks: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
+    """The same rows in blocks that are worth a row group."""
+    held: list[NDArray[np.uint8]] = []
+    for rows in blocks:
+        held.append(rows)
+        if sum(x.nbytes for x in held) >= ROW_GROUP:
+            yield held[0] if len(held) == 1 else np.concatenate(held)
+            held = []
+    if held:
+        yield np.concatenate(held)
+
+
+# ---- counting ------------------------------------------------------------------------------------
+
+
+def report_files(paths: Iterable[str], endings: tuple[str, ...] = (".parquet",)) -> list[Path]:
+    """The files named, folders opened."""
+    listed: list[Path] = []
+    for path in map(Path, paths):
+        inside = [path]
+        if path.is_dir():  # with its subfolders, but nothing that a writer has not finished
+            names = {
+                p: p.relative_to(path).parts for p in path.rglob("*") if p.suffix.lower() in endings
+            }
+            inside = sorted(
+                p for p, parts in names.items() if not any(x.startswith((".", "_")) for x in parts)
+            )
+        if not inside:
+            raise DataError(f"{path} holds no {' or '.join(endings)} file")
+        listed += inside
+    return listed
+
+
+class Groups:
+    """Countings by the value of a column, made as values appear; without a column one, of None."""
+
+    def __init__(self, mechanism: Mechanism, by: str | None = None) -> None:
+        self.mechanism, self.by = mechanism, by
+        self._found: dict[Any, Counting] = {} if by is not None else {None: Counting(mechanism)}
+        self._lock = threading.Lock()
+
+    def of(self, key: Any) -> Counting:
+        """The counting of a value."""
+        with self._lock:
+            if key not in self._found:
+                self._found[key] = Counting(self.mechanism)
+            return self._found[key]
+
+    def add(self, batch: Any, column: str = "report", counted: str | None = None) -> None:
+        """Count an Arrow record batch; a column `fingerprint`, where there is one, must name this
+        mechanism, and rows that name another are refused and counted.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.by is None:
+            self._add(None, batch, column, counted)
+            return
+        values = batch.column(self.by)
+        for key in pc.unique(values).to_pylist():
+            like = None if key is None else pa.scalar(key, values.type)
+            same = pc.is_null(values) if like is None else pc.equal(values, like)
+            self._add(key, batch.filter(same), column, counted)
+
+    def _add(self, key: Any, batch: Any, column: str, counted: str | None) -> None:
+        import pyarrow.compute as pc
+
+        counting, size = self.of(key), self.mechanism.report_size
+        if "fingerprint" in batch.schema.names:
+            ours = pc.equal(batch.column("fingerprint"), self.mechanism.fingerprint)
+            ours = ours.fill_null(False)
+            others = batch.filter(pc.invert(ours))
+            many = int(_times(others, counted).sum()) if counted else len(others)
+            counting.refuse("fingerprint", many)
+            batch = batch.filter(ours)
+        rows, good = as_rows(self.mechanism, rows_of(batch.column(column), size))
+        times = _times(batch, counted) if counted else None
+        wrong = len(good) - len(rows) if times is None else int(times[~good].sum())
+        counting.refuse("length", wrong)
+        counting.add(rows, None if times is None else times[good])
+
+    def tallies(self, threads: int | None = None) -> dict[Any, Tally]:
+        """What was counted."""
+        return {key: counting.tally(threads) for key, counting in self._found.items()}
+
+
+def _times(batch: Any, counted: str) -> NDArray[np.int64]:
+    values = batch.column(counted)
+    if values.null_count:
+        raise DataError(f'the column "{counted}" has a row without a number')
+    return as_times(values.to_numpy(zero_copy_only=False), len(values))
+
+
+def tally_files(
+    paths: Iterable[Path],
+    mechanism: Mechanism,
+    by: str | None = None,
+    advance: Advance = lambda _: None,
+    counted: bool = False,
+    threads: int | None = None,
+) -> dict[Any, Tally]:
+    """Tallies of files of reports, or of `report,count` tables, per value of the column `by`; the
+    key is None without it. Row groups are read and counted in threads.
+    """
+    groups, lock = Groups(mechanism, by), threading.Lock()
+    count = "count" if counted else None
+
+    def work(piece: Piece) -> None:
+        for batch in read_piece(piece, mechanism, by, counted):
+            with _named(piece.path):
+                groups.add(batch, counted=count)
+        with lock:
+            advance(piece.size)
+
+    pieces = [piece for path in paths for piece in pieces_of(path, mechanism, by, counted)]
+    workers = threads or os.cpu_count() or 1
+    if workers == 1 or len(pieces) < 2:
+        for piece in pieces:
+            work(piece)
+        return groups.tallies(workers)
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(work, piece) for piece in pieces]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return groups.tallies(workers)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+class Piece(NamedTuple):
+    """Row groups of a Parquet file, or a whole CSV file; `size` is its share of the bytes."""
+
+    path: Path
+    groups: list[int] | None  # None: CSV
+    size: int
+    metadata: Any = None  # of the file, where it was read already
+
+
+def pieces_of(
+    path: Path, mechanism: Mechanism, by: str | None, counted: bool = False
+) -> list[Piece]:
+    """What threads share of a file, checked: each some megabytes."""
+    if counted and path.suffix.lower() == ".csv":
+        return [Piece(path, None, os.path.getsize(path) if path.is_file() else 0)]
+    with parquet_file(path) as file:
+        check_reports(path, file, mechanism, by, counted)
+        metadata = file.metadata
+    pieces: list[Piece] = []
+    held, size = [], 0
+    for k in range(metadata.num_row_groups):
+        held.append(k)
+        size += metadata.row_group(k).total_byte_size
+        if size >= 4 * ROW_GROUP or k + 1 == metadata.num_row_groups:
+            pieces.append(Piece(path, held, size, metadata))
+            held, size = [], 0
+    return pieces
+
+
+def read_piece(
+    piece: Piece, mechanism: Mechanism, by: str | None = None, counted: bool = False
+) -> Iterator[Any]:
+    """Its record batches."""
+    wanted = ("report", "count" if counted else None, by, "fingerprint")
+    if piece.groups is None:
+        yield from _read_csv(piece.path, mechanism, by)
+        return
+    with parquet_file(piece.path, piece.metadata) as file, _named(piece.path):
+        names = [name for name in wanted if name in file.schema_arrow.names]
+        some = max(1024, min(1 << 20, (1 << 24) // mechanism.report_size))
+        yield from file.iter_batches(some, piece.groups, columns=names, use_threads=False)
+
+
+def _read_csv(path: Path, mechanism: Mechanism, by: str | None) -> Iterator[Any]:
+    """Batches of a CSV of `report,count`: a ticket as a number, everything else in hexadecimal."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    number = mechanism.encoding.number
+    types = {"report": pa.int64() if number else pa.string(), "count": pa.int64()}
+    if by is not None:
+        types[by] = pa.string()
+    wanted = pc.ConvertOptions(column_types=types)
+    with _named(path):
+        try:
+            reader = pc.open_csv(path, pc.ReadOptions(block_size=1 << 24), convert_options=wanted)
+        except FileNotFoundError:
+            raise DataError(f"{path} does not exist") from None
+        with reader:
+            _check_columns(path, reader.schema.names, by, counted=True)
+            for batch in reader:
+                yield batch if number else _from_hex(batch)
+
+
+def _from_hex(batch: Any) -> Any:
+    import pyarrow as pa
+
+    place = batch.schema.get_field_index("report")
+    try:
+        raw = [bytes.fromhex(text or "") for text in batch.column(place).to_pylist()]
+    except ValueError:
+        raise DataError('the column "report" must hold reports in hexadecimal') from None
+    return batch.set_column(place, "report", pa.array(raw, pa.binary()))
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Errors of Arrow, and our own about a file's content, as one sentence that names the file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except DataError as error:
+        if str(error).startswith(str(path)):
+            raise
+        raise DataError(f"{path}: {error}") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{path} is damaged: {str(error).splitlines()[0][:120]}") from None
+
+
+def check_reports(
+    path: Path, file: Any, mechanism: Mechanism, by: str | None = None, counted: bool = False
+) -> None:
+    """Refuse a Parquet file without a column of reports, or whose metadata name another
+    mechanism.
+    """
+    import pyarrow as pa
+
+    schema = file.schema_arrow
+    _check_columns(path, schema.names, by, counted)
+    kind = schema.field("report").type
+    binary = (
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+    if not (binary or (mechanism.encoding.number and pa.types.is_integer(kind))):
+        wanted = "an integer or binary" if mechanism.encoding.number else "binary"
+        raise DataError(f'{path}: column "report" must be {wanted}, got {kind}')
+    if counted and not pa.types.is_integer(schema.field("count").type):
+        raise DataError(
+            f'{path}: column "count" must be an integer, got {schema.field("count").type}'
+        )
+    mark = (schema.metadata or {}).get(FINGERPRINT)
+    if mark is not None and mark.decode("ascii", "replace") != mechanism.fingerprint:
+        raise DataError(f"{path} has reports of another mechanism; its fingerprint differs")
+
+
+def _check_columns(path: Path, names: list[str], by: str | None, counted: bool) -> None:
+    for name in ("report", "count" if counted else None, by):
+        if name is not None and name not in names:
+            raise DataError(f'{path} has no column "{name}"; it has {", ".join(names) or "none"}')
+    if "count" in names and not counted and by != "count":
+        raise DataError(
+            f'{path} has a column "count": if its reports are counted already, say --counted'
+        )
+
+
+def rows_of(column: Any, size: int) -> Any:
+    """An Arrow column of reports as an n x size array where every value has this size, else as a
+    list (null: empty). Numbers are tickets: unsigned 32-bit integers, or what an engine without
+    them has instead.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    n, first = len(column), column.offset
+    if pa.types.is_integer(column.type):
+        if column.null_count:  # no ticket is that large
+            wide = column if pa.types.is_uint64(column.type) else column.cast(pa.int64())
+            column = pc.fill_null(wide, pa.scalar(2**32, wide.type))
+        return column.to_numpy(zero_copy_only=False)
+    if n and not column.null_count:
+        if pa.types.is_fixed_size_binary(column.type) and column.type.byte_width == size:
+            return np.frombuffer(column.buffers()[1], np.uint8)[
+                first * size : (first + n) * size
+            ].reshape(-1, size)
+        if pa.types.is_binary(column.type):
+            offsets = np.frombuffer(column.buffers()[1], np.int32)[first : first + n + 1]
+            if (np.diff(offsets) == size).all():
+                return np.frombuffer(column.buffers()[2], np.uint8)[
+                    offsets[0] : offsets[-1]
+                ].reshape(-1, size)
+    return [b"" if value is None else value for value in column.to_pylist()]

@@ -1,0 +1,119 @@
+"""What Python and JavaScript both spell: `vectors/v2/constants.json`, and documents that show it.
+
+The file is written by hand: it is the contract. `test_vectors.py` holds Python to it and
+`browser/test_constants.py` JavaScript.
+"""
+
+import json
+from pathlib import Path
+
+from discreet.mechanism import fingerprint
+
+CONSTANTS = json.loads(
+    (Path(__file__).parent / "vectors" / "v2" / "constants.json").read_text(encoding="utf-8")
+)
+D = CONSTANTS["denominator"]
+
+
+def silent(levels, pairs=(), parts=1, padding=0, **more):
+    """A mechanism file whose reports say nothing, so that it keeps all budgets."""
+    none = {"none": D // parts} if padding else {}
+    body = {
+        "format": CONSTANTS["format"],
+        "policy": {
+            "name": "survey",
+            "question": "",
+            "input": "set" if padding else "single",
+            "notion": "min",
+            "items": [item for _, _, items in levels for item in items],
+            "level_of": [k for k, (_, _, items) in enumerate(levels) for _ in items],
+            "levels": [{"name": name, "epsilon": epsilon} for name, epsilon, _ in levels],
+            "pairs": [{"levels": [a, b], "epsilon": epsilon} for a, b, epsilon in pairs],
+        },
+        "model": "subset",
+        "prior": "uniform",
+        "encoding": {"kind": "bits"},
+        "padding": padding,
+        "groups": [0] * len(levels),
+        "shares": [D, *([0] if padding else [])],
+        "parts": [{"chance": [D // parts], "own": [0], "other": [0], **none}] * parts,
+        **more,
+    }
+    return {**body, "fingerprint": fingerprint(body)}
+
+
+def one(epsilon="1", **more):
+    return silent([("one", epsilon, "ab")], **more)
+
+
+def certified(value="1", note=""):
+    return one(certificate={"value": value, "lower_bound": "", "note": note})
+
+
+def everything():
+    """A document with every key that there is for single input."""
+    certificate = {"value": "1", "lower_bound": "", "note": ""}
+    levels = [("one", "1", "a"), ("two", "2", "b")]
+    return silent(levels, [("one", "two", "1")], certificate=certificate)
+
+
+def at_the_limits():
+    """Per limit, the last document that is accepted and the first that is not."""
+    limits = CONSTANTS["limits"]
+    levels, note = limits["levels_with_pairs"], limits["note_characters"]
+    log, digits = limits["budget_characters"] - len("ln()"), limits["certificate_digits"]
+    whole, least_t = limits["budget_digits"], limits["least_t"]
+
+    def many(count):
+        rows = [(f"level {k}", "1", [f"item {k}"]) for k in range(count)]
+        return silent(rows, [("level 0", "level 1", "2")])
+
+    def ticket(t):
+        return one(encoding={"kind": "ticket", "q": 3, "t": t})
+
+    model = limits["model_characters"]
+    return {
+        "characters of a model": (one(model="a" * model), one(model="a" * (model + 1))),
+        "parts": (one(parts=limits["parts"]), one(parts=limits["parts"] + 1)),
+        "padding": (one(padding=limits["padding"]), one(padding=limits["padding"] + 1)),
+        "levels with pairs": (many(levels), many(levels + 1)),
+        "characters of a budget": (one(f"ln({'9' * log})"), one(f"ln({'9' * (log + 1)})")),
+        "digits of a budget": (one("9" * whole), one("9" * (whole + 1))),
+        "zeros of a budget": (one(f"0.{'0' * (whole - 2)}1"), one(f"0.{'0' * (whole - 1)}1")),
+        "digits of a certificate": (certified("9" * digits), certified("9" * (digits + 1))),
+        "characters of a note": (certified(note="🙂" * note), certified(note="🙂" * (note + 1))),
+        "shares": (one(shares=[D]), one(shares=[D + 1])),
+        "shares, at least": (one(shares=[D]), one(shares=[D - 1])),
+        "t of a ticket": (ticket(least_t), ticket(least_t - 1)),
+    }
+
+
+def promised():
+    """Documents, and the sentences that a participant is told."""
+    said = CONSTANTS["sentences"]
+
+    def plain(name, items, kind="single"):
+        return said[kind].format(level=name, items=items, factor=1)
+
+    found = [
+        (silent([("one", "1", "abcde"[:count])], padding=padding), [plain("one", items, kind)])
+        for count, items in enumerate(said["items"], 1)
+        for kind, padding in (("single", 0), ("set", 1))
+    ]
+    for half, factor in CONSTANTS["factors_of_twice"]:  # one step to the level between, one from it
+        still = said["through_others"].format(factor=factor)
+        levels = [("one", "500", "a"), ("two", "500", "b"), ("between", half, "c")]
+        each = [plain(name, f'"{items}"') for name, _, items in levels]
+        open_ = said["unprotected"].format(first="one", second="two", still=still)
+        found.append((silent(levels, [("one", "two", "")]), [*each, open_]))
+    still = said["through_others"].format(factor="4")
+    levels = [("one", "500", "ab"), ("between", "ln(2)", "c")]
+    each = [plain("one", said["items"][1]), plain("between", '"c"')]
+    alone = said["unprotected_alone"].format(first="one", still=still)
+    found.append((silent(levels, [("one", "one", "")]), [*each, alone]))
+    found.append(
+        (silent(levels, [("between", "between", "")]), each)
+    )  # of one item: nothing to say
+    never = said["unprotected"].format(first="one", second="between", still=said["not_at_all"])
+    found.append((silent(levels, [("one", "between", "")]), [*each, never]))
+    return found
