@@ -367,7 +367,7 @@ def test_check_of_unreadable_files(tmp_path, content):
         {"padding": ""},
         {"padding": False},
         {"format": "discreet-mechanism/1"},
-        {"model": "mixed"},
+        {"model": "no name"},
         {"encoding": {"kind": "compact"}},
         {"encoding": {"kind": "fixed", "q": 5}},
         {"groups": [1, 0]},

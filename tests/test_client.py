@@ -35,6 +35,7 @@ from discreet.collector import app
 from discreet.collector.metrics import Metrics
 from discreet.collector.store import open_store
 from discreet.errors import DataError, FingerprintError, GuaranteeError, MechanismError
+from discreet.guarantee import in_words
 from discreet.mechanism import fingerprint
 
 COUNTED = b'{"accepted": 1, "duplicates": 0}'
@@ -622,7 +623,7 @@ def test_a_renamed_question_is_refused_until_agreed(fake, home):
         == pytest.approx(twice.ldp_epsilon)
         == pytest.approx(2 * made.guarantee().ldp_epsilon)
     )
-    assert f"{math.exp(twice.ldp_epsilon):.4g}" in str(caught.value)
+    assert in_words(math.exp(twice.ldp_epsilon)) in str(caught.value)
     assert len(server.posts) == 1 and len(entries(home)) == 1
     assert client.send(client.prepare(asked, "high 0", agree=True)) == Receipt(1, 0)
     assert len(set(server.posts)) == 2 and len(entries(home)) == 2

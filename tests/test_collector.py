@@ -33,8 +33,9 @@ from postgres import GROUP
 
 import discreet as d
 from discreet.collector import app, documents, limits, tokens
+from discreet.collector.headers import ANYONE
 from discreet.collector.metrics import Metrics
-from discreet.collector.problems import REFUSALS
+from discreet.collector.problems import ESTIMATE, RETRY, UPLOAD, Problem, refusals_of
 from discreet.collector.store import Collection, StoreDown, open_store
 from discreet.designs import BASELINES
 from discreet.encodings import REASONS
@@ -689,7 +690,7 @@ def test_an_estimate_is_that_of_the_tally(serve, kind):
         table = expected.table(confidence, [name for name in views if name in fit])
         assert found["items"] == table.rows()
         assert estimate(service, kind, format="csv", **query).content == table.csv()
-    assert found["views"] == fit
+    assert found["views"] == [{"name": name, "about": VIEWS[name].about} for name in fit]
     assert found["telling"] == int((expected.interval(0.95, simultaneous=True)[0] > 0).sum())
     assert "shrunk" not in estimate(service, kind).json()["items"][0]
 
@@ -911,12 +912,21 @@ def test_metrics_are_in_the_format_of_prometheus(serve):
 
 def test_metrics_know_every_reason(tmp_path):
     metrics = Metrics(tmp_path)
-    for times, reason in enumerate(REFUSALS):
+    reasons = refusals_of(UPLOAD)
+    for times, reason in enumerate(reasons):
         for _ in range(times):
             metrics.refused(reason)
     counted = dict(re.findall(r'refused_total\{reason="(\w+)"\} (\d+)', metrics.text()))
-    assert counted == {reason: str(times) for times, reason in enumerate(REFUSALS)}
-    assert {REFUSALS[reason].status for reason in REASONS} == {422}
+    assert counted == {reason: str(times) for times, reason in enumerate(reasons)}
+    assert {reasons[reason].status for reason in REASONS} == {422}
+    assert "query" not in reasons and "query" in refusals_of(ESTIMATE)
+
+
+def test_one_problem_does_not_change_the_next():
+    """Headers are added to an answer, never to what others share."""
+    first = Problem("busy", "wait", RETRY)
+    first.headers.update(ANYONE)
+    assert Problem("store", "wait", RETRY).headers == {"Retry-After": "2"} == dict(RETRY)
 
 
 def test_counters_of_all_workers_add_up_those_of_dead_ones_too(tmp_path, monkeypatch):

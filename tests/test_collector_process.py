@@ -38,9 +38,10 @@ from collecting import (
 )
 
 import discreet as d
-from discreet.cli import _served, main
+from discreet.cli import main
 from discreet.collector import limits, server
 from discreet.collector.store import open_store
+from discreet.designs import from_file
 from discreet.errors import DataError, DesignError
 
 # ---- logs ----------------------------------------------------------------------------------------
@@ -110,7 +111,7 @@ def here(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("m", "encoding", "size"), [(1000, "bits", 125), (1001, "ticket", 4)])
 def test_many_items_are_tickets_unless_told(here, m, encoding, size):
     """Of subset; the other models send bits, however many."""
-    found = _served(here(m=m), "subset", "uniform", None, None)
+    found = from_file(here(m=m))
     assert (found.encoding.name, found.report_size - (len(found.parts) > 1) * (size > 4)) == (
         encoding,
         size,
@@ -119,22 +120,23 @@ def test_many_items_are_tickets_unless_told(here, m, encoding, size):
     told = {"bits": -(-m // 8), "ticket": 4}
     for model in ("subset", "opt0", "oue"):
         for wish in (None, *told):
-            other = _served("survey.toml", model, "uniform", wish, None)
+            other = from_file("survey.toml", model=model, **({"encoding": wish} if wish else {}))
             name = wish or (encoding if model == "subset" else "bits")
             assert other.encoding.name == name
             assert other.report_size - (len(other.parts) > 1) * (name == "bits") == told[name]
 
 
 def test_a_policy_is_designed_and_a_mechanism_is_taken_as_it_is(here):
-    designed = _served(here(), "subset", "uniform", None, None)
+    designed = from_file(here())
     assert designed == d.design(d.Policy.load("survey.toml"))
     designed.save("m.json")
-    assert _served("m.json", "subset", "uniform", None, None) == designed
+    assert from_file("m.json") == designed
     with pytest.raises(
         DesignError,
-        match=r"m.json is a mechanism: --model, --prior, --encoding and --padding are for policies",
+        match=r"m.json is a mechanism: model, padding is for policies",
     ):
-        _served("m.json", "oue", "uniform", None, None)
+        from_file("m.json", model="oue", padding=3)
+    assert "m.json is a mechanism: model is for" in refused("serve", "m.json", "--model", "oue")
 
 
 @pytest.mark.parametrize("name", ["a/b", ".", "..", "x" * 201, "tab\\t", "\\u0000"])
@@ -144,12 +146,12 @@ def test_a_name_must_fit_into_an_address(here, name):
 
 @pytest.mark.parametrize("name", ["a b", "ü", "a?b#c", "100%", "x" * 200, "-", "a..b"])
 def test_other_names_do(here, name):
-    assert _served(here(name=name), "subset", "uniform", None, None).policy.name == name
+    assert from_file(here(name=name)).policy.name == name
 
 
 def test_serve_refuses_a_changed_policy_and_changed_keeping(here):
     store = open_store("discreet.sqlite")
-    store.create(_served(here(), "subset", "uniform", None, None))
+    store.create(from_file(here()))
     store.close()
     line = refused("serve", "survey.toml", "--keep", "reports")
     assert (
@@ -275,7 +277,7 @@ def test_serve_takes_the_token_file_of_the_environment(here, started, monkeypatc
 
 @pytest.mark.parametrize("encoding", ["bits", "ticket"])
 def test_close_and_export(here, encoding):
-    made = _served(here(m=20), "subset", "uniform", encoding, None)
+    made = from_file(here(m=20), encoding=encoding)
     rows, some = people(made, 300), ids(300)
     store = open_store("discreet.sqlite")
     store.create(made, "reports")
@@ -303,7 +305,7 @@ def test_close_and_export(here, encoding):
 
 def test_export_and_close_refuse_what_is_not_there(here):
     store = open_store("discreet.sqlite")
-    store.create(_served(here(), "subset", "uniform", None, None))
+    store.create(from_file(here()))
     store.close()
     assert "keeps counts only" in refused(
         "export", "survey", "-o", "t.json", "--reports", "r.parquet"

@@ -449,12 +449,12 @@ def test_one_sentence_per_level_rounded_up(model, policy):
     ],
 )
 def test_factors_are_rounded_up(factor, told):
-    assert room._number(factor) == told
+    assert room.in_words(factor) == told
 
 
 @pytest.mark.parametrize("factor", [4.000000005, 1000.0000005])
 def test_factors_are_never_rounded_down(factor):
-    assert float(room._number(factor).replace(",", "")) >= factor
+    assert float(room.in_words(factor).replace(",", "")) >= factor
 
 
 def test_sets_are_told_about_having(toy):

@@ -101,7 +101,7 @@ def test_noise_that_grows_with_the_count_is_taken_into_account():
     odds *= np.sqrt(base / high)
     oracle = 300 * odds / (1 + odds)
     assert ((mean - truth) ** 2).mean() < 1.1 * ((oracle - truth) ** 2).mean()
-    two = shrink.Spread(np.array([0.0, 300.0]), np.array([0.8, 0.2]), 0.0, 0.0)
+    two = shrink.Mixture(np.array([0.0, 300.0]), np.array([0.8, 0.2]), 0.0, 0.0)
     np.testing.assert_allclose(
         shrink.posterior(two, y, base, slope) @ two.grid, oracle, rtol=1e-9, atol=1e-9
     )
@@ -171,7 +171,7 @@ def test_atoms_alone_make_intervals_too_short(monkeypatch):
     assert np.mean(plain) < 0.85 < 0.9 <= np.mean(smoothed)
 
 
-def test_one_spread_per_level_where_levels_differ():
+def test_one_mixture_per_level_where_levels_differ():
     """Sensitive items are all rare, the others all frequent: a spread per level wins, and `auto`
     finds it.
     """
@@ -187,9 +187,9 @@ def test_one_spread_per_level_where_levels_differ():
     assert np.mean(scores["auto"]) == pytest.approx(np.mean(scores["level"]))
 
 
-def test_auto_keeps_one_spread_where_levels_are_alike():
+def test_auto_keeps_one_mixture_where_levels_are_alike():
     estimate = estimates(DATA["power law"], repeats=1)[0]
-    assert len(estimate.shrunk("auto").spreads) == 1
+    assert len(estimate.shrunk("auto").mixtures) == 1
 
 
 def test_many_items_are_handled():

@@ -18,7 +18,6 @@ from discreet import mechanism as mechanism_
 from discreet import policy as policy_
 from discreet.client import Client, ClientError, Ledger
 from discreet.collector.openapi import DOCUMENT
-from discreet.collector.store import ID_SIZE
 from discreet.encodings import ticket
 from discreet.errors import DataError, FingerprintError, GuaranteeError, MechanismError
 from discreet.mechanism import (
@@ -28,6 +27,7 @@ from discreet.mechanism import (
     read_bytes,
     refuse_strange,
 )
+from discreet.wire import ID_SIZE
 
 HERE = Path(__file__).parent / "vectors"
 FOLDER = HERE / "v2"
@@ -115,7 +115,7 @@ def test_there_are_many_of_every_refusal(expect):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_number_of_a_mechanism_can_be_changed_unseen(name, reference):
+def test_noin_words_of_a_mechanism_can_be_changed_unseen(name, reference):
     """The fingerprint covers every number, and a new one does not help against the check."""
     document = GOOD[name]
     for o, part in enumerate(document["parts"][:3]):
@@ -328,7 +328,7 @@ def test_limits_are_the_last_that_is_accepted(name, pair, reference):
     assert not isinstance(caught.value, FingerprintError | GuaranteeError)
 
 
-def test_the_largest_whole_number():
+def test_the_largest_wholein_words():
     largest = CONSTANTS["largest_integer"]
     assert read_bytes(b'{"x": %d}' % largest) == {"x": largest}
     refuse_strange({"x": largest})

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from discreet import __version__
-from discreet.errors import DataError, DesignError, DiscreetError
+from discreet.errors import DataError, DiscreetError
 from discreet.views import VIEWS
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from discreet.policy import Policy
 
 MODEL_HELP = (
-    "subset (the best possible), opt0, opt1, opt2 (the paper's), rappor, oue, grr or ss "
-    "(plain LDP)."
+    "subset (the best possible, unless you say otherwise), opt0, opt1, opt2 (the paper's), "
+    "rappor, oue, grr or ss (plain LDP)."
 )
 
 
@@ -83,12 +83,11 @@ def _options(*options: Callable[..., Any]) -> Callable[..., Any]:
 
 _prior_option = click.option(
     "--prior",
-    default="uniform",
-    help="uniform, worst, level=share,…, or a CSV/JSON file of shares.",
+    help="uniform (unless you say otherwise), worst, level=share,…, or a CSV/JSON file of shares.",
 )
 _padding_option = click.option("--padding", type=int, help="Padding length, for set input.")
 _design_options = _options(
-    click.option("--model", default="subset", help=MODEL_HELP),
+    click.option("--model", help=MODEL_HELP),
     _prior_option,
     click.option(
         "--encoding",
@@ -135,17 +134,18 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for 
 def design(
     policy: str,
     output: str | None,
-    model: str,
-    prior: str,
+    model: str | None,
+    prior: str | None,
     encoding: str | None,
     padding: int | None,
     as_json: bool,
 ) -> None:
     """Design a mechanism for POLICY: probabilities, guarantee, expected error."""
     from discreet import show, summary
+    from discreet.designs import design as design_
 
     loaded, shares = _policy(policy), _prior(prior)
-    mechanism = _designed(loaded, model, shares, encoding, padding)
+    mechanism = design_(loaded, **_wishes(model, shares, encoding, padding))
     if output:
         mechanism.save(output)
     facts = summary.describe(mechanism, shares)
@@ -160,12 +160,12 @@ def design(
         )
 
 
-def _designed(
-    policy: Policy, model: str, prior: Any, encoding: str | None, padding: int | None
-) -> Mechanism:
-    from discreet.designs import design
-
-    return design(policy, model, prior=prior, encoding=encoding, padding=padding)
+def _wishes(
+    model: str | None, prior: Any, encoding: str | None, padding: int | None
+) -> dict[str, Any]:
+    """What was asked of the design; the rest is as `design` has it."""
+    said = {"model": model, "prior": prior, "encoding": encoding, "padding": padding}
+    return {name: value for name, value in said.items() if value is not None}
 
 
 # ---- check ---------------------------------------------------------------------------------------
@@ -240,21 +240,22 @@ def plan(
     padding: str | None,
     sizes: str | None,
     popularity: str,
-    model: str,
-    prior: str,
+    model: str | None,
+    prior: str | None,
     encoding: str | None,
     as_json: bool,
 ) -> None:
     """Expected error per level and model, before anything is collected."""
     from discreet import show, summary
+    from discreet.designs import design as design_
     from discreet.files import read_shares
-    from discreet.padding import as_asked
+    from discreet.padding import read_padding
 
     loaded, shares = _policy(policy), _prior(prior)
-    length, choice = as_asked(
+    length, choice = read_padding(
         loaded, users, padding, read_shares(sizes, "sizes") if sizes else None, popularity
     )
-    chosen = _designed(loaded, model, shares, encoding, length)
+    chosen = design_(loaded, **_wishes(model, shares, encoding, length))
     facts = summary.plan(loaded, users, shares, length, target_error, chosen)
     facts["padding_curve"] = choice.curve if choice else None
     if as_json:
@@ -432,7 +433,7 @@ def estimate(
     if output:
         found.save(output, confidence, views)
     if plot:
-        found.plot(plot, top, views[0] if views else None)
+        found.plot(plot, top, confidence, views[0] if views else None)
     rows = found.top(top, confidence, ranking, views)
     if as_json:
         facts = {"n": found.n, "confidence": confidence, "items": rows}
@@ -478,7 +479,7 @@ def simulate(
     policy: str,
     data: str,
     padding: int | None,
-    prior: str,
+    prior: str | None,
     repeats: int,
     k: int,
     seed: int | None,
@@ -572,14 +573,15 @@ def serve(
     keep: str,
     open_results: bool,
     token_file: str | None,
-    model: str,
-    prior: str,
+    model: str | None,
+    prior: str | None,
     encoding: str | None,
     padding: int | None,
 ) -> None:
     """Collect reports for every FILE, a mechanism or a policy, until Ctrl-C. Needs the extra
     "serve".
     """
+    from discreet.designs import from_file
     from discreet.errors import MissingExtra
 
     try:
@@ -589,7 +591,8 @@ def serve(
         if error.name and error.name.startswith("discreet"):
             raise
         raise MissingExtra("the collector", "serve") from None
-    mechanisms = [_served(path, model, _prior(prior), encoding, padding) for path in files]
+    wishes = _wishes(model, prior and _prior(prior), encoding, padding)
+    mechanisms = [from_file(path, **wishes) for path in files]
     for mechanism in mechanisms:
         checked_name(mechanism.policy.name)
     token = tokens.prepare(token_file)
@@ -612,21 +615,6 @@ def serve(
     click.echo("Collecting; stop with Ctrl-C.")
     sys.stdout.flush()
     server.run(store, sock, workers, open_results)
-
-
-def _served(
-    path: str, model: str, prior: Any, encoding: str | None, padding: int | None
-) -> Mechanism:
-    """The mechanism of a file: itself, or designed from a policy."""
-    from discreet.mechanism import Mechanism, is_document
-
-    if not is_document(path):
-        return _designed(_policy(path), model, prior, encoding, padding)
-    if encoding or padding or model != "subset" or prior != "uniform":
-        raise DesignError(
-            f"{path} is a mechanism: --model, --prior, --encoding and --padding are for policies"
-        )
-    return Mechanism.load(path)
 
 
 def _quoted(name: str) -> str:
@@ -932,10 +920,10 @@ def _steps(label: str, total: int) -> Iterator[Callable[[int], None]]:
         bar.stop()
 
 
-def _prior(text: str) -> Any:
+def _prior(text: str | None) -> Any:
     from discreet.designs.task import read_prior
 
-    return read_prior(text)
+    return read_prior(text or "uniform")
 
 
 def _print_json(facts: Any) -> None:

@@ -26,13 +26,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from discreet.encodings import REASONS
 from discreet.errors import DataError, DiscreetError, FingerprintError
 from discreet.files import write_text
+from discreet.guarantee import in_words
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy, without_joiners
+from discreet.wire import ID_SIZE, path_of, upload_headers
 
 _LARGEST = 256 << 20  # bytes of an answer that are read
 _LONGEST_PAUSE = 20.0  # seconds between two attempts, whatever the server asks for
@@ -56,12 +58,12 @@ class OverlapError(DiscreetError):
     """
 
     def __init__(self, item: str, epsilon: float, earlier: int) -> None:
+        factor = in_words(math.exp(min(epsilon, 700)))
         times = "an earlier answer" if earlier == 1 else f"{earlier} earlier answers"
         super().__init__(
             f"you already gave {times} about the same items; together, your reports can change "
-            f'the odds about "{item}" by a factor '
-            f"of at most {math.exp(min(epsilon, 700)):.4g} (budget {epsilon:.4g}); agree to that "
-            "(--agree, agree=True) or refuse"
+            f'what is known about "{item}" by a factor of at most {factor} (budget {epsilon:.4g}); '
+            "agree to that (--agree, agree=True) or refuse"
         )
         self.item, self.epsilon = item, epsilon
 
@@ -164,7 +166,9 @@ class Client:
             agreed = _overlaps(entries, mechanism)
             if agreed and not agree:
                 raise _overlap(mechanism, agreed)
-        return Prepared(asked, secrets.token_bytes(16), fresh, repeated=False, agreed=len(agreed))
+        return Prepared(
+            asked, secrets.token_bytes(ID_SIZE), fresh, repeated=False, agreed=len(agreed)
+        )
 
     def send(self, prepared: Prepared) -> Receipt:
         """Write the report down, then upload it, again and again while the collector is away: it is
@@ -180,14 +184,11 @@ class Client:
                 entry = _entry(self.origin, prepared)
                 entries.append(entry)
         body = bytes.fromhex(entry["id"] + entry["report"])
-        headers = {
-            "Content-Type": "application/octet-stream",
-            "Discreet-Mechanism": mechanism.fingerprint,
-        }
+        headers = upload_headers(mechanism.fingerprint)
         found = self._request(self._path(asked.name) + "/reports", body, headers)
         try:
             receipt = Receipt(
-                int(found["accepted"]), int(found["duplicates"]), body[:16], body[16:]
+                int(found["accepted"]), int(found["duplicates"]), body[:ID_SIZE], body[ID_SIZE:]
             )
         except (KeyError, TypeError, ValueError):
             receipt = Receipt(0, 0)
@@ -209,7 +210,7 @@ class Client:
     # ---- talk ------------------------------------------------------------------------------------
 
     def _path(self, name: str) -> str:
-        return f"{self.url}/v1/collections/{quote(name, safe='')}"
+        return self.url + path_of(name)
 
     def _request(
         self, url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
@@ -306,7 +307,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _check_budgets(mechanism: Mechanism, limit: float | Mapping[str, float]) -> None:
-    levels = _epsilons(mechanism)
+    levels = mechanism.guarantee().epsilons.tolist()
     pinned = (
         {_plainly(item): most for item, most in limit.items()}
         if isinstance(limit, Mapping)
@@ -445,16 +446,12 @@ def _entry(origin: str, prepared: Prepared) -> dict[str, Any]:
         "id": prepared.id.hex(),
         "report": prepared.report.hex(),
         "items": list(mechanism.policy.items),
-        "budgets": {"levels": _epsilons(mechanism), "levelOf": list(mechanism.policy.level_of)},
+        "budgets": {
+            "levels": mechanism.guarantee().epsilons.tolist(),
+            "levelOf": list(mechanism.policy.level_of),
+        },
         "sent": False,
     }
-
-
-def _epsilons(mechanism: Mechanism) -> list[float]:
-    """What is promised for the items of every level."""
-    guarantee = mechanism.guarantee()
-    found = guarantee.epsilons
-    return [float(x) for x in found]
 
 
 def _find(entries: list[dict[str, Any]], origin: str, asked: Asked) -> dict[str, Any] | None:
@@ -485,7 +482,7 @@ def _overlap(mechanism: Mechanism, earlier: list[dict[str, Any]]) -> OverlapErro
             each[key] = max(each.get(key, 0.0), entry["budgets"]["levels"][k])
         for key, epsilon in each.items():
             spent[key] = spent.get(key, 0.0) + epsilon
-    own = _epsilons(mechanism)
+    own = mechanism.guarantee().epsilons.tolist()
     totals = [
         (spent[_plainly(item)] + own[k], item)
         for item, k in zip(mechanism.policy.items, mechanism.policy.level_of, strict=True)

@@ -23,6 +23,7 @@ from discreet.designs import design
 from discreet.errors import DataError, MissingExtra
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
+from discreet.wire import ID_SIZE, path_of, upload_headers
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -153,22 +154,17 @@ def _arrive(address: tuple[str, int], mechanism: Mechanism) -> None:
     anyone's.
     """
     given = answers(mechanism.m)
-    headers = {
-        "Content-Type": "application/octet-stream",
-        "Discreet-Mechanism": mechanism.fingerprint,
-    }
+    headers = upload_headers(mechanism.fingerprint)
     done, rng = 0, np.random.default_rng(1)
     while done < len(given):
         group = given[done : done + int(rng.integers(20, 120))]
         body = b"".join(
-            secrets.token_bytes(16) + bytes(report)
+            secrets.token_bytes(ID_SIZE) + bytes(report)
             for report in mechanism.perturb_many(group, threads=1)
         )
         with suppress(OSError, http.client.HTTPException):
             connection = http.client.HTTPConnection(*address, timeout=10)
-            connection.request(
-                "POST", f"/v1/collections/{mechanism.policy.name}/reports", body, headers
-            )
+            connection.request("POST", path_of(mechanism.policy.name) + "/reports", body, headers)
             if connection.getresponse().status == 200:
                 done += len(group)
             connection.close()

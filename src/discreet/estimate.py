@@ -137,7 +137,7 @@ class Estimate:
         to n.
         """
         return project(
-            self.counts, self.stderr**2, self.n if self.mechanism.padding is None else None
+            self.counts, self.stderr**2, None if self.mechanism.policy.takes_sets else self.n
         )
 
     def top(
@@ -197,6 +197,11 @@ class Estimate:
             "and intervals do not cover that."
         )
 
+    @property
+    def views(self) -> list[str]:
+        """The views that this estimate has."""
+        return [name for name, view in VIEWS.items() if view.fits(self)]
+
     # ---- the table -------------------------------------------------------------------------------
 
     def table(self, confidence: float = 0.95, views: Iterable[str] = ()) -> Table:
@@ -216,7 +221,7 @@ class Estimate:
             self.shares,
         )
         columns = dict(zip(COLUMNS, values, strict=True))
-        for view in views:
+        for view in [views] if isinstance(views, str) else views:
             if view not in VIEWS:
                 raise DataError(f'the view "{view}" is not known; there are {", ".join(VIEWS)}')
             for name, column in VIEWS[view].columns(self, confidence).items():
@@ -240,13 +245,19 @@ class Estimate:
         }
         write_text(path, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
 
-    def plot(self, path: str | Path, k: int = 30, view: str | None = None) -> None:
+    def plot(
+        self,
+        path: str | Path,
+        k: int = 30,
+        confidence: float = 0.95,
+        view: str | None = None,
+    ) -> None:
         """Draw the top items as bars with whiskers, coloured by level, and a view beside them (PNG,
         SVG; extra `plot`).
         """
         from discreet.plots import bars
 
-        bars(self, path, k, view=view)
+        bars(self, path, k, confidence, view=view)
 
 
 def _variance(tally: Tally) -> tuple[Floats, Floats]:

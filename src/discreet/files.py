@@ -206,7 +206,7 @@ def _fimi_answers(path: str, mechanism: Mechanism, advance: Advance) -> Iterator
 
     for before, labels, lengths in read_fimi(path, advance, people(mechanism)):
         offsets = np.concatenate(([0], np.cumsum(lengths)))
-        if mechanism.padding is None and (lengths != 1).any():
+        if not mechanism.policy.takes_sets and (lengths != 1).any():
             line = int((lengths != 1).argmax())
             raise DataError(
                 f"{path}, line {before + line + 1} has {lengths[line]} items; the policy's input "
@@ -219,7 +219,7 @@ def _fimi_answers(path: str, mechanism: Mechanism, advance: Advance) -> Iterator
             place = next(k for k, label in enumerate(labels.to_pylist()) if label not in known)
             line = before + int(np.searchsorted(offsets, place, side="right"))
             raise DataError(f"{path}, line {line}: {error}") from None
-        yield items if mechanism.padding is None else distinct(items, offsets)
+        yield distinct(items, offsets) if mechanism.policy.takes_sets else items
 
 
 def _csv_answers(
@@ -314,7 +314,7 @@ def _table_answers(
         raise DataError(f'{path} has {names.count(column)} columns "{column}"; keep one')
     kind = schema.field(names.index(column)).type
     lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    single = mechanism.padding is None
+    single = not mechanism.policy.takes_sets
     if single and lists:
         raise DataError(f'{path}: column "{column}" holds lists, but the policy\'s input is single')
     if not single and not lists and user not in names:

@@ -243,7 +243,7 @@ class Guarantee:
 
     def _set(self, items: Iterable[Any]) -> tuple[Mechanism, list[int]]:
         mechanism = self._only("the bound of a set")
-        if mechanism.padding is None:
+        if not mechanism.policy.takes_sets:
             raise DesignError('this mechanism takes single answers; sets need input = "set"')
         return mechanism, sorted({mechanism.policy.place(item) for item in items})
 
@@ -279,13 +279,13 @@ class Guarantee:
             if sets:
                 promise = (
                     "having or not having it changes the chance of any report by at most a "
-                    f"factor of {_number(factors[k])}"
+                    f"factor of {in_words(factors[k])}"
                 )
             else:
                 promise = (
                     "whoever sees your report can change their odds between this answer and any "
                     "other "
-                    f"by at most a factor of {_number(factors[k])}"
+                    f"by at most a factor of {in_words(factors[k])}"
                 )
             found.append(f"{name} ({who}): {promise}.")
         for first, second, bound in self.unprotected:
@@ -295,7 +295,7 @@ class Guarantee:
                 else f'two answers of "{first}"'
             )
             still = (
-                f"only through others, by a factor of at most {_number(float(_exp(bound)))}"
+                f"only through others, by a factor of at most {in_words(float(_exp(bound)))}"
                 if bound < math.inf
                 else "not at all"
             )
@@ -510,7 +510,7 @@ def _named_shares(shares: Floats, count: int | None, largest: bool) -> tuple[Flo
     return included, excluded
 
 
-def _number(x: float) -> str:
+def in_words(x: float) -> str:
     """A factor as people read it: rounded up, so that the promise stays true."""
     if x == math.inf:
         return "more than any number"

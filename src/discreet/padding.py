@@ -46,7 +46,7 @@ class PaddingChoice:
         return dict(zip(self.paddings.tolist(), self.expected.tolist(), strict=True))
 
 
-def as_asked(
+def read_padding(
     policy: Policy, users: int, padding: str | None, sizes: Any, popularity: str
 ) -> tuple[int | None, PaddingChoice | None]:
     """A padding as people write it: a whole number, or `auto` for so many users with these sizes,
@@ -55,9 +55,10 @@ def as_asked(
     if padding is None:
         return None, None
     if padding != "auto":
-        if not padding.lstrip("-").isdigit():
-            raise DesignError(f'padding = "{padding}" must be a whole number or auto')
-        return int(padding), None
+        try:
+            return int(padding), None
+        except ValueError:
+            raise DesignError(f'padding = "{padding}" must be a whole number or auto') from None
     if sizes is None:
         raise DesignError("--padding auto needs --sizes: how many items people have (size,share)")
     known: Any = popularity

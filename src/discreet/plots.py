@@ -20,15 +20,16 @@ def bars(
     estimate: Estimate,
     path: str | Path,
     k: int = 30,
+    confidence: float = 0.95,
     truth: Any = None,
     view: str | None = None,
 ) -> None:
-    """The top items as bars with 95 % whiskers, coloured by level; dots mark the truth where it is
+    """The top items as bars with whiskers, coloured by level; dots mark the truth where it is
     known, diamonds the counts of a view with its intervals.
     """
     Figure = figure_class(path)
     policy = estimate.mechanism.policy
-    table = estimate.table(views=[view] if view else [])
+    table = estimate.table(confidence, [view] if view else [])
     ranked = np.nan_to_num(table.columns[view or "count"], nan=-np.inf)
     order = np.argsort(-ranked, kind="stable")[:k]
     shown = table.take(order).columns
@@ -62,7 +63,7 @@ def bars(
     axes.set_yticks(range(len(order)), [policy.items[i][:40] for i in order])
     axes.invert_yaxis()
     axes.axvline(0, color="#333333", lw=0.8)
-    axes.set_xlabel("people, with 95 % intervals")
+    axes.set_xlabel(f"people, with {100 * confidence:g} % intervals")
     axes.set_title(f"{policy.name}: {estimate.n:,} reports")
     for j in sorted(set(levels)):
         axes.barh(

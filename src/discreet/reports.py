@@ -87,7 +87,7 @@ def report_files(paths: Iterable[str], endings: tuple[str, ...] = (".parquet",))
     return listed
 
 
-class Groups:
+class Countings:
     """Countings by the value of a column, made as values appear; without a column one, of None."""
 
     def __init__(self, mechanism: Mechanism, by: str | None = None) -> None:
@@ -158,7 +158,7 @@ def tally_files(
     """Tallies of files of reports, or of `report,count` tables, per value of the column `by`; the
     key is None without it. Row groups are read and counted in threads.
     """
-    groups, lock = Groups(mechanism, by), threading.Lock()
+    groups, lock = Countings(mechanism, by), threading.Lock()
     count = "count" if counted else None
 
     def work(piece: Piece) -> None:

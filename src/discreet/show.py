@@ -11,7 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from discreet.guarantee import in_words
 from discreet.mechanism import Mechanism
+from discreet.summary import MAX_ROWS
 from discreet.views import VIEWS
 
 
@@ -48,7 +50,7 @@ def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
         f"{facts['encoding_told']})"
     )
     if facts["certificate"]:
-        out.print(f"Its expected error: {facts['certificate']['sentence']}.")
+        out.print(f"Its expected error: {escape(facts['certificate']['sentence'])}.")
     _probabilities(out, found)
     best = facts["best_plain"]
     table = _table(
@@ -73,7 +75,7 @@ def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
             escape(row["level"]),
             f"{row['items']:,}",
             row["epsilon"],
-            f"{row['factor']:.4g}",
+            in_words(row["factor"]),
             f"{row['variance']:.4g}",
             f"{row['plain_variance'][best]:.4g}",
             verdict,
@@ -96,7 +98,7 @@ def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
 
 def _probabilities(out: Console, found: Mechanism) -> None:
     policy = found.policy
-    if len(policy.levels) > 20:
+    if len(policy.levels) > MAX_ROWS:
         return
     table = _table("part", *(f"{level.name}: part, own, other" for level in policy.levels))
     for k, part in enumerate(found.parts):
@@ -176,7 +178,7 @@ def plan(facts: dict[str, Any]) -> None:
         f"plain-LDP model, {facts['best_plain']}."
     )
     if facts["certificate"]:
-        out.print(f"Its expected error: {facts['certificate']['sentence']}.")
+        out.print(f"Its expected error: {escape(facts['certificate']['sentence'])}.")
 
 
 def estimate(
@@ -199,11 +201,12 @@ def estimate(
             _people(row["count"]),
             _people(row["stderr"]),
             f"{_people(row['lower'])} to {_people(row['upper'])}",
-            "–" if row["share"] is None else f"{row['share']:.2%}",
+            _share(row["share"], 2),
         ]
-        cells += [f"{row[name]:.0%}" if name == "in_top" else _people(row[name]) for name in more]
+        cells += [_share(row[name]) if name == "in_top" else _people(row[name]) for name in more]
         if truth:
-            inside = row["lower"] <= truth[row["item"]] <= row["upper"]
+            known = row["lower"] is not None
+            inside = not known or row["lower"] <= truth[row["item"]] <= row["upper"]
             cells.append(
                 f"{truth[row['item']]:,}" + ("" if inside else " [yellow](outside)[/yellow]")
             )
@@ -214,6 +217,10 @@ def estimate(
 
 def _people(count: float | None) -> str:
     return "–" if count is None else f"{count:,.0f}"
+
+
+def _share(share: float | None, digits: int = 0) -> str:
+    return "–" if share is None else f"{share:.{digits}%}"
 
 
 def scores(found: Any, k: int, repeats: int) -> None:

@@ -1,6 +1,6 @@
 """Better numbers from the same reports: named post-processing, which costs no privacy.
 
-`shrink` is empirical Bayes: the noise of every estimate is known (it differs by level), the spread
+`shrink` is empirical Bayes: the noise of every estimate is known (it differs by level), the mixture
 of the true counts is fitted to all estimates by maximum likelihood, and the posterior mean is
 reported. `project` is the nearest point, in units of the noise, among counts that are not negative
 (and sum to n for single input).
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from discreet.estimate import Estimate
 
 _CLEAR = 12.0  # estimates this many standard errors above zero stand for themselves
-_GAP = 0.05  # of the log-likelihood, in all, at which the fit of the spread stops
+_GAP = 0.05  # of the log-likelihood, in all, at which the fit of the mixture stops
 _CHUNK = 4096  # items whose posteriors are computed at once
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
-    """A fitted spread of true counts: weights on a grid. `gap` bounds how far its log-likelihood is
-    from the maximum.
+class Mixture:
+    """The fitted distribution of true counts over items: weights on a grid. `gap` bounds how far
+    its log-likelihood is from the maximum.
     """
 
     grid: Floats
@@ -42,8 +42,8 @@ class Spread:
 # ---- the fit -------------------------------------------------------------------------------------
 
 
-def fit(y: Floats, base: Floats, slope: Floats, n: int) -> Spread:
-    """The nonparametric maximum-likelihood spread of true counts, given estimates with known
+def fit(y: Floats, base: Floats, slope: Floats, n: int) -> Mixture:
+    """The nonparametric maximum-likelihood mixture of true counts, given estimates with known
     variance base + slope c.
 
     Constrained Newton steps on the support and the peaks of the gradient (Wang 2007): a mixture's
@@ -73,7 +73,7 @@ def fit(y: Floats, base: Floats, slope: Floats, n: int) -> Spread:
         aim = np.zeros(len(grid))
         aim[support] = _newton(S[:, support], w)
         weights, value = _line_search(L, w, weights, aim, value)
-    return Spread(grid, weights, value, max(gap, 0.0))
+    return Mixture(grid, weights, value, max(gap, 0.0))
 
 
 def _newton(S: Floats, w: Floats) -> Floats:
@@ -155,14 +155,14 @@ def _likelihood(rows: _Rows, grid: Floats, scaled: bool = True) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Shrunk:
-    """Posterior means and standard deviations of the counts, under fitted spreads.
+    """Posterior means and standard deviations of the counts, under fitted mixtures.
 
-    `spreads[pool_of[i]]` is the spread of item i. Intervals are credible, with whole-numbered ends
+    `mixtures[pool_of[i]]` is that of item i. Intervals are credible, with whole-numbered ends
     within [0, n].
     """
 
     estimate: Estimate
-    spreads: tuple[Spread, ...]
+    mixtures: tuple[Mixture, ...]
     pool_of: Any
     counts: Floats
     sd: Floats
@@ -173,7 +173,7 @@ class Shrunk:
         return self.counts / self.estimate.n
 
     def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper ends of credible intervals, from the smoothed spread: its atoms alone
+        """Lower and upper ends of credible intervals, from the smoothed mixture: its atoms alone
         would make them too short.
         """
         tail, clear = (1 - confidence) / 2, self._clear
@@ -208,8 +208,8 @@ class Shrunk:
         return self.estimate.counts > _CLEAR * np.sqrt(self.estimate.base)
 
     @cached_property
-    def _smooth(self) -> list[Spread]:
-        return [smooth(spread, self.estimate) for spread in self.spreads]
+    def _smooth(self) -> list[Mixture]:
+        return [smooth(mixture, self.estimate) for mixture in self.mixtures]
 
     def _quantiles(self, q: float) -> Floats:
         return self._each(lambda cdf, grid: np.array([np.interp(q, row, grid) for row in cdf]))
@@ -217,33 +217,33 @@ class Shrunk:
     def _each(self, of: Any) -> Floats:
         """Apply `of(posterior distribution functions, grid)` to all items, chunk by chunk."""
         e, out = self.estimate, np.empty(self.estimate.mechanism.m)
-        for k, spread in enumerate(self._smooth):
+        for k, mixture in enumerate(self._smooth):
             for chunk in _chunks(np.flatnonzero(self.pool_of == k)):
-                post = posterior(spread, e.counts[chunk], e.base[chunk], e.slope[chunk])
-                out[chunk] = of(np.cumsum(post, axis=1), spread.grid)
+                post = posterior(mixture, e.counts[chunk], e.base[chunk], e.slope[chunk])
+                out[chunk] = of(np.cumsum(post, axis=1), mixture.grid)
         return out
 
 
 def shrink(estimate: Estimate, pool: str = "all") -> Shrunk:
-    """Posterior means under one fitted spread for `all` items, one per `level`, or (`auto`)
+    """Posterior means under one fitted mixture for `all` items, one per `level`, or (`auto`)
     what predicts held-out items better.
     """
     if pool not in ("all", "level", "auto"):
         raise DataError(f'pool = "{pool}" must be all, level or auto')
     if not estimate.can_shrink:
         raise DataError(
-            "some items have no estimate or no noise, so their spread cannot be fitted; use the "
+            "some items have no estimate or no noise, so their mixture cannot be fitted; use the "
             "raw counts"
         )
     if pool == "auto":
         pool = max(("all", "level"), key=lambda kind: _held_out(estimate, _pool_of(estimate, kind)))
     pool_of = _pool_of(estimate, pool)
     m = estimate.mechanism.m
-    counts, sd, spreads = np.empty(m), np.empty(m), []
+    counts, sd, mixtures = np.empty(m), np.empty(m), []
     for k in range(pool_of.max() + 1):
         mine = np.flatnonzero(pool_of == k)
         fitted = fit(*_columns(estimate, mine), estimate.n)
-        spreads.append(fitted)
+        mixtures.append(fitted)
         for chunk in _chunks(mine):
             y, base, slope = _columns(estimate, chunk)
             post = posterior(fitted, y, base, slope)
@@ -254,7 +254,7 @@ def shrink(estimate: Estimate, pool: str = "all") -> Shrunk:
                 np.where(clear, y, mean),
                 np.where(clear, estimate.stderr[chunk], deviation),
             )
-    return Shrunk(estimate, tuple(spreads), pool_of, counts, sd)
+    return Shrunk(estimate, tuple(mixtures), pool_of, counts, sd)
 
 
 def _pool_of(estimate: Estimate, kind: str) -> Any:
@@ -267,7 +267,7 @@ def _columns(estimate: Estimate, which: Any) -> tuple[Floats, Floats, Floats]:
 
 
 def _held_out(estimate: Estimate, pool_of: Any) -> float:
-    """Log-likelihood of every second item under a spread fitted to the others, both ways."""
+    """Log-likelihood of every second item under a mixture fitted to the others, both ways."""
     total = 0.0
     for k in range(pool_of.max() + 1):
         mine = np.flatnonzero(pool_of == k)
@@ -287,28 +287,28 @@ def _held_out(estimate: Estimate, pool_of: Any) -> float:
     return total
 
 
-def posterior(spread: Spread, y: Floats, base: Floats, slope: Floats) -> Floats:
-    """Posterior weights on the spread's grid, a row per estimate."""
-    var = np.maximum(base[:, None] + slope[:, None] * spread.grid, 1e-9 * base[:, None])
+def posterior(mixture: Mixture, y: Floats, base: Floats, slope: Floats) -> Floats:
+    """Posterior weights on the mixture's grid, a row per estimate."""
+    var = np.maximum(base[:, None] + slope[:, None] * mixture.grid, 1e-9 * base[:, None])
     with np.errstate(divide="ignore"):
         exponent = (
-            np.log(spread.weights) - (y[:, None] - spread.grid) ** 2 / (2 * var) - np.log(var) / 2
+            np.log(mixture.weights) - (y[:, None] - mixture.grid) ** 2 / (2 * var) - np.log(var) / 2
         )
     post = np.exp(exponent - exponent.max(axis=1, keepdims=True))
     return post / post.sum(axis=1, keepdims=True)
 
 
-def smooth(spread: Spread, estimate: Estimate, width: float = 0.5) -> Spread:
+def smooth(mixture: Mixture, estimate: Estimate, width: float = 0.5) -> Mixture:
     """Spread every atom over what the data cannot tell apart: a kernel of `width` times the typical
     noise, on counts >= 0.
     """
     sd = float(np.sqrt(np.median(estimate.base[np.isfinite(estimate.base)])))
     tau = width * sd
-    grid = spread.grid
+    grid = mixture.grid
     cell = np.gradient(grid)
     kernel = np.exp(-((grid[:, None] - grid[None, :]) ** 2) / (2 * tau**2)) * cell[:, None]
-    weights = (kernel / kernel.sum(axis=0)) @ spread.weights
-    return Spread(grid, weights, spread.log_likelihood, spread.gap)
+    weights = (kernel / kernel.sum(axis=0)) @ mixture.weights
+    return Mixture(grid, weights, mixture.log_likelihood, mixture.gap)
 
 
 def _chunks(places: Any) -> Any:

@@ -54,7 +54,7 @@ def simulate(
     if seed is not None and seed < 0:
         raise DataError(f"seed = {seed} must not be negative")
     rng = np.random.default_rng(seed)
-    if mechanism.padding is None:
+    if not mechanism.policy.takes_sets:
         truth = _counts(data, mechanism.m)
         total = int(truth.sum())
         tallies = (draw_tally(mechanism, truth, total, rng) for _ in range(repeats))
@@ -151,11 +151,10 @@ def views(estimate: Estimate) -> dict[str, tuple[Floats, tuple[Floats, Floats] |
     found: dict[str, tuple[Floats, tuple[Floats, Floats] | None]] = {
         "raw": (estimate.counts, estimate.interval())
     }
-    for name, view in VIEWS.items():
-        if view.fits(estimate):
-            columns = view.columns(estimate, 0.95)
-            ends = (columns["lower"], columns["upper"]) if "lower" in columns else None
-            found[name] = columns[""], ends
+    for name in estimate.views:
+        columns = VIEWS[name].columns(estimate, 0.95)
+        ends = (columns["lower"], columns["upper"]) if "lower" in columns else None
+        found[name] = columns[""], ends
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet import theory
-from discreet.designs import BASELINES, allowed, alternatives, design
+from discreet.designs import BASELINES, alternatives, best_of, plains
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
 
@@ -20,17 +20,13 @@ MAX_ROWS = 20  # levels shown one by one; with more, the extremes
 def describe(mechanism: Mechanism, prior: Any = "uniform") -> dict[str, Any]:
     """A mechanism: probabilities, guarantee and expected error per level, beside plain LDP."""
     policy = mechanism.policy
-    others = {
-        name: design(policy, name, prior, None, mechanism.padding)
-        for name in BASELINES
-        if name in allowed(policy)
-    }
+    others = plains(policy, prior, mechanism.padding)
     at = (
         "uniform" if isinstance(prior, str) else prior
     )  # per-level figures need shares; worst has none of its own
     mine = theory.level_variance(mechanism, at)
     plain = {name: theory.level_variance(m, at) for name, m in others.items()}
-    best = min(others, key=lambda name: others[name].expected_mse(prior))
+    best = best_of(others, prior).model
     guarantee = mechanism.guarantee()
     promise = guarantee.epsilons
     levels = []
@@ -98,10 +94,8 @@ def plan(
     users for a target.
     """
     models = alternatives(policy, prior, padding)
-    best_plain = min(
-        (name for name in BASELINES if name in models),
-        key=lambda name: models[name].expected_mse(prior),
-    )
+    plain_models = {name: models[name] for name in BASELINES if name in models}
+    best_plain = best_of(plain_models, prior).model
     at = "uniform" if isinstance(prior, str) else prior
     rows = []
     for name, mechanism in models.items():

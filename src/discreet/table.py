@@ -39,7 +39,13 @@ class Table:
         """An Arrow table."""
         import pyarrow as pa
 
-        return pa.table({name: pa.array(_known(values)) for name, values in self.columns.items()})
+        def column(values: Any) -> Any:
+            values = np.asarray(values)
+            unknown = ~np.isfinite(values) if values.dtype.kind == "f" else None
+            kind = pa.string() if values.dtype.kind in "OU" else None
+            return pa.array(values, kind, mask=unknown)
+
+        return pa.table({name: column(values) for name, values in self.columns.items()})
 
     def csv(self) -> bytes:
         """CSV with a header."""

@@ -208,7 +208,9 @@ def costs(mechanism: Mechanism, weights: Floats | None = None) -> Floats:
         everyone[:count] += mass * (d.same - (d.chance[:, :count] * d.spread).sum(axis=0))
     if not d.known.all():
         everyone = np.full_like(everyone, np.inf)
-    square = 0.0 if mechanism.padding else 1.0  # of the chance to be sampled there, at least
+    square = (
+        0.0 if mechanism.policy.takes_sets else 1.0
+    )  # of the chance to be sampled there, at least
     levels = everyone[groups] + weights * (d.slope[groups] - square)
     return ell**2 * np.append(levels, everyone[count:])
 
@@ -278,9 +280,9 @@ def set_error(mechanism: Mechanism, sets: Sequence[Sequence[int]]) -> SetError:
 
 def set_error_by_size(mechanism: Mechanism, counts: Mapping[int, Floats], n: int) -> SetError:
     """The same from the count of every item among the people with k items, for every size k."""
-    if mechanism.padding is None:
+    if not mechanism.policy.takes_sets:
         raise DesignError("this mechanism takes single answers; its error is expected_mse()")
-    ell, group_of = mechanism.padding, mechanism.group_of
+    ell, group_of = mechanism.padding or 1, mechanism.group_of
     bias, samples, squares = (np.zeros(mechanism.m) for _ in range(3))
     for k, holders in counts.items():
         chance = 1 / max(k, ell)
@@ -299,6 +301,6 @@ def sampled_variance(
     """
     d = mechanism.decoder
     totals = np.bincount(group_of, weights=samples, minlength=len(mechanism.group_sizes))
-    if mechanism.padding:
+    if mechanism.policy.takes_sets:
         totals = np.append(totals, n - totals.sum())
     return d.base(d.chance @ totals, totals)[group_of] + samples * d.slope[group_of] - squares

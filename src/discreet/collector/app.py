@@ -5,7 +5,7 @@ than it must.
 from __future__ import annotations
 
 import asyncio
-import json as plain_json
+import json
 import math
 import os
 import re
@@ -24,17 +24,18 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from discreet import wire
 from discreet.collector import documents, limits, openapi, pages, tokens
 from discreet.collector.commit import Committer, answered
 from discreet.collector.headers import ANYONE, PREFLIGHT, with_headers
 from discreet.collector.metrics import Metrics
-from discreet.collector.problems import Problem, down, json, unexpected
+from discreet.collector.problems import Problem, answer, down, unexpected
 from discreet.collector.store import Collection, NoCollection, Store, StoreDown, open_store
 from discreet.collector.uploads import Uploads
 from discreet.views import VIEWS
 
-BASE = "/v1/collections"
-_REPORTS = re.compile(BASE + "/([^/]+)/reports")
+_BASE = wire.COLLECTIONS
+_REPORTS = re.compile(_BASE + "/([^/]+)/reports")
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Collector:
         try:
             collection: Collection = await self._read(self.store.collection, name)
         except NoCollection as error:
-            raise Problem("unknown", f"{error}; see {BASE} for those there are") from None
+            raise Problem("unknown", f"{error}; see {_BASE} for those there are") from None
         self._known[name] = collection, time.monotonic()
         return collection
 
@@ -92,7 +93,7 @@ class Collector:
     async def collections(self, request: Request) -> Response:
         """GET /v1/collections"""
         listed = await self._read(self.store.collections)
-        return json({"collections": [documents.brief(c) for c in listed]})
+        return answer({"collections": [documents.brief(c) for c in listed]})
 
     async def collection(self, request: Request) -> Response:
         """GET /v1/collections/{name}"""
@@ -154,7 +155,7 @@ class Collector:
     async def healthz(self, request: Request) -> Response:
         """GET /healthz"""
         await self._read(self.store.ping)
-        return json({"status": "ok"})
+        return answer({"status": "ok"})
 
     async def counters(self, request: Request) -> Response:
         """GET /metrics"""
@@ -163,7 +164,7 @@ class Collector:
 
     async def openapi(self, request: Request) -> Response:
         """GET /openapi.json"""
-        return json(openapi.DOCUMENT, headers=ANYONE)
+        return answer(openapi.DOCUMENT, headers=ANYONE)
 
     async def index(self, request: Request) -> Response:
         """GET /"""
@@ -202,11 +203,11 @@ class Collector:
     def application(self) -> Any:
         """The ASGI application."""
         routes = [
-            Route(BASE + "/{name}/reports", self.preflight, methods=["OPTIONS"]),
-            Route(BASE + "/{name}/estimate", self.estimate),
-            Route(BASE + "/{name}", self.collection),
-            Route(BASE + "/{name}", self.preflight, methods=["OPTIONS"]),
-            Route(BASE, self.collections),
+            Route(_BASE + "/{name}/reports", self.preflight, methods=["OPTIONS"]),
+            Route(_BASE + "/{name}/estimate", self.estimate),
+            Route(_BASE + "/{name}", self.collection),
+            Route(_BASE + "/{name}", self.preflight, methods=["OPTIONS"]),
+            Route(_BASE, self.collections),
             Route("/healthz", self.healthz),
             Route("/metrics", self.counters),
             Route("/openapi.json", self.openapi),
@@ -262,15 +263,16 @@ class Wish:
                 f'the parameter "{min(unknown)[:80]}" is not known; there are confidence, views '
                 "and format",
             )
-        views = tuple(name for name in query.get("views", "").split(",") if name)
+        views = [name for said in query.getlist("views") for name in said.split(",") if name]
         if not set(views) <= set(VIEWS):
             raise Problem("query", f"views are {', '.join(VIEWS)}, separated by commas")
         try:
             confidence = float(query.get("confidence", "0.95"))
         except ValueError:
             confidence = math.nan
-        if not 0.5 <= confidence <= 0.9999:
-            raise Problem("query", "confidence must be between 0.5 and 0.9999")
+        low, high = limits.CONFIDENCE
+        if not low <= confidence <= high:
+            raise Problem("query", f"confidence must be between {low} and {high}")
         accepted = "csv" if "text/csv" in request.headers.get("accept", "") else "json"
         kind = query.get("format") or accepted
         if kind not in ("json", "csv"):
@@ -305,7 +307,7 @@ async def _unexpected(_: Request, error: Exception) -> Response:
 
 def from_environment() -> Any:
     """For uvicorn: the application that `discreet serve` has described in the environment."""
-    settings = Settings(**plain_json.loads(os.environ["DISCREET_COLLECTOR"]))
+    settings = Settings(**json.loads(os.environ["DISCREET_COLLECTOR"]))
     return build(settings, tokens.read())
 
 

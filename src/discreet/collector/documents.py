@@ -106,10 +106,10 @@ def result(
     if tally.n:
         estimate = tally.estimate()
         document |= {
-            "items": estimate.table(confidence, fitting(estimate, views)).rows(),
+            "items": estimate.table(confidence, _fitting(estimate, views)).rows(),
             "note": estimate.truncation_note,
             "telling": int((estimate.interval(0.95, simultaneous=True)[0] > 0).sum()),
-            "views": fitting(estimate, VIEWS),
+            "views": [{"name": name, "about": VIEWS[name].about} for name in estimate.views],
         }
     return document
 
@@ -119,12 +119,12 @@ def csv(tally: Tally, confidence: float, views: Sequence[str]) -> bytes:
     if not tally.n:
         return Table(dict.fromkeys(COLUMNS, ())).csv()
     estimate = tally.estimate()
-    return estimate.table(confidence, fitting(estimate, views)).csv()
+    return estimate.table(confidence, _fitting(estimate, views)).csv()
 
 
-def fitting(estimate: Estimate, views: Any) -> list[str]:
-    """Those of these views that the estimate has."""
-    return [name for name in views if VIEWS[name].fits(estimate)]
+def _fitting(estimate: Estimate, views: Sequence[str]) -> list[str]:
+    """Those of these views that the estimate has; it may get the others with more reports."""
+    return [name for name in views if name in estimate.views]
 
 
 def _certificate(mechanism: Mechanism) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from discreet import wire
 from discreet.collector.pages import POLICY
 
 ANYONE = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After"}
 PREFLIGHT = {
     **ANYONE,
     "Access-Control-Allow-Methods": "GET, POST",
-    "Access-Control-Allow-Headers": "Content-Type, Discreet-Mechanism",
+    "Access-Control-Allow-Headers": f"Content-Type, {wire.HEADER}",
     "Access-Control-Max-Age": "600",
 }
 STRICT = [

@@ -21,11 +21,19 @@ GATHERING = 0.005  # that a transaction waits for company
 STORE_SECONDS = 10.0  # for a transaction; then the store hangs
 STORE_RATE = 5_000  # reports a second for which a large transaction gets more time
 LOCK_SECONDS = 10.0  # for a lock that another process holds, or a transaction that froze
+CONNECT_SECONDS = 5  # for a connection to a database server
+RESTART = 1  # between two tries to reach a store that is down when we start
+BLOCK = 10_000  # stored reports that are exported at once
 FRESH = 1.0  # for which the state of a collection is believed
 
 # ---- names and secrets ---------------------------------------------------------------------------
 NAME = 200  # characters of a collection's name
 TOKEN = 16  # characters of the organiser's token, at least
+
+# ---- answers -------------------------------------------------------------------------------------
+CONFIDENCE = (0.5, 0.9999)  # of intervals
+RETRY = 2  # after which people are asked to come back
+SILENCE = 10  # in which the log does not say again that the store is down
 
 # ---- the process ---------------------------------------------------------------------------------
 ESTIMATES = 8  # rendered estimates that are remembered

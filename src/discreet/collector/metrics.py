@@ -10,9 +10,10 @@ import struct
 from bisect import bisect_left
 from pathlib import Path
 
-from discreet.collector.problems import REFUSALS
+from discreet.collector.problems import UPLOAD, refusals_of
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+REFUSALS = tuple(refusals_of(UPLOAD))
 _EDGES = [*map(str, BUCKETS), "+Inf"]
 _NAMES = (
     "accepted",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet import __version__
+from discreet import __version__, wire
 from discreet.collector import limits
-from discreet.collector.problems import REFUSALS
-from discreet.encodings import REASONS
+from discreet.collector.problems import ESTIMATE, REFUSALS, UPLOAD, refusals_of
 from discreet.estimate import COLUMNS
 from discreet.views import VIEWS
 
+_LOW, _HIGH = limits.CONFIDENCE
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "number"}
 _COUNT = {"type": "integer", "minimum": 0}
@@ -43,7 +43,7 @@ def _body(schema: str, description: str, kind: str = "application/json") -> dict
 def _problems(*reasons: str) -> dict[str, Any]:
     """The answers to these reasons of refusal, by status."""
     meanings: dict[int, list[str]] = {}
-    for status, meaning in (REFUSALS[reason] for reason in reasons):
+    for status, meaning, _ in (REFUSALS[reason] for reason in reasons if reason != "unexpected"):
         if meaning not in meanings.setdefault(status, []):
             meanings[status].append(meaning)
     return {
@@ -94,7 +94,7 @@ DOCUMENT: dict[str, Any] = {
                 },
             }
         },
-        "/v1/collections": {
+        wire.COLLECTIONS: {
             "get": {
                 "operationId": "collections",
                 "summary": "All collections.",
@@ -104,7 +104,7 @@ DOCUMENT: dict[str, Any] = {
                 },
             }
         },
-        "/v1/collections/{name}": {
+        wire.COLLECTIONS + "/{name}": {
             "parameters": [_NAME],
             "get": {
                 "operationId": "collection",
@@ -115,7 +115,7 @@ DOCUMENT: dict[str, Any] = {
                 },
             },
         },
-        "/v1/collections/{name}/reports": {
+        wire.COLLECTIONS + "/{name}/reports": {
             "parameters": [_NAME],
             "post": {
                 "operationId": "report",
@@ -123,7 +123,7 @@ DOCUMENT: dict[str, Any] = {
                 "The same id is counted once.",
                 "parameters": [
                     {
-                        "name": "Discreet-Mechanism",
+                        "name": wire.HEADER,
                         "in": "header",
                         "required": True,
                         "description": "The fingerprint of the reports' mechanism.",
@@ -132,23 +132,16 @@ DOCUMENT: dict[str, Any] = {
                 ],
                 "requestBody": {
                     "required": True,
-                    "description": "Frames: a 16-byte random id and a report, each.",
-                    "content": {
-                        "application/octet-stream": {
-                            "schema": {"type": "string", "format": "binary"}
-                        }
-                    },
+                    "description": "Frames: a random id of 16 bytes and a report, each.",
+                    "content": {wire.BINARY: {"schema": {"type": "string", "format": "binary"}}},
                 },
                 "responses": {
                     "200": _body("Receipt", "Counted."),
-                    **_problems(
-                        *("header", "empty", "frame", "unknown", "slow", "mechanism", "closed"),
-                        *("large", "type", *REASONS, "busy", "store"),
-                    ),
+                    **_problems(*refusals_of(UPLOAD)),
                 },
             },
         },
-        "/v1/collections/{name}/estimate": {
+        wire.COLLECTIONS + "/{name}/estimate": {
             "parameters": [_NAME],
             "get": {
                 "operationId": "estimate",
@@ -167,7 +160,11 @@ DOCUMENT: dict[str, Any] = {
                     {
                         "name": "confidence",
                         "in": "query",
-                        "schema": {"type": "number", "minimum": 0.5, "maximum": 0.9999},
+                        "schema": {
+                            "type": "number",
+                            "minimum": limits.CONFIDENCE[0],
+                            "maximum": limits.CONFIDENCE[1],
+                        },
                         "description": "Of the intervals; 0.95.",
                     },
                     {"name": "format", "in": "query", "schema": {"enum": ["json", "csv"]}},
@@ -182,7 +179,7 @@ DOCUMENT: dict[str, Any] = {
                             "text/csv": {"schema": _TEXT},
                         },
                     },
-                    **_problems("query", "token", "unknown", "store"),
+                    **_problems(*refusals_of(ESTIMATE)),
                 },
             },
         },
@@ -251,7 +248,7 @@ DOCUMENT: dict[str, Any] = {
                         "minimum": 0,
                         "description": "Items that are surely held by someone.",
                     },
-                    "views": _list({"enum": list(VIEWS)}),
+                    "views": _list(_object({"name": {"enum": list(VIEWS)}, "about": _TEXT})),
                 }
             ),
         },

@@ -19,6 +19,8 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
+from discreet.wire import path_of
+
 _FOLDER = files("discreet.collector") / "static"
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _SERVED = ("style.css", "results.js", "icon.svg")
@@ -149,7 +151,7 @@ def index(collections: Iterable[tuple[str, str, bool]]) -> str:
 
 def results(name: str, question: str, open_results: bool) -> str:
     """The results of a collection: the frame; the numbers come by results.js."""
-    link = f"/v1/collections/{quote(name, safe='')}/estimate"
+    link = f"{path_of(name)}/estimate"
     title = question or name
     body = Template(read("results.html")).substitute(
         link=escape(link),

@@ -80,7 +80,10 @@ class PostgresStore(Store):
         db: psycopg.Connection[Any] | None = getattr(self._local, "db", None)
         if db is None:
             db = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=5, application_name="discreet"
+                self._url,
+                autocommit=True,
+                connect_timeout=limits.CONNECT_SECONDS,
+                application_name="discreet",
             )
             db.execute("SET synchronous_commit = on")
             db.execute(

@@ -8,40 +8,56 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
 from starlette.responses import Response
 
+from discreet import wire
+from discreet.collector import limits
 from discreet.encodings import REASONS
+
+UPLOAD, ESTIMATE, ANY = "an upload", "an estimate", "anything"
 
 
 class Refusal(NamedTuple):
-    """The status of an answer, and what it means in general; its `detail` says it in particular."""
+    """The status of an answer, and what it means in general; its `detail` says it in particular.
+    `of` is what can be refused so.
+    """
 
     status: int
     meaning: str
+    of: str = UPLOAD
 
 
 REFUSALS = {
-    "query": Refusal(400, "A parameter is not one that is known."),
-    "header": Refusal(400, "The header Discreet-Mechanism is missing."),
+    "header": Refusal(400, f"The header {wire.HEADER} is missing."),
     "empty": Refusal(400, "The body is empty."),
     "frame": Refusal(400, "The body is not a whole number of frames."),
-    "token": Refusal(401, "The organiser's token is missing or wrong."),
-    "unknown": Refusal(404, "There is no such collection."),
+    "query": Refusal(400, "A parameter is not one that is known.", ESTIMATE),
+    "token": Refusal(401, "The organiser's token is missing or wrong.", ESTIMATE),
+    "unknown": Refusal(404, "There is no such collection.", ANY),
     "slow": Refusal(408, "The body came too slowly."),
     "mechanism": Refusal(409, "The mechanism named is not this collection's."),
     "closed": Refusal(410, "The collection is closed."),
     "large": Refusal(413, "The body is too large."),
-    "type": Refusal(415, "Reports are application/octet-stream."),
+    "type": Refusal(415, f"Reports are {wire.BINARY}."),
     **dict.fromkeys(REASONS, Refusal(422, "A frame is not a report.")),
-    "unexpected": Refusal(500, "Something went wrong here; nothing was acknowledged."),
+    "unexpected": Refusal(500, "Something went wrong here; nothing was acknowledged.", ANY),
     "busy": Refusal(503, "Too many reports are waiting; nothing was acknowledged. Come back."),
-    "store": Refusal(503, "The store cannot be reached; nothing was acknowledged. Come back."),
-    "http": Refusal(400, "This is not a request that is known here."),  # or what HTTP calls it
+    "store": Refusal(503, "The store cannot be reached; nothing was acknowledged. Come back.", ANY),
+    "http": Refusal(400, "This is not a request that is known here.", "no endpoint"),
 }
-RETRY = {"Retry-After": "2"}
+RETRY = MappingProxyType({"Retry-After": str(limits.RETRY)})
+
+
+def refusals_of(what: str) -> dict[str, Refusal]:
+    """Those that an upload or an estimate can meet."""
+    return {reason: one for reason, one in REFUSALS.items() if one.of in (what, ANY)}
+
+
 log = logging.getLogger("discreet")
 _said = -math.inf  # when the log last said that the store is down
 
@@ -53,12 +69,13 @@ class Problem(Exception):
         self,
         reason: str,
         detail: str,
-        headers: dict[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
         status: int | None = None,
         **more: Any,
     ) -> None:
         super().__init__(detail)
-        self.reason, self.detail, self.headers, self.more = reason, detail, headers or {}, more
+        self.reason, self.detail, self.more = reason, detail, more
+        self.headers = dict(headers or {})  # its own: others are added
         self.status = status or REFUSALS[reason].status
 
     def response(self) -> Response:
@@ -70,10 +87,10 @@ class Problem(Exception):
             "detail": self.detail,
             **self.more,
         }
-        return json(body, self.status, self.headers, "application/problem+json")
+        return answer(body, self.status, self.headers, "application/problem+json")
 
 
-def json(
+def answer(
     document: Any,
     status: int = 200,
     headers: dict[str, str] | None = None,
@@ -86,7 +103,7 @@ def json(
 def down(error: Exception) -> Problem:
     """The store is down: said to whoever asks, and in the log now and then."""
     global _said
-    if time.monotonic() - _said > 10:  # once is enough
+    if time.monotonic() - _said > limits.SILENCE:  # once is enough
         _said = time.monotonic()
         log.error("store", extra={"facts": {"problem": str(error)}})
     detail = "the store cannot be reached just now; send the same reports again in some seconds"

@@ -189,7 +189,7 @@ def _pause() -> None:
         number: signal.signal(number, lambda *_: os._exit(0))
         for number in (signal.SIGTERM, signal.SIGINT)
     }
-    time.sleep(1)
+    time.sleep(limits.RESTART)
     for number, handler in old.items():
         signal.signal(number, handler)
 

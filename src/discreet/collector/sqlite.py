@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from discreet.collector import limits
-from discreet.collector.store import ID_SIZE, Store, StoreDown, failing_as, unknown_version
+from discreet.collector.store import Store, StoreDown, failing_as, unknown_version
 from discreet.errors import DataError
+from discreet.wire import ID_SIZE
 
 _ERRORS = (sqlite3.Error, OSError)
 

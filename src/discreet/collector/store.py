@@ -26,9 +26,7 @@ from discreet.mechanism import Mechanism
 from discreet.policy import is_label
 from discreet.tally import Tally
 
-ID_SIZE = 16
 KEEPS = ("counts", "reports")
-DEFAULT = "discreet.sqlite"
 
 
 class StoreDown(DataError):
@@ -82,6 +80,8 @@ class Store(ABC):
         """The collection of this mechanism, made if it is new; another mechanism under the same
         name is refused.
         """
+        if keep not in KEEPS:
+            raise DataError(f'keep = "{keep}" must be one of {", ".join(KEEPS)}')
         name = checked_name(mechanism.policy.name)
         document = json.dumps(mechanism.to_document(), ensure_ascii=False)
         with self.writing():
@@ -114,18 +114,12 @@ class Store(ABC):
     def collection(self, name: str) -> Collection:
         """One collection; NoCollection if there is none."""
         with self.reading():
-            found = self._find(name)
-        if found is None:
-            raise NoCollection(f'there is no collection "{name}"')
-        return found
+            return self._must_find(name)
 
     def close_collection(self, name: str) -> None:
         """Take no more reports; the ids and reports are put in the order of the ids."""
         with self.writing():
-            found = self._find(name)
-            if found is None:
-                raise NoCollection(f'there is no collection "{name}"')
-            self._set_closed(found.key)
+            self._set_closed(self._must_find(name).key)
         self.tidy()
 
     # ---- reports ---------------------------------------------------------------------------------
@@ -183,12 +177,10 @@ class Store(ABC):
     def tally(self, name: str) -> Tally:
         """The tally of a collection."""
         with self.reading():
-            found = self._find(name)
-            if found is None:
-                raise NoCollection(f'there is no collection "{name}"')
+            found = self._must_find(name)
             return Tally.from_bytes(self._read_numbers(found.key), found.mechanism)
 
-    def report_blocks(self, name: str, size: int = 10_000) -> Iterator[NDArray[np.uint8]]:
+    def report_blocks(self, name: str, size: int = limits.BLOCK) -> Iterator[NDArray[np.uint8]]:
         """The stored reports as arrays with one row per report."""
         reports, width = self.reports(name), self.collection(name).mechanism.report_size
         while block := list(islice(reports, size)):
@@ -271,6 +263,12 @@ class Store(ABC):
             [] if "\0" in name else self._rows(name, lock)
         )  # no collection has such a name, and PostgreSQL has no such text
         return self._collection(*rows[0]) if rows else None
+
+    def _must_find(self, name: str) -> Collection:
+        found = self._find(name)
+        if found is None:
+            raise NoCollection(f'there is no collection "{name}"')
+        return found
 
     def _collection(self, key: int, name: str, keep: str, is_open: Any) -> Collection:
         mechanism = self._mechanisms.get(key)

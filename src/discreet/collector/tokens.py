@@ -18,7 +18,7 @@ def read() -> str:
     """The token: the environment's DISCREET_TOKEN, or the content of DISCREET_TOKEN_FILE."""
     secret, where = os.environ.get("DISCREET_TOKEN"), "DISCREET_TOKEN"
     if not secret:
-        where = os.environ.get("DISCREET_TOKEN_FILE", DEFAULT)
+        where = _file()
         try:
             secret = Path(where).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -44,8 +44,12 @@ def prepare(file: str | None) -> str:
     read()
     if os.environ.get("DISCREET_TOKEN"):
         return "the environment"
-    where = os.environ.get("DISCREET_TOKEN_FILE", DEFAULT)
+    where = _file()
     return f"{where} (made now, for you alone to read)" if made else where
+
+
+def _file() -> str:
+    return os.environ.get("DISCREET_TOKEN_FILE") or DEFAULT
 
 
 def make(path: Path) -> bool:

@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 from starlette.requests import ClientDisconnect
 
+from discreet import wire
 from discreet.collector import limits
 from discreet.collector.commit import Committer
 from discreet.collector.headers import ANYONE, COUNTED, with_headers
 from discreet.collector.metrics import Metrics
 from discreet.collector.problems import RETRY, Problem, down, unexpected
-from discreet.collector.store import ID_SIZE, Collection, Outcome, StoreDown, Upload
+from discreet.collector.store import Collection, Outcome, StoreDown, Upload
 from discreet.encodings import REASONS, Bytes
 from discreet.mechanism import Mechanism
+from discreet.wire import ID_SIZE
+
+_HEADER = wire.HEADER.lower().encode()
 
 
 class Uploads:
@@ -110,13 +114,13 @@ class Uploads:
 
 def _check_headers(headers: dict[bytes, bytes], collection: Collection) -> None:
     kind = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
-    if kind != "application/octet-stream":
-        raise Problem("type", f'reports are sent as application/octet-stream, got "{kind[:80]}"')
-    mark = headers.get(b"discreet-mechanism")
+    if kind != wire.BINARY:
+        raise Problem("type", f'reports are sent as {wire.BINARY}, got "{kind[:80]}"')
+    mark = headers.get(_HEADER)
     if mark != collection.mechanism.fingerprint.encode():
         reason, got = ("mechanism", "names another mechanism") if mark else ("header", "is missing")
         detail = (
-            f"the header Discreet-Mechanism {got}; fetch /v1/collections/{collection.name} and "
+            f"the header {wire.HEADER} {got}; fetch {wire.path_of(collection.name)} and "
             "send its fingerprint"
         )
         raise Problem(reason, detail)

@@ -4,7 +4,7 @@ table below.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -13,7 +13,7 @@ from discreet.designs import plain, unary
 from discreet.designs.subset import subset
 from discreet.designs.task import Task
 from discreet.errors import DesignError
-from discreet.mechanism import Mechanism
+from discreet.mechanism import Mechanism, is_document
 from discreet.policy import Policy
 
 _MODELS: dict[str, Callable[[Task], Mechanism]] = {
@@ -61,6 +61,15 @@ def design(
         return _MODELS[model](Task(policy, prior, encoding, padding))
 
 
+def from_file(path: str, **wishes: Any) -> Mechanism:
+    """The mechanism of a file: itself, or designed from a policy as `design` is asked to."""
+    if not is_document(path):
+        return design(Policy.load(path), **wishes)
+    if wishes:
+        raise DesignError(f"{path} is a mechanism: {', '.join(wishes)} is for policies")
+    return Mechanism.load(path)
+
+
 def alternatives(
     policy: Policy, prior: Any = "uniform", padding: int | None = None
 ) -> dict[str, Mechanism]:
@@ -77,6 +86,17 @@ def best_plain(policy: Policy, prior: Any = "uniform", padding: int | None = Non
     """The plain-LDP mechanism with the smallest expected error: what one would use
     without levels.
     """
+    return best_of(plains(policy, prior, padding), prior)
+
+
+def plains(
+    policy: Policy, prior: Any = "uniform", padding: int | None = None
+) -> dict[str, Mechanism]:
+    """Every plain-LDP mechanism that the policy's input allows, by name."""
     names = [name for name in BASELINES if name in allowed(policy)]
-    found = [design(policy, name, prior, None, padding) for name in names]
-    return min(found, key=lambda mechanism: mechanism.expected_mse(prior))
+    return {name: design(policy, name, prior, None, padding) for name in names}
+
+
+def best_of(mechanisms: Mapping[str, Mechanism], prior: Any = "uniform") -> Mechanism:
+    """The one with the smallest expected error."""
+    return min(mechanisms.values(), key=lambda mechanism: mechanism.expected_mse(prior))

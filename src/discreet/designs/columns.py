@@ -76,7 +76,7 @@ class Design:
     lower_bound: float | None
 
 
-class Problem:
+class Master:
     """Boxes, sizes, shares of people and weights per group; b of a group is a multiple of 1 /
     steps.
     """

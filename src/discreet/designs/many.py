@@ -55,7 +55,7 @@ class Scales:
 
 
 @dataclass(frozen=True, eq=False)
-class Chances:
+class Draft:
     """Per part and level: the chance of the part, of the own item, and b as a whole number of
     steps.
     """
@@ -205,7 +205,7 @@ def _local(e: Floats, cost: Floats, x: Floats, s: Floats) -> Scales:
 # ---- every level's chances -----------------------------------------------------------------------
 
 
-def fit(scales: Scales, eps: Floats, notion: str, steps: int) -> Chances | None:
+def fit(scales: Scales, eps: Floats, notion: str, steps: int) -> Draft | None:
     """Every level's chances for given scales, b a multiple of 1 / steps; None where the scales do
     not allow it.
 
@@ -243,7 +243,7 @@ def _rounded(b: Floats, reach: Floats, steps: int) -> Floats:
     return count
 
 
-def _exact_sums(count: Floats, steps: int, kappa: Floats, H: Floats, L: Floats) -> Chances:
+def _exact_sums(count: Floats, steps: int, kappa: Floats, H: Floats, L: Floats) -> Draft:
     """Sums of exactly one: what is missing is added to the low state, what is too much taken off
     the high state, of the part where it shows least. A part in which a level says nothing may have
     any chance between its two states.
@@ -263,4 +263,4 @@ def _exact_sums(count: Floats, steps: int, kappa: Floats, H: Floats, L: Floats) 
     chance = b * high + (1 - b) * low
     speaks = (count > 0) & (b < 1)
     own = np.where(speaks, b * high / chance, 0)
-    return Chances(chance, own, np.where(speaks, count, 0))
+    return Draft(chance, own, np.where(speaks, count, 0))

@@ -17,7 +17,7 @@ from discreet import theory
 from discreet.designs import boxes as boxes_
 from discreet.designs import many, plain, unary
 from discreet.designs.boxes import Boxes
-from discreet.designs.columns import Design, Problem
+from discreet.designs.columns import Design, Master
 from discreet.designs.fields import best_field
 from discreet.designs.rounding import parts_of, refuse_silence, shrinking
 from discreet.designs.task import Task, replace_encoding
@@ -216,7 +216,7 @@ class _Search:
         """Whether different budgets share a group."""
         return len(self.groups.sizes) < len(set(Groups.of(self.task).of_level))
 
-    def problem(self, shares: Floats, shrink: float, fixed: bool) -> Problem:
+    def problem(self, shares: Floats, shrink: float, fixed: bool) -> Master:
         """What the column search sees."""
         g = self.groups
         sizes = g.with_none(g.sizes, 1.0)
@@ -226,7 +226,7 @@ class _Search:
             steps = np.array([float(self._steps(size)) for size in g.sizes])
             steps = g.with_none(steps, 1.0)
         weights = g.with_none(g.weights, 0.0)
-        return Problem(g.boxes(shrink), sizes, shares, weights, steps, fixed)
+        return Master(g.boxes(shrink), sizes, shares, weights, steps, fixed)
 
     def _steps(self, size: float) -> int:
         return min(self.encoding.base(int(size)), _FINE)
@@ -351,7 +351,7 @@ def _many(task: Task, ticket: bool) -> Mechanism:
     eps, t = np.minimum(groups.eps, boxes_.LARGEST), len(task.sizes)
     scales = many.search(eps, groups.sizes, groups.shares[:t], groups.weights, notion)
 
-    def chances(encoding: Encoding, shrink: float) -> many.Chances:
+    def chances(encoding: Encoding, shrink: float) -> many.Draft:
         budgets, steps = eps * (1 - shrink), min(encoding.base(1), _FINE)
         parts = scales.split() if ticket else scales
         found = many.fit(parts, groups.with_none(budgets, budgets.min()), notion, steps)

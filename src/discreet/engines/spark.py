@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import DataError, DiscreetError, MissingExtra
 from discreet.mechanism import Mechanism
 from discreet.perturb import lookup, ragged
-from discreet.reports import Groups, Piece, pieces_of, read_piece, report_files
+from discreet.reports import Countings, Piece, pieces_of, read_piece, report_files
 from discreet.tally import Tally, join
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _counted(
 
     seen = functions.count(functions.lit(1)).alias("discreet_count")
     grouped = dataframe.groupBy(*dict.fromkeys(names)).agg(seen)
-    groups = Groups(mechanism, by)
+    groups = Countings(mechanism, by)
     for batch in grouped.toArrow().to_batches():
         groups.add(batch, column, counted="discreet_count")
     return groups.tallies()
@@ -293,7 +293,7 @@ def _run(work: Callable[[], Any], what: str) -> Any:
 
 def _counter(text: str, column: str, by: str | None) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def run(batches: Iterable[Any]) -> Iterator[Any]:
-        groups = Groups(_mechanism(text), by)
+        groups = Countings(_mechanism(text), by)
         for batch in batches:
             groups.add(batch, column)
         yield from _rows(groups.tallies(threads=1))
@@ -306,7 +306,7 @@ def _reader(
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         mechanism = _mechanism(text)
-        groups = Groups(mechanism, by)
+        groups = Countings(mechanism, by)
         for place in (k for batch in batches for k in batch.column("id").to_pylist()):
             for batch in read_piece(pieces[place], mechanism, by):
                 groups.add(batch)
@@ -335,7 +335,7 @@ def _perturber(text: str, keep: list[str]) -> Callable[[Iterable[Any]], Iterator
         mechanism = _mechanism(text)
         for batch in batches:
             answers = batch.column(0)
-            read = lookup if mechanism.padding is None else ragged
+            read = ragged if mechanism.policy.takes_sets else lookup
             reports = mechanism.perturb_many(read(mechanism, answers), threads=1)
             if mechanism.encoding.number:
                 column = pa.array(reports.view("<u4")[:, 0].astype("int64"))

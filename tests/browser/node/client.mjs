@@ -1,4 +1,5 @@
-// The client against a small server (argv: its address), whose collections are named after what they do.
+// The client against a small server (argv: its address), whose collections are named after what
+// they do.
 import assert from "node:assert/strict";
 import { Client, Ledger } from "../../../src/discreet/collector/static/discreet.js";
 import { Checks, Storage, hex, input, refusal } from "./io.mjs";
@@ -16,10 +17,14 @@ async function seen(name) {
 
 function fresh(options = {}) {
   const storage = new Storage();
-  return { storage, client: new Client(url, { ledger: new Ledger(storage), pause: 1, patience: 120_000, ...options }) };
+  const ledger = new Ledger(storage);
+  return { storage, client: new Client(url, { ledger, pause: 1, patience: 120_000, ...options }) };
 }
 
-/** Do the work while timers fire at once and a clock of our own counts their delays; the pauses that were made. */
+/**
+ * Do the work while timers fire at once and a clock of our own counts their delays; the pauses that
+ * were made.
+ */
 async function virtually(work) {
   const { setTimeout } = globalThis;
   const { now } = performance;
@@ -81,33 +86,41 @@ await checks.check("an answer is written down, then sent once", async () => {
   assert.equal(mechanism.check(prepared.report), null);
   assert.equal(prepared.id.length, 16);
   const receipt = await client.send(prepared);
-  assert.deepEqual(receipt, { accepted: 1, duplicates: 0, id: prepared.id, report: prepared.report, repeated: false });
+  assert.deepEqual(receipt, {
+    accepted: 1, duplicates: 0, id: prepared.id, report: prepared.report, repeated: false,
+  });
   const [request, ...others] = await posts("once");
   assert.equal(others.length, 0);
   assert.equal(request.path, "/v1/collections/once/reports");
   assert.equal(request.body, hex(prepared.id) + hex(prepared.report));
   assert.equal(request.headers["content-type"], "application/octet-stream");
   assert.equal(request.headers["discreet-mechanism"], mechanism.fingerprint);
-  assert.ok(!("cookie" in request.headers) && !("authorization" in request.headers) && !("referer" in request.headers));
+  const { headers } = request;
+  assert.ok(!("cookie" in headers) && !("authorization" in headers) && !("referer" in headers));
   const [entry] = entriesOf(storage);
   assert.equal(entry.sent, true);
   assert.equal(entry.origin, new URL(url).origin);
 });
 
-await checks.check("the same collection gets the same report again, whatever the answer", async () => {
-  const { client, storage } = fresh();
-  const { mechanism } = await client.describe("again");
-  const first = await client.answer("again", mechanism, "HIV");
-  const later = new Client(url, { ledger: new Ledger(storage), pause: 1 }); // the page was loaded again
-  const prepared = later.prepare("again", mechanism, "toothache");
-  assert.equal(prepared.repeated, true);
-  assert.equal(prepared.sent, true);
-  const second = await later.send(prepared);
-  assert.deepEqual(second, { accepted: 0, duplicates: 1, id: first.id, report: first.report, repeated: true });
-  const [one, two] = (await posts("again")).map(body);
-  assert.equal(one, two);
-  assert.equal(entriesOf(storage).length, 1);
-});
+await checks.check("the same collection gets the same report again, whatever the answer",
+  async () => {
+    const { client, storage } = fresh();
+    const { mechanism } = await client.describe("again");
+    const first = await client.answer("again", mechanism, "HIV");
+    // the page was loaded again
+    const later = new Client(url, { ledger: new Ledger(storage), pause: 1 });
+    const prepared = later.prepare("again", mechanism, "toothache");
+    assert.equal(prepared.repeated, true);
+    assert.equal(prepared.sent, true);
+    const second = await later.send(prepared);
+    assert.deepEqual(second, {
+      accepted: 0, duplicates: 1, id: first.id, report: first.report, repeated: true,
+    });
+    const [one, two] = (await posts("again")).map(body);
+    assert.equal(one, two);
+    assert.equal(entriesOf(storage).length, 1);
+  },
+);
 
 await checks.check("two tabs that both prepared send one report", async () => {
   const { client, storage } = fresh();
@@ -123,7 +136,8 @@ await checks.check("two tabs that both prepared send one report", async () => {
 });
 
 for (const name of ["busy", "failing", "dropped"]) {
-  await checks.check(`the same bytes are sent until the collector takes them: ${name}`, async () => {
+  const what = "the same bytes are sent until the collector takes them";
+  await checks.check(`${what}: ${name}`, async () => {
     const { client } = fresh();
     const { mechanism } = await client.describe(name);
     assert.equal((await client.answer(name, mechanism, 2)).accepted, 1);
@@ -136,7 +150,8 @@ for (const name of ["busy", "failing", "dropped"]) {
 await checks.check("an acknowledgement that was lost is a duplicate", async () => {
   const { client } = fresh();
   const { mechanism } = await client.describe("lost");
-  assert.deepEqual((({ accepted, duplicates }) => [accepted, duplicates])(await client.answer("lost", mechanism, 2)), [0, 1]);
+  const { accepted, duplicates } = await client.answer("lost", mechanism, 2);
+  assert.deepEqual([accepted, duplicates], [0, 1]);
 });
 
 await checks.check("4xx is not retried, the report stays, and goes out the next time", async () => {
@@ -157,10 +172,14 @@ await checks.check("4xx is not retried, the report stays, and goes out the next 
 await checks.check("patience ends, and the report stays", async () => {
   const { mechanism } = await fresh().client.describe("never");
   const attempts = [];
-  const busy = (_, { body }) => { attempts.push(hex(body)); return Promise.resolve(new Response("", { status: 503 })); };
+  const busy = (_, { body }) => {
+    attempts.push(hex(body));
+    return Promise.resolve(new Response("", { status: 503 }));
+  };
   const { client, storage } = fresh({ fetch: busy, patience: 60_000, pause: 500 });
   const pauses = await virtually(async () => {
-    assert.match((await refusal("network", () => client.answer("never", mechanism, 0))).message, /503.*same report/);
+    const error = await refusal("network", () => client.answer("never", mechanism, 0));
+    assert.match(error.message, /503.*same report/);
   });
   assert.equal(attempts.length, pauses.length + 1);
   assert.ok(attempts.length >= 6); // 1.5 times 500, 1000, ... 16,000 is less than 60,000
@@ -172,8 +191,10 @@ await checks.check("patience ends, and the report stays", async () => {
 await checks.check("who does not answer at all is given up", async () => {
   const start = performance.now();
   await refusal("network", () => fresh({ patience: 50 }).client.describe("hanging"));
-  assert.ok(performance.now() - start < 20_000); // an attempt is cut off too: this one would hang for 30 s
-  const nowhere = new Client("http://127.0.0.1:1", { ledger: new Ledger(new Storage()), pause: 1, patience: 50 });
+  // an attempt is cut off too: this one would hang for 30 s
+  assert.ok(performance.now() - start < 20_000);
+  const ledger = new Ledger(new Storage());
+  const nowhere = new Client("http://127.0.0.1:1", { ledger, pause: 1, patience: 50 });
   await refusal("network", () => nowhere.describe("x"));
 });
 
@@ -199,7 +220,8 @@ await checks.check("an overlapping question needs agreement to the summed budget
   assert.deepEqual(prepared.summed, error.summed);
   assert.equal((await client.send(prepared)).accepted, 1);
   assert.equal((await posts("renamed")).length, 1);
-  const again = await client.answer("first", mechanism, 3); // a repeat tells nothing new, so it needs no agreement
+  // a repeat tells nothing new, so it needs no agreement
+  const again = await client.answer("first", mechanism, 3);
   assert.deepEqual([again.repeated, again.duplicates], [true, 1]);
 });
 
@@ -218,7 +240,8 @@ await checks.check("without a ledger nothing is sent", async () => {
   const client = new Client(url, { ledger: new Ledger(full), pause: 1 });
   const { mechanism } = await client.describe("full");
   await refusal("ledger", () => client.answer("full", mechanism, 0));
-  await refusal("ledger", () => new Client(url).answer("full", mechanism, 0)); // Node has no localStorage
+  // Node has no localStorage
+  await refusal("ledger", () => new Client(url).answer("full", mechanism, 0));
   assert.equal((await posts("full")).length, 0);
 });
 
@@ -239,7 +262,8 @@ await checks.check("requests carry no cookie, no referrer and follow no redirect
   await client.answer("options", mechanism, 0);
   assert.equal(calls.length, 2);
   for (const [, { credentials, referrerPolicy, cache, redirect }] of calls) {
-    assert.deepEqual([credentials, referrerPolicy, cache, redirect], ["omit", "no-referrer", "no-store", "manual"]);
+    const found = [credentials, referrerPolicy, cache, redirect];
+    assert.deepEqual(found, ["omit", "no-referrer", "no-store", "manual"]);
   }
 });
 
@@ -252,12 +276,17 @@ await checks.check("pauses double, with jitter, and what the collector asks for 
   });
   const pauses = await describe(ask(9, null), 1e7);
   assert.equal(pauses.length, 9);
-  const within = (pause, k) => pause >= Math.min(20_000, 250 * 2 ** k) && pause <= Math.min(20_000, 750 * 2 ** k);
+  const within = (pause, k) => {
+    return pause >= Math.min(20_000, 250 * 2 ** k) && pause <= Math.min(20_000, 750 * 2 ** k);
+  };
   pauses.forEach((pause, k) => assert.ok(within(pause, k), `${k}: ${pause}`));
-  for (const [header, expected] of [["7", 7000], ["3600", 20_000], ["Wed, 21 Oct 2065 07:28:00 GMT", null], ["-5", null]]) {
+  for (const [header, expected] of [
+    ["7", 7000], ["3600", 20_000], ["Wed, 21 Oct 2065 07:28:00 GMT", null], ["-5", null],
+  ]) {
     const [pause, ...others] = await describe(ask(1, header), 1e7);
     assert.equal(others.length, 0);
-    assert.ok(expected === null ? pause >= 250 && pause <= 750 : pause === expected, `${header}: ${pause}`);
+    const kept = expected === null ? pause >= 250 && pause <= 750 : pause === expected;
+    assert.ok(kept, `${header}: ${pause}`);
   }
   await refusal("network", () => describe(ask(1, "7"), 5000));
 });

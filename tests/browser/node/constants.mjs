@@ -1,6 +1,8 @@
 // The module spells what vectors/v2/constants.json does: seen in what it accepts, says and sends.
 import assert from "node:assert/strict";
-import { Client, Ledger, Mechanism, canonicalJson, fingerprint } from "../../../src/discreet/collector/static/discreet.js";
+import {
+  Client, Ledger, Mechanism, canonicalJson, fingerprint,
+} from "../../../src/discreet/collector/static/discreet.js";
 import { Checks, Storage, input, refusal, unhex } from "./io.mjs";
 
 const { constants, everything, limits, promised, refusals, ticket } = input;
@@ -35,19 +37,28 @@ await checks.check("names", async () => {
   const all = { format: [constants.format], ...names };
   assert.deepEqual(Object.keys(all), Object.keys(places));
   for (const [key, allowed] of Object.entries(all)) {
-    const message = await said((body) => { const [table, word] = places[key](body); table[word] = "zzz"; });
-    assert.ok(message.startsWith(`${key} is "zzz", but must be one of ${allowed.join(", ")};`), message);
+    const message = await said((body) => {
+      const [table, word] = places[key](body);
+      table[word] = "zzz";
+    });
+    const expected = `${key} is "zzz", but must be one of ${allowed.join(", ")};`;
+    assert.ok(message.startsWith(expected), message);
   }
 });
 
 await checks.check("models", async () => {
   const pattern = new RegExp(`^(${constants.model_pattern})$`);
   const most = constants.limits.model_characters;
-  const texts = ["", "a", "A", "a1", "1a", "a-b", "a b", "ä", "a\n", "\na", "z9".repeat(most / 2), "a".repeat(most + 1)];
+  const texts = [
+    "", "a", "A", "a1", "1a", "a-b", "a b", "ä", "a\n", "\na", "z9".repeat(most / 2),
+    "a".repeat(most + 1),
+  ];
   const { fingerprint: _, ...body } = everything;
   for (const model of texts) {
     const changed = { ...body, model };
-    const read = async () => Mechanism.from({ ...changed, fingerprint: await fingerprint(changed) });
+    const read = async () => {
+      return Mechanism.from({ ...changed, fingerprint: await fingerprint(changed) });
+    };
     if (pattern.test(model)) assert.equal((await read()).model, model);
     else await refusal("mechanism", read);
   }
@@ -57,30 +68,37 @@ await checks.check("keys", async () => {
   assert.deepEqual(Object.keys(keys), Object.keys(tables));
   for (const [where, known] of Object.entries(keys)) {
     const message = await said((body) => { tables[where](body).zzz = 1; });
-    assert.ok(message.startsWith(`${where} has the unknown key "zzz", but may have ${known.join(", ")};`), message);
+    const expected = `${where} has the unknown key "zzz", but may have ${known.join(", ")};`;
+    assert.ok(message.startsWith(expected), message);
   }
   assert.deepEqual(Object.keys(constants.encoding_keys), names.encoding);
   for (const [kind, known] of Object.entries(constants.encoding_keys)) {
     const numbers = Object.fromEntries(known.map((key) => [key, 2]));
     const message = await said((body) => { body.encoding = { ...numbers, kind, zzz: 1 }; });
-    assert.ok(message.startsWith(`the encoding has the unknown key "zzz", but may have ${known.join(", ")};`), message);
+    const expected = `the encoding has the unknown key "zzz", but may have ${known.join(", ")};`;
+    assert.ok(message.startsWith(expected), message);
   }
 });
 
 await checks.check("limits", async () => {
   for (const [name, [inside, beyond]] of Object.entries(limits)) {
-    await Mechanism.from(inside).catch((error) => assert.fail(`${name}: ${error.message}`));
-    await refusal("mechanism", () => Mechanism.from(beyond)).catch((error) => assert.fail(`${name}: ${error.message}`));
+    const fail = (error) => assert.fail(`${name}: ${error.message}`);
+    await Mechanism.from(inside).catch(fail);
+    await refusal("mechanism", () => Mechanism.from(beyond)).catch(fail);
   }
   const largest = constants.largest_integer;
   assert.equal(canonicalJson([largest, -largest]), `[${largest},-${largest}]`);
-  for (const beyond of [largest + 1, -largest - 1]) await refusal("mechanism", () => canonicalJson(beyond));
+  for (const beyond of [largest + 1, -largest - 1]) {
+    await refusal("mechanism", () => canonicalJson(beyond));
+  }
   assert.equal((await Mechanism.from(ticket)).reportSize, constants.ticket_bytes);
 });
 
 await checks.check("reasons", async () => {
   const found = [];
-  for (const { document, report } of refusals) found.push((await Mechanism.from(document)).check(unhex(report)));
+  for (const { document, report } of refusals) {
+    found.push((await Mechanism.from(document)).check(unhex(report)));
+  }
   assert.deepEqual(found, constants.reasons);
 });
 
@@ -91,7 +109,10 @@ await checks.check("promises", async () => {
   }
 });
 
-/** What a client sends to a collector that answers with these statuses, one after another, and how that ends. */
+/**
+ * What a client sends to a collector that answers with these statuses, one after another, and how
+ * that ends.
+ */
 async function sent(statuses) {
   const [requests, storage] = [[], new Storage()];
   const fetch = async (url, { method, headers, body }) => {
@@ -99,7 +120,8 @@ async function sent(statuses) {
     const status = statuses[requests.length - 1];
     return new Response(JSON.stringify({ accepted: 1, duplicates: 0 }), { status });
   };
-  const client = new Client("http://collector.example", { fetch, ledger: new Ledger(storage), pause: 1 });
+  const ledger = new Ledger(storage);
+  const client = new Client("http://collector.example", { fetch, ledger, pause: 1 });
   const mechanism = await Mechanism.from(everything);
   let code = "";
   await client.answer("survey", mechanism, 0).catch((error) => { code = error.code; });
@@ -109,7 +131,8 @@ async function sent(statuses) {
 await checks.check("uploads", async () => {
   const { requests: [request], mechanism, client } = await sent([200]);
   assert.equal(request.path, upload.path.replace("{name}", "survey"));
-  const headers = JSON.parse(JSON.stringify(upload.headers).replace("{fingerprint}", mechanism.fingerprint));
+  const written = JSON.stringify(upload.headers);
+  const headers = JSON.parse(written.replace("{fingerprint}", mechanism.fingerprint));
   assert.deepEqual(request.headers, headers);
   assert.equal(request.body.length, upload.id_bytes + mechanism.reportSize);
   assert.equal(client.patience, 1000 * upload.patience_seconds);

@@ -41,13 +41,18 @@ export class Checks {
   }
 }
 
-/** The error that the work ends with; there must be one, and it must have this code and be one sentence. */
+/**
+ * The error that the work ends with; there must be one, and it must have this code and be one
+ * sentence.
+ */
 export async function refusal(code, work) {
   try {
     await work();
   } catch (error) {
     if (codeOf(error) !== code) throw new Error(`code ${codeOf(error)}, not ${code}`);
-    if (!error.message || error.message.includes("\n")) throw new Error(`not one sentence: ${error.message}`);
+    if (!error.message || error.message.includes("\n")) {
+      throw new Error(`not one sentence: ${error.message}`);
+    }
     return error;
   }
   throw new Error(`nothing was refused, not even with ${code}`);

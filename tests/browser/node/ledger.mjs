@@ -7,7 +7,9 @@ const KEY = "discreet-ledger/1";
 const WIDE = "\uff28\uff29\uff36"; // HIV in full-width letters
 const checks = new Checks();
 const mechanisms = {};
-for (const [name, document] of Object.entries(input)) mechanisms[name] = await Mechanism.from(document);
+for (const [name, document] of Object.entries(input)) {
+  mechanisms[name] = await Mechanism.from(document);
+}
 const { toy, spelled, apart, sets } = mechanisms;
 const id = new Uint8Array(16).fill(7);
 const near = (x, y) => assert.ok(Math.abs(x - y) < 1e-9, `${x} is not ${y}`);
@@ -26,15 +28,18 @@ await checks.check("an empty ledger knows nothing", () => {
   assert.equal(ledger.summed(toy, []), null);
 });
 
-await checks.check("an entry holds the report, the labels and the budgets, and nothing else", () => {
-  const { storage, report } = filled();
-  const { entries, ...rest } = JSON.parse(storage.getItem(KEY));
-  assert.deepEqual(rest, {});
-  assert.deepEqual(entries, [{
-    origin: "https://a", name: "health", fingerprint: toy.fingerprint, id: hex(id), report: hex(report), items: toy.policy.items,
-    budgets: { levels: toy.levelEpsilons(), levelOf: toy.policy.levelOf }, sent: false,
-  }]);
-});
+await checks.check("an entry holds the report, the labels and the budgets, and nothing else",
+  () => {
+    const { storage, report } = filled();
+    const { entries, ...rest } = JSON.parse(storage.getItem(KEY));
+    assert.deepEqual(rest, {});
+    assert.deepEqual(entries, [{
+      origin: "https://a", name: "health", fingerprint: toy.fingerprint,
+      id: hex(id), report: hex(report), items: toy.policy.items,
+      budgets: { levels: toy.levelEpsilons(), levelOf: toy.policy.levelOf }, sent: false,
+    }]);
+  },
+);
 
 await checks.check("the entry is of exactly this origin, name and fingerprint", () => {
   const { ledger, entry } = filled();
@@ -47,7 +52,8 @@ await checks.check("the entry is of exactly this origin, name and fingerprint", 
 await checks.check("a second reservation gives the first entry and changes nothing", () => {
   const { storage, ledger, entry } = filled();
   const before = storage.getItem(KEY);
-  assert.deepEqual(ledger.reserve("https://a", "health", toy, toy.perturb("anemia"), new Uint8Array(16)), entry);
+  const [other, report] = [new Uint8Array(16), toy.perturb("anemia")];
+  assert.deepEqual(ledger.reserve("https://a", "health", toy, report, other), entry);
   assert.equal(storage.getItem(KEY), before);
 });
 
@@ -55,14 +61,16 @@ await checks.check("markSent marks that entry alone", () => {
   const { storage, ledger } = filled();
   ledger.reserve("https://b", "health", toy, toy.perturb(0), new Uint8Array(16));
   ledger.markSent("https://a", "health", toy.fingerprint);
-  assert.deepEqual(JSON.parse(storage.getItem(KEY)).entries.map((entry) => entry.sent), [true, false]);
+  const { entries } = JSON.parse(storage.getItem(KEY));
+  assert.deepEqual(entries.map((entry) => entry.sent), [true, false]);
 });
 
 await checks.check("another name, origin or fingerprint with a shared item overlaps, the same collection does not", () => {
   const { ledger, entry } = filled();
   assert.deepEqual(ledger.overlaps("https://a", "health", toy), []);
-  assert.deepEqual(ledger.overlaps("https://a", "renamed", toy), [{ entry, shared: [...toy.policy.items] }]);
-  assert.deepEqual(ledger.overlaps("https://b", "health", toy), [{ entry, shared: [...toy.policy.items] }]);
+  const shared = [...toy.policy.items];
+  assert.deepEqual(ledger.overlaps("https://a", "renamed", toy), [{ entry, shared }]);
+  assert.deepEqual(ledger.overlaps("https://b", "health", toy), [{ entry, shared }]);
   assert.equal(ledger.overlaps("https://a", "health", spelled).length, 1);
 });
 
@@ -72,10 +80,12 @@ await checks.check("labels are compared without width, case and blanks", () => {
   assert.deepEqual(ledger.overlaps("https://b", "other", spelled)[0].shared, [WIDE, "  ANEMIA"]);
   assert.deepEqual(ledger.overlaps("https://b", "other", apart), []);
   ledger.reserve("https://c", "spelled", spelled, spelled.perturb(0), id);
-  assert.deepEqual(ledger.overlaps("https://d", "x", mechanisms.respelled).map(({ shared }) => shared), [["head   ache"]]);
+  const respelled = ledger.overlaps("https://d", "x", mechanisms.respelled);
+  assert.deepEqual(respelled.map(({ shared }) => shared), [["head   ache"]]);
   const folded = new Ledger(new Storage());
   folded.reserve("https://a", "street", mechanisms.street, mechanisms.street.perturb(0), id);
-  assert.deepEqual(folded.overlaps("https://b", "streets", mechanisms.streets)[0].shared, ["STRASSE", "οδος", "ﬁt"]);
+  const [{ shared }] = folded.overlaps("https://b", "streets", mechanisms.streets);
+  assert.deepEqual(shared, ["STRASSE", "οδος", "ﬁt"]);
 });
 
 await checks.check("budgets add up, and the worst shared item is named", () => {
@@ -84,7 +94,9 @@ await checks.check("budgets add up, and the worst shared item is named", () => {
   const overlaps = ledger.overlaps("https://c", "third", toy);
   assert.equal(overlaps.length, 2);
   const [serious, common] = toy.levelEpsilons();
-  const theirs = Object.fromEntries(spelled.policy.items.map((item, k) => [item, spelled.levelEpsilons()[spelled.policy.levelOf[k]]]));
+  const { items, levelOf } = spelled.policy;
+  const epsilons = spelled.levelEpsilons();
+  const theirs = Object.fromEntries(items.map((item, k) => [item, epsilons[levelOf[k]]]));
   const totals = { HIV: 2 * serious + theirs[WIDE], anemia: 2 * common + theirs["  ANEMIA"] };
   const item = totals.HIV > totals.anemia ? "HIV" : "anemia";
   const summed = ledger.summed(toy, overlaps);
@@ -92,36 +104,48 @@ await checks.check("budgets add up, and the worst shared item is named", () => {
   near(summed.epsilon, totals[item]);
   const exact = Math.exp(totals[item]);
   assert.ok(summed.factor >= exact * (1 - 1e-11) && summed.factor <= exact + 1);
-  assert.match(summed.sentence, new RegExp(`^You already gave 2 earlier answers .*"${item}".*at most a factor of [0-9.,]+\\.$`));
+  assert.match(
+    summed.sentence,
+    new RegExp(`^You already gave 2 earlier answers .*"${item}".*at most a factor of [0-9.,]+\\.$`),
+  );
 });
 
 await checks.check("an item that is not shared is not the worst, whatever its budget", () => {
   const ledger = new Ledger(new Storage());
-  ledger.reserve("https://a", "strict", mechanisms.strict, mechanisms.strict.perturb(0), id); // shares only HIV
+  // shares only HIV
+  ledger.reserve("https://a", "strict", mechanisms.strict, mechanisms.strict.perturb(0), id);
   const summed = ledger.summed(toy, ledger.overlaps("https://b", "health", toy));
   assert.equal(summed.item, "HIV");
   near(summed.epsilon, toy.levelEpsilons()[0] + mechanisms.strict.levelEpsilons()[0]);
   assert.match(summed.sentence, /an earlier answer/);
 });
 
-await checks.check("two spellings of an item in one question count once, with the larger budget", () => {
-  const ledger = new Ledger(new Storage());
-  const { twice } = mechanisms;
-  ledger.reserve("https://a", "twice", twice, twice.perturb(0), id);
-  const summed = ledger.summed(mechanisms.strict, ledger.overlaps("https://b", "strict", mechanisms.strict));
-  near(summed.epsilon, mechanisms.strict.levelEpsilons()[0] + Math.max(...twice.levelEpsilons()));
-});
+await checks.check("two spellings of an item in one question count once, with the larger budget",
+  () => {
+    const ledger = new Ledger(new Storage());
+    const { strict, twice } = mechanisms;
+    ledger.reserve("https://a", "twice", twice, twice.perturb(0), id);
+    const summed = ledger.summed(strict, ledger.overlaps("https://b", "strict", strict));
+    near(summed.epsilon, strict.levelEpsilons()[0] + Math.max(...twice.levelEpsilons()));
+  },
+);
 
 await checks.check("for sets the sentence speaks of having an item", () => {
   const { ledger } = filled();
-  assert.match(ledger.summed(sets, ledger.overlaps("https://a", "sets", sets)).sentence, /having or not having "HIV"/);
+  const { sentence } = ledger.summed(sets, ledger.overlaps("https://a", "sets", sets));
+  assert.match(sentence, /having or not having "HIV"/);
 });
 
 await checks.check("storage that throws is one sentence, and nothing is kept", async () => {
   const full = { getItem: () => null, setItem: () => { throw new Error("quota"); } };
-  await refusal("ledger", () => new Ledger(full).reserve("https://a", "health", toy, toy.perturb(0), id));
+  const reserve = (ledger) => ledger.reserve("https://a", "health", toy, toy.perturb(0), id);
+  await refusal("ledger", () => reserve(new Ledger(full)));
   const blocked = { getItem: () => { throw new Error("blocked"); }, setItem: () => {} };
-  const calls = [(x) => x.find("a", "b", "c"), (x) => x.overlaps("a", "b", toy), (x) => x.reserve("a", "b", toy, toy.perturb(0), id)];
+  const calls = [
+    (x) => x.find("a", "b", "c"),
+    (x) => x.overlaps("a", "b", toy),
+    (x) => x.reserve("a", "b", toy, toy.perturb(0), id),
+  ];
   for (const call of calls) {
     assert.match((await refusal("ledger", () => call(new Ledger(blocked)))).message, /blocked/);
   }
@@ -130,7 +154,8 @@ await checks.check("storage that throws is one sentence, and nothing is kept", a
 
 const entry = () => JSON.parse(filled().storage.getItem(KEY)).entries[0];
 const damaged = {
-  "empty": "", "not JSON": "{\"entries\":[", "null": "null", "a number": "3", "a list": "[]", "no entries": "{}",
+  "empty": "", "not JSON": "{\"entries\":[", "null": "null", "a number": "3", "a list": "[]",
+  "no entries": "{}",
   "entries is an object": "{\"entries\":{}}", "entry is null": "{\"entries\":[null]}",
 };
 const change = (changes) => JSON.stringify({ entries: [{ ...entry(), ...changes }] });
@@ -142,19 +167,29 @@ damaged["sent is a text"] = change({ sent: "true" });
 damaged["items is a text"] = change({ items: "HIV", budgets: { levels: [1], levelOf: [0, 0, 0] } });
 damaged["an item is a number"] = change({ items: [1], budgets: { levels: [1], levelOf: [0] } });
 damaged["a level too many"] = change({ budgets: { levels: [1], levelOf: [0] } });
-damaged["a level that is not there"] = change({ items: ["x"], budgets: { levels: [1], levelOf: [1] } });
+damaged["a level that is not there"] = change({
+  items: ["x"], budgets: { levels: [1], levelOf: [1] },
+});
 damaged["a negative budget"] = change({ items: ["x"], budgets: { levels: [-1], levelOf: [0] } });
-damaged["a budget that is a text"] = change({ items: ["x"], budgets: { levels: ["1"], levelOf: [0] } });
+damaged["a budget that is a text"] = change({
+  items: ["x"], budgets: { levels: ["1"], levelOf: [0] },
+});
 
 await checks.check("a damaged ledger is never started anew", async () => {
-  assert.equal(new Ledger(filled().storage).find("https://a", "health", toy.fingerprint).sent, false); // the twin: undamaged
+  const undamaged = new Ledger(filled().storage); // the twin
+  assert.equal(undamaged.find("https://a", "health", toy.fingerprint).sent, false);
   for (const [what, text] of Object.entries(damaged)) {
     const storage = new Storage();
     storage.setItem(KEY, text);
     const ledger = new Ledger(storage);
-    const reserve = () => ledger.reserve("a", "b", toy, toy.perturb(0), id);
-    for (const call of [() => ledger.find("a", "b", "c"), reserve, () => ledger.markSent("a", "b", "c")]) {
-      const error = await refusal("ledger", call).catch((wrong) => { throw new Error(`${what}: ${wrong.message}`); });
+    for (const call of [
+      () => ledger.find("a", "b", "c"),
+      () => ledger.reserve("a", "b", toy, toy.perturb(0), id),
+      () => ledger.markSent("a", "b", "c"),
+    ]) {
+      const error = await refusal("ledger", call).catch((wrong) => {
+        throw new Error(`${what}: ${wrong.message}`);
+      });
       assert.match(error.message, /damaged.*restore it/);
     }
     assert.equal(storage.getItem(KEY), text, what);

@@ -1,6 +1,8 @@
 // What a caller can and cannot do with a mechanism; budgets so large that a report is its answer.
 import assert from "node:assert/strict";
-import { DiscreetError, Mechanism, fingerprint } from "../../../src/discreet/collector/static/discreet.js";
+import {
+  DiscreetError, Mechanism, fingerprint,
+} from "../../../src/discreet/collector/static/discreet.js";
 import { Checks, input, refusal } from "./io.mjs";
 
 const checks = new Checks();
@@ -9,23 +11,33 @@ const sets = await Mechanism.from(input.sets);
 
 await checks.check("an answer is a label or an index", async () => {
   for (const answer of ["anemia", 1]) assert.deepEqual(single.perturb(answer), Uint8Array.of(2));
-  const texts = ["flu", "", "ANEMIA", "1"];
-  for (const answer of [...texts, 3, -1, 0.5, NaN, Infinity, true, null, undefined, {}, [1], new Set([1]), 1n, () => 1, Symbol("x")]) {
+  for (const answer of [
+    "flu", "", "ANEMIA", "1", 3, -1, 0.5, NaN, Infinity, true, null, undefined, {}, [1],
+    new Set([1]), 1n, () => 1, Symbol("x"),
+  ]) {
     const error = await refusal("answer", () => single.perturb(answer));
     assert.ok(error instanceof DiscreetError && error instanceof Error);
   }
-  assert.match((await refusal("answer", () => single.perturb("x".repeat(1e6)))).message, /^.{0,200}$/);
+  const { message } = await refusal("answer", () => single.perturb("x".repeat(1e6)));
+  assert.match(message, /^.{0,200}$/);
 });
 
 await checks.check("a set is anything that lists labels and indices", async () => {
   const generator = function* () { yield "anemia"; };
-  for (const answer of [["anemia"], [1], new Set(["anemia", 1]), Uint8Array.of(1), generator(), ["anemia", "anemia", 1]]) {
+  for (const answer of [
+    ["anemia"], [1], new Set(["anemia", 1]), Uint8Array.of(1), generator(), ["anemia", "anemia", 1],
+  ]) {
     assert.deepEqual(sets.perturb(answer), Uint8Array.of(2));
   }
   assert.deepEqual(sets.perturb([]), Uint8Array.of(0));
-  assert.ok([1, 4].includes(sets.perturb([0, 2])[0])); // larger than the padding: one of its own items
-  for (const answer of ["anemia", 1, null, undefined, {}, true]) await refusal("answer", () => sets.perturb(answer));
-  for (const answer of [["flu"], [3], [[0]], [null], [0.5], ["anemia", "flu"]]) await refusal("answer", () => sets.perturb(answer));
+  // larger than the padding: one of its own items
+  assert.ok([1, 4].includes(sets.perturb([0, 2])[0]));
+  for (const answer of ["anemia", 1, null, undefined, {}, true]) {
+    await refusal("answer", () => sets.perturb(answer));
+  }
+  for (const answer of [["flu"], [3], [[0]], [null], [0.5], ["anemia", "flu"]]) {
+    await refusal("answer", () => sets.perturb(answer));
+  }
 });
 
 await checks.check("a report is bytes", async () => {
@@ -49,28 +61,35 @@ await checks.check("what was verified cannot be changed", async () => {
   assert.deepEqual(parts[0].own, before);
   assert.equal(policy.items[0], "HIV");
   for (const change of [
-    () => { own[0] = 1; }, () => { parts[0].own = []; }, () => { mechanism.parts = []; }, () => { mechanism.padding = 9; },
+    () => { own[0] = 1; }, () => { parts[0].own = []; }, () => { mechanism.parts = []; },
+    () => { mechanism.padding = 9; },
     () => { policy.items[0] = "x"; }, () => { policy.levelOf[0] = 1; }, () => { mechanism.m = 1; },
-    () => { policy.levels[0].budget = "9"; }, () => { policy.levels[0] = {}; }, () => { mechanism.perturb = null; },
-    () => { mechanism.encoding = {}; }, () => { encoding.write = null; }, () => { encoding.parts = []; },
-    () => { encoding.size = 1; }, () => { encoding.groups.of[0] = 1; }, () => { encoding.groups.members[1][0] = 0; },
+    () => { policy.levels[0].budget = "9"; }, () => { policy.levels[0] = {}; },
+    () => { mechanism.perturb = null; }, () => { mechanism.encoding = {}; },
+    () => { encoding.write = null; }, () => { encoding.parts = []; },
+    () => { encoding.size = 1; }, () => { encoding.groups.of[0] = 1; },
+    () => { encoding.groups.members[1][0] = 0; },
     () => { encoding.groups.rank[0] = 1; }, () => { mechanism.groups[0] = 1; },
   ]) assert.throws(change, TypeError);
 });
 
-await checks.check("a getter cannot show one thing to the fingerprint and another to the check", async () => {
-  let reads = 0;
-  const document = structuredClone(input.toy);
-  const good = document.parts;
-  const bad = structuredClone(good);
-  bad[0].own[0] = 2 ** 32 - 1;
-  Object.defineProperty(document, "parts", { enumerable: true, get: () => (reads++ ? bad : good) });
-  assert.deepEqual((await Mechanism.from(document)).parts, good);
-});
+await checks.check("a getter cannot show one thing to the fingerprint and another to the check",
+  async () => {
+    let reads = 0;
+    const document = structuredClone(input.toy);
+    const good = document.parts;
+    const bad = structuredClone(good);
+    bad[0].own[0] = 2 ** 32 - 1;
+    const get = () => (reads++ ? bad : good);
+    Object.defineProperty(document, "parts", { enumerable: true, get });
+    assert.deepEqual((await Mechanism.from(document)).parts, good);
+  },
+);
 
 await checks.check("without https there is no SHA-256, and that is said", async () => {
   const { crypto } = globalThis;
-  Object.defineProperty(globalThis, "crypto", { value: { getRandomValues: (x) => crypto.getRandomValues(x) }, configurable: true });
+  const value = { getRandomValues: (x) => crypto.getRandomValues(x) };
+  Object.defineProperty(globalThis, "crypto", { value, configurable: true });
   try {
     assert.match((await refusal("crypto", () => Mechanism.from(input.toy))).message, /https/);
     await refusal("crypto", () => fingerprint({}));
@@ -84,8 +103,11 @@ await checks.check("a file is UTF-8, with or without a byte-order mark", async (
   const { fingerprint: good } = input.toy;
   const mark = [0xef, 0xbb, 0xbf];
   assert.equal((await Mechanism.read(text)).fingerprint, good);
-  assert.equal((await Mechanism.read(Uint8Array.of(...mark, ...text), { fingerprint: good })).fingerprint, good);
-  for (const bytes of [[...mark, ...mark, ...text], [...text, ...mark], [...text, 0xff], text.slice(1), []]) {
+  const marked = Uint8Array.of(...mark, ...text);
+  assert.equal((await Mechanism.read(marked, { fingerprint: good })).fingerprint, good);
+  for (const bytes of [
+    [...mark, ...mark, ...text], [...text, ...mark], [...text, 0xff], text.slice(1), [],
+  ]) {
     await refusal("mechanism", () => Mechanism.read(Uint8Array.from(bytes)));
   }
   await refusal("pinned", () => Mechanism.read(text, { fingerprint: "0".repeat(64) }));
@@ -93,14 +115,17 @@ await checks.check("a file is UTF-8, with or without a byte-order mark", async (
 
 await checks.check("a document that is too deep is refused in a sentence", async () => {
   const deep = JSON.parse(`${"[".repeat(50_000)}${"]".repeat(50_000)}`);
-  for (const document of [{ deep }, { ...input.toy, deep }]) await refusal("mechanism", () => Mechanism.from(document));
+  for (const document of [{ deep }, { ...input.toy, deep }]) {
+    await refusal("mechanism", () => Mechanism.from(document));
+  }
 });
 
 await checks.check("a promise is said once, with the number of the list of promises", async () => {
   for (const mechanism of [single, sets, await Mechanism.from(input.toy)]) {
     mechanism.promises().forEach(({ sentence }, level) => {
       const said = mechanism.promise(level, "“x”");
-      assert.match(said, mechanism.padding ? /^Having or not having “x” / : /^Whoever .* between “x” and any other answer /);
+      assert.match(said, mechanism.padding
+        ? /^Having or not having “x” / : /^Whoever .* between “x” and any other answer /);
       assert.equal(/by at most .*/.exec(said)[0], /by at most .*/.exec(sentence)[0]);
     });
   }
@@ -109,8 +134,8 @@ await checks.check("a promise is said once, with the number of the list of promi
 await checks.check("what a report means is said in a sentence with its chances", async () => {
   assert.equal(
     single.meaning(Uint8Array.of(5)).sentence,
-    "For each of 3 answers it was drawn at random whether the report names it; it names 2: your own answer is named "
-    + "with a chance of 100 %, one that is not yours with about 0.0 %.",
+    "For each of 3 answers it was drawn at random whether the report names it; it names 2: your "
+    + "own answer is named with a chance of 100 %, one that is not yours with about 0.0 %.",
   );
   for (const [name, { report, sentence, named, part }] of Object.entries(input.meanings)) {
     const mechanism = await Mechanism.from(input[name]);
@@ -129,10 +154,12 @@ await checks.check("16,470 budgets are verified in seconds at most", async () =>
   for (const notion of ["min", "avg"]) {
     const start = process.cpuUsage();
     const mechanism = await Mechanism.from(input[notion]);
-    assert.ok(spent(start) < 10, `${spent(start)} s`); // about 0.5 when this was written; every pair would take minutes
+    // about 0.5 when this was written; every pair would take minutes
+    assert.ok(spent(start) < 10, `${spent(start)} s`);
     assert.ok(mechanism.policy.levels.length > 16_000);
     const promised = process.cpuUsage();
-    for (let level = 0; level < 16_000; level++) mechanism.promise(level, "x"); // the page says them all
+    // the page says them all
+    for (let level = 0; level < 16_000; level++) mechanism.promise(level, "x");
     assert.ok(spent(promised) < 5, `${spent(promised)} s`);
   }
 });

@@ -1,4 +1,5 @@
-// [{document, answers, each}] -> the reports of `each` people per answer, concatenated, with Web Crypto's randomness.
+// [{document, answers, each}] -> the reports of `each` people per answer, concatenated, with Web
+// Crypto's randomness.
 import { Mechanism } from "../../../src/discreet/collector/static/discreet.js";
 import { input, output } from "./io.mjs";
 
@@ -8,7 +9,9 @@ for (const { document, answers, each } of input) {
   const size = mechanism.reportSize;
   const rows = new Uint8Array(answers.length * each * size);
   answers.forEach((answer, k) => {
-    for (let person = 0; person < each; person++) rows.set(mechanism.perturb(answer), (k * each + person) * size);
+    for (let person = 0; person < each; person++) {
+      rows.set(mechanism.perturb(answer), (k * each + person) * size);
+    }
   });
   found.push(Buffer.from(rows).toString("base64"));
 }

@@ -3,7 +3,9 @@ import { Mechanism } from "../../../src/discreet/collector/static/discreet.js";
 import { codeOf, input, output, unhex } from "./io.mjs";
 
 const mechanisms = {};
-for (const [name, document] of Object.entries(input.documents)) mechanisms[name] = await Mechanism.from(document);
+for (const [name, document] of Object.entries(input.documents)) {
+  mechanisms[name] = await Mechanism.from(document);
+}
 
 /** The code of what reading a refused report ends with. */
 function codeOfReading(read) {
@@ -22,6 +24,7 @@ output(input.reports.map(({ mechanism: name, report }) => {
     const codes = [() => mechanism.bits(bytes), () => mechanism.meaning(bytes)].map(codeOfReading);
     return { refused, codes };
   }
-  const ones = Array.from(mechanism.bits(bytes).entries()).filter(([, bit]) => bit).map(([item]) => item);
+  const ones = Array.from(mechanism.bits(bytes).entries())
+    .filter(([, bit]) => bit).map(([item]) => item);
   return { ones, ...mechanism.meaning(bytes) };
 }));

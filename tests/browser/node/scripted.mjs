@@ -1,12 +1,14 @@
-// [{document, cases: [{answer, draws}]}] -> the report of each answer when Web Crypto gives exactly these 32-bit integers.
-// A draw beyond the script reads the marker 0xdeadbeef.
+// [{document, cases: [{answer, draws}]}] -> the report of each answer when Web Crypto gives exactly
+// these 32-bit integers. A draw beyond the script reads the marker 0xdeadbeef.
 import { Mechanism } from "../../../src/discreet/collector/static/discreet.js";
 import { codeOf, hex, input, output } from "./io.mjs";
 
 let script = [];
 const { subtle } = globalThis.crypto;
 const getRandomValues = (words) => {
-  if (words.byteLength > 65536) throw new Error("QuotaExceededError: more than 65,536 bytes at once");
+  if (words.byteLength > 65536) {
+    throw new Error("QuotaExceededError: more than 65,536 bytes at once");
+  }
   for (let k = 0; k < words.length; k++) words[k] = script.length ? script.shift() : 0xdeadbeef;
   return words;
 };

@@ -1,16 +1,21 @@
-// [{document or bytes (base64), pinned?}] -> the verdict on each, and what an accepted mechanism says of itself.
+// [{document or bytes (base64), pinned?}] -> the verdict on each, and what an accepted mechanism
+// says of itself.
 import { Mechanism } from "../../../src/discreet/collector/static/discreet.js";
 import { codeOf, input, output } from "./io.mjs";
 
 const found = [];
 for (const { document, bytes, pinned } of input) {
   try {
+    const options = { fingerprint: pinned };
     const mechanism = bytes === undefined
-      ? await Mechanism.from(document, { fingerprint: pinned })
-      : await Mechanism.read(Uint8Array.from(Buffer.from(bytes, "base64")), { fingerprint: pinned });
-    const { policy, model, encoding, padding, groups, parts, m, reportSize, fingerprint } = mechanism;
+      ? await Mechanism.from(document, options)
+      : await Mechanism.read(Uint8Array.from(Buffer.from(bytes, "base64")), options);
+    const {
+      policy, model, encoding, padding, groups, parts, m, reportSize, fingerprint,
+    } = mechanism;
     found.push({
-      code: "ok", policy, model, kind: encoding.kind, padding, groups, parts, m, reportSize, fingerprint,
+      code: "ok", policy, model, kind: encoding.kind, padding, groups, parts, m, reportSize,
+      fingerprint,
       levelEpsilons: mechanism.levelEpsilons(), promises: mechanism.promises(),
     });
   } catch (error) {

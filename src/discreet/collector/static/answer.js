@@ -1,6 +1,7 @@
 import { Client, DiscreetError } from "./discreet.js";
 
-// The participant's page: ask, verify, choose, show what will be sent, send, receipt. The answer never leaves this module.
+// The participant's page: ask, verify, choose, show what will be sent, send, receipt. The answer
+// never leaves this module.
 
 const $ = (id) => document.getElementById(id);
 const SHOWN = 60; // choices shown at once; a search narrows them
@@ -19,19 +20,26 @@ function element(name, text = "", attributes = {}) {
   return made;
 }
 
-/** Server, collection and pinned fingerprint: /c/NAME#FINGERPRINT here, #server=…&collection=…&fingerprint=… in a copy elsewhere. */
+/**
+ * Server, collection and pinned fingerprint: /c/NAME#FINGERPRINT here,
+ * #server=…&collection=…&fingerprint=… in a copy elsewhere.
+ */
 function invitation({ origin, pathname, hash }) {
-  const fragment = new URLSearchParams(/=/.test(hash) ? hash.slice(1) : `fingerprint=${hash.slice(1)}`);
+  const fragment = new URLSearchParams(
+    /=/.test(hash) ? hash.slice(1) : `fingerprint=${hash.slice(1)}`,
+  );
   const path = /^(.*)\/c\/([^/]+)\/?$/.exec(pathname);
   const server = fragment.get("server") ?? (path && origin !== "null" ? origin + path[1] : null);
   const name = fragment.get("collection") ?? (path && decodeURIComponent(path[2]));
   const pinned = fragment.get("fingerprint") || null;
   if (!server || !name) {
+    const what = "This page needs an invitation";
     const form = "#server=https://host&collection=NAME&fingerprint=…";
-    throw new DiscreetError("invitation", `This page needs an invitation: its address must end with ${form}.`);
+    throw new DiscreetError("invitation", `${what}: its address must end with ${form}.`);
   }
   if (pinned && !/^[0-9a-f]{64}$/.test(pinned)) {
-    throw new DiscreetError("invitation", "What stands after # is not a fingerprint; open the invitation again as you got it.");
+    const what = "What stands after # is not a fingerprint";
+    throw new DiscreetError("invitation", `${what}; open the invitation again as you got it.`);
   }
   return { server, name, pinned };
 }
@@ -41,7 +49,8 @@ class Page {
   drawn = new Map(); // one report per answer: looking at it again does not draw another
 
   constructor(client, name, mechanism, pinned) {
-    Object.assign(this, { client, name, mechanism, pinned, many: mechanism.policy.input === "set" });
+    const many = mechanism.policy.input === "set";
+    Object.assign(this, { client, name, mechanism, pinned, many });
   }
 
   // ---- the question
@@ -50,17 +59,23 @@ class Page {
     const { policy, fingerprint } = this.mechanism;
     document.title = policy.question || this.name;
     $("question").textContent = policy.question || this.name;
-    $("where").textContent = `discreet · ${this.name} · your report goes to ${new URL(this.client.url).host}`;
+    const { host } = new URL(this.client.url);
+    $("where").textContent = `discreet · ${this.name} · your report goes to ${host}`;
+    const short = `${fingerprint.slice(0, 12)}…`;
     $("pinned").textContent = this.pinned
-      ? `✓ This is the question you were invited to; its promise was verified on your device (fingerprint ${fingerprint.slice(0, 12)}…).`
-      : `✓ The promise was verified on your device. The invitation names no fingerprint to compare (${fingerprint.slice(0, 12)}…).`;
+      ? "✓ This is the question you were invited to; its promise was verified on your device "
+        + `(fingerprint ${short}).`
+      : "✓ The promise was verified on your device. The invitation names no fingerprint to "
+        + `compare (${short}).`;
     $("legend").textContent = this.many ? "Your answers, as many as apply" : "Your answer";
     if (policy.items.length > 12) {
       $("find").hidden = false;
       $("search").placeholder = `Search ${policy.items.length.toLocaleString()} answers`;
       $("search").setAttribute("aria-label", $("search").placeholder);
       $("search").addEventListener("input", () => this.list());
-      $("search").addEventListener("keydown", (event) => { if (event.key === "Enter") event.preventDefault(); });
+      $("search").addEventListener("keydown", (event) => {
+        if (event.key === "Enter") event.preventDefault();
+      });
     }
     for (const [k, { sentence, level, items, examples }] of this.mechanism.promises().entries()) {
       const row = element("tr");
@@ -73,10 +88,13 @@ class Page {
     const earlier = this.client.ledger.find(this.client.origin, this.name, fingerprint);
     if (earlier) {
       $("before").hidden = false;
-      $("before").textContent = "This browser has answered this question. Whatever you choose now, the same report is sent again, " +
-        "byte for byte, and counted once: a second draw would tell more about you.";
+      $("before").textContent = "This browser has answered this question. Whatever you choose now, "
+        + "the same report is sent again, byte for byte, and counted once: a second draw would "
+        + "tell more about you.";
     }
-    $("choices").addEventListener("change", (event) => this.choose(Number(event.target.value), event.target.checked));
+    $("choices").addEventListener("change", (event) => {
+      this.choose(Number(event.target.value), event.target.checked);
+    });
     $("form").addEventListener("submit", (event) => { event.preventDefault(); this.prepare(); });
     $("agree").addEventListener("change", () => this.ready());
     $("back").addEventListener("click", () => this.show("form", "question"));
@@ -91,19 +109,25 @@ class Page {
   list() {
     const wanted = $("search").value.trim().toLowerCase();
     const { items } = this.mechanism.policy;
-    const found = items.map((label, k) => [label, k]).filter(([label]) => label.toLowerCase().includes(wanted));
+    const found = items.map((label, k) => [label, k])
+      .filter(([label]) => label.toLowerCase().includes(wanted));
     const rest = found.filter(([, k]) => !this.chosen.has(k)).slice(0, SHOWN);
-    const listed = [...[...this.chosen].map((k) => [items[k], k]), ...rest].sort((x, y) => x[1] - y[1]);
+    const chosen = [...this.chosen].map((k) => [items[k], k]);
+    const listed = [...chosen, ...rest].sort((x, y) => x[1] - y[1]);
     const legend = $("legend");
     $("choices").replaceChildren(legend, ...listed.map(([label, k]) => {
       const box = element("label");
-      const input = element("input", "", { type: this.many ? "checkbox" : "radio", name: "answer", value: k });
+      const input = element("input", "", {
+        type: this.many ? "checkbox" : "radio", name: "answer", value: k,
+      });
       input.checked = this.chosen.has(k);
       box.append(input, element("span", label, { class: "what" }));
       return box;
     }));
     const hidden = found.length - listed.length;
-    $("count").textContent = !found.length ? "No answer matches." : hidden > 0 ? `${hidden.toLocaleString()} more; type to narrow them.` : "";
+    $("count").textContent = !found.length
+      ? "No answer matches."
+      : hidden > 0 ? `${hidden.toLocaleString()} more; type to narrow them.` : "";
   }
 
   choose(k, on) {
@@ -117,20 +141,26 @@ class Page {
     this.ready();
   }
 
-  /** Questions about the same items under another name or fingerprint: shown what they sum to, before anything is drawn. */
+  /**
+   * Questions about the same items under another name or fingerprint: shown what they sum to,
+   * before anything is drawn.
+   */
   overlap() {
     const { client, name, mechanism } = this;
     $("agree").checked = false;
     if (client.ledger.find(client.origin, name, mechanism.fingerprint)) return;
     const overlaps = client.ledger.overlaps(client.origin, name, mechanism);
     $("consent").hidden = !overlaps.length;
-    if (overlaps.length) $("summed").textContent = client.ledger.summed(mechanism, overlaps).sentence;
+    if (overlaps.length) {
+      $("summed").textContent = client.ledger.summed(mechanism, overlaps).sentence;
+    }
   }
 
   ready() {
     const waiting = !$("consent").hidden && !$("agree").checked;
     $("prepare").disabled = waiting || (!this.many && !this.chosen.size);
-    $("prepare").textContent = this.many && !this.chosen.size ? "None of these: show what will be sent" : "Show what will be sent";
+    $("prepare").textContent = this.many && !this.chosen.size
+      ? "None of these: show what will be sent" : "Show what will be sent";
   }
 
   // ---- what will be sent
@@ -140,7 +170,8 @@ class Page {
       const answer = this.many ? [...this.chosen].sort((x, y) => x - y) : [...this.chosen][0];
       const key = String(answer);
       if (!this.drawn.has(key)) {
-        this.drawn.set(key, this.client.prepare(this.name, this.mechanism, answer, { agree: $("agree").checked }));
+        const agree = $("agree").checked;
+        this.drawn.set(key, this.client.prepare(this.name, this.mechanism, answer, { agree }));
       }
       this.prepared = this.drawn.get(key);
       this.explain(this.prepared);
@@ -178,9 +209,12 @@ class Page {
       $("thanks").textContent = accepted
         ? "Your report is counted, once and for good."
         : "The collector had this report already; it is counted once.";
-      if (repeated) $("thanks").textContent += " It is the report that this browser had made before.";
+      if (repeated) {
+        $("thanks").textContent += " It is the report that this browser had made before.";
+      }
       $("named").textContent = this.repeat(report);
-      $("sent").textContent = report.length > 64 ? `${hex(report.slice(0, 64))}… (${report.length} bytes)` : hex(report);
+      $("sent").textContent = report.length > 64
+        ? `${hex(report.slice(0, 64))}… (${report.length} bytes)` : hex(report);
       $("id").textContent = hex(id);
       $("mechanism").textContent = this.mechanism.fingerprint;
       this.show("receipt", "receipt-title");
@@ -209,7 +243,8 @@ class Page {
     try {
       await work();
     } catch (error) {
-      if (error.code === "overlap") { // answered in another tab meanwhile: ask for consent, and draw anew once it is given
+      if (error.code === "overlap") {
+        // answered in another tab meanwhile: ask for consent, and draw anew once it is given
         this.drawn.clear();
         this.overlap();
         this.ready();
@@ -222,8 +257,10 @@ class Page {
 
 function say(error) {
   if (!(error instanceof DiscreetError)) console.error(error);
-  const text = error instanceof DiscreetError ? error.message : "Something went wrong on this page; nothing was sent. Load it again.";
-  $("problem").textContent = text[0].toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? "" : ".");
+  const text = error instanceof DiscreetError
+    ? error.message : "Something went wrong on this page; nothing was sent. Load it again.";
+  const stop = /[.!?…]$/.test(text) ? "" : ".";
+  $("problem").textContent = text[0].toUpperCase() + text.slice(1) + stop;
   $("problem").hidden = false;
   $("status").hidden = true;
 }

@@ -1,12 +1,15 @@
 /**
- * discreet on the participant's device: verify a mechanism, perturb an answer, remember it, send the report.
+ * discreet on the participant's device: verify a mechanism, perturb an answer, remember it, send
+ * the report.
  *
- * One ES module for browsers and Node 20, without dependencies or a build step. It trusts nothing that a server says:
- * a Mechanism cannot exist unless its guarantee holds, checked here in integers. Only `Client` uses the network.
+ * One ES module for browsers and Node 20, without dependencies or a build step. It trusts nothing
+ * that a server says: a Mechanism cannot exist unless its guarantee holds, checked here in
+ * integers. Only `Client` uses the network.
  *
  *     const client = new Client("https://survey.example.org");
  *     const { mechanism } = await client.describe("health-survey", { fingerprint });
- *     const prepared = client.prepare("health-survey", mechanism, "anemia");   // show prepared.report
+ *     const prepared = client.prepare("health-survey", mechanism, "anemia");
+ *     // show prepared.report
  *     await client.send(prepared);
  *
  * The sections follow the flow: errors, canonical JSON, policy, groups and parts, exact check,
@@ -16,7 +19,9 @@
 const { freeze } = Object;
 const D = 2 ** 32; // probabilities are integers over D; D and every numerator are exact as Numbers
 
-/** Everything this module refuses; `code` is for programs, the message is one sentence for people. */
+/**
+ * Everything this module refuses; `code` is for programs, the message is one sentence for people.
+ */
 export class DiscreetError extends Error {
   /** @param {string} code @param {string} sentence @param {object} [details] further attributes */
   constructor(code, sentence, details = {}) {
@@ -29,15 +34,18 @@ export class DiscreetError extends Error {
 
 /** A value as it was written, short. @param {unknown} value */
 function show(value) {
-  if (typeof value === "object" && value !== null) return Array.isArray(value) ? "a list" : "an object";
+  if (typeof value === "object" && value !== null) {
+    return Array.isArray(value) ? "a list" : "an object";
+  }
   const text = typeof value === "string" ? JSON.stringify(value) : String(value);
   return text.length <= 80 ? text : `${text.slice(0, 77)}…`;
 }
 
-// ---- canonical JSON and fingerprint ---------------------------------------------------------------------
+// ---- canonical JSON and fingerprint -------------------------------------------------------------
 
 /**
- * JSON with sorted keys and no blanks: RFC 8785 restricted to texts, integers, true, false, null, lists and objects.
+ * JSON with sorted keys and no blanks: RFC 8785 restricted to texts, integers, true, false, null,
+ * lists and objects.
  * @param {unknown} document
  * @returns {string}
  */
@@ -63,7 +71,9 @@ function canonical(value, depth) {
 }
 
 function canonicalText(text) {
-  if (/\p{Surrogate}/u.test(text)) throw refused("the document holds half of a surrogate pair, which is no text");
+  if (/\p{Surrogate}/u.test(text)) {
+    throw refused("the document holds half of a surrogate pair, which is no text");
+  }
   return JSON.stringify(text); // escapes exactly what RFC 8785 and Python escape
 }
 
@@ -75,7 +85,11 @@ function byCodePoint(first, second) {
   return k < y.length ? x[k].codePointAt(0) - y[k].codePointAt(0) : 1;
 }
 
-/** SHA-256 of the canonical JSON, in hexadecimal. @param {unknown} document @returns {Promise<string>} */
+/**
+ * SHA-256 of the canonical JSON, in hexadecimal.
+ * @param {unknown} document
+ * @returns {Promise<string>}
+ */
 export async function fingerprint(document) {
   return sha256(canonicalJson(document));
 }
@@ -83,7 +97,8 @@ export async function fingerprint(document) {
 async function sha256(text) {
   const subtle = globalThis.crypto?.subtle;
   if (!subtle) {
-    throw new DiscreetError("crypto", "this page was not loaded over https, so the browser offers no SHA-256; open it with https");
+    const why = "this page was not loaded over https, so the browser offers no SHA-256";
+    throw new DiscreetError("crypto", `${why}; open it with https`);
   }
   return toHex(new Uint8Array(await subtle.digest("SHA-256", new TextEncoder().encode(text))));
 }
@@ -96,19 +111,23 @@ function fromHex(text) {
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 }
 
-// ---- policy: parsed once, strictly, into frozen objects --------------------------------------------------
+// ---- policy: parsed once, strictly, into frozen objects -----------------------------------------
 
 /**
  * @typedef {{name: string, budget: string, epsilon: number, count: number}} Level
- * @typedef {{levels: [string, string], budget: string, epsilon: number}} Pair  not protected: "" and Infinity
- * @typedef {{name: string, question: string, input: "single" | "set", notion: "min" | "avg", items: readonly string[],
- *   levelOf: readonly number[], levels: readonly Level[], pairs: readonly Pair[]}} Policy
+ * @typedef {{levels: [string, string], budget: string, epsilon: number}} Pair
+ *   not protected: "" and Infinity
+ * @typedef {{name: string, question: string, input: "single" | "set", notion: "min" | "avg",
+ *   items: readonly string[], levelOf: readonly number[], levels: readonly Level[],
+ *   pairs: readonly Pair[]}} Policy
  * @typedef {[bigint, bigint]} Ratio  a numerator and a positive denominator
- * @typedef {{of: Ratio[], explicit: Map<number, Ratio | null>}} Factors  at most e^eps per level; e^r at i * levels + j
+ * @typedef {{of: Ratio[], explicit: Map<number, Ratio | null>}} Factors
+ *   at most e^eps per level; e^r at i * levels + j
  */
 
 function refused(sentence) {
-  return new DiscreetError("mechanism", `${sentence}; do not answer, and ask the organiser for a correct mechanism`);
+  const next = "do not answer, and ask the organiser for a correct mechanism";
+  return new DiscreetError("mechanism", `${sentence}; ${next}`);
 }
 
 function object(raw, where) {
@@ -124,7 +143,10 @@ function table(raw, keys, where, optional = []) {
   if (missing) throw refused(`${missing} is missing in ${where}`);
   const known = [...keys, ...optional];
   const unknown = Object.keys(raw).find((key) => !known.includes(key));
-  if (unknown !== undefined) throw refused(`${where} has the unknown key ${show(unknown)}, but may have ${known.join(", ")}`);
+  if (unknown !== undefined) {
+    const allowed = known.join(", ");
+    throw refused(`${where} has the unknown key ${show(unknown)}, but may have ${allowed}`);
+  }
   return raw;
 }
 
@@ -134,7 +156,9 @@ function list(raw, where) {
 }
 
 function choice(key, value, allowed) {
-  if (!allowed.includes(value)) throw refused(`${key} is ${show(value)}, but must be one of ${allowed.join(", ")}`);
+  if (!allowed.includes(value)) {
+    throw refused(`${key} is ${show(value)}, but must be one of ${allowed.join(", ")}`);
+  }
   return value;
 }
 
@@ -155,7 +179,8 @@ function isPrintable(text) {
 
 function label(text, what) {
   if (!isPrintable(text) || !withoutJoiners(text).trim()) {
-    throw refused(`${what} is ${show(text)}, but must be a non-empty text without control characters`);
+    const allowed = "a non-empty text without control characters";
+    throw refused(`${what} is ${show(text)}, but must be ${allowed}`);
   }
   return text;
 }
@@ -171,9 +196,12 @@ function distinct(texts, what) {
 
 /** @returns {{policy: Policy, factors: Factors}} */
 function readPolicy(raw) {
-  table(raw, ["name", "question", "input", "notion", "items", "level_of", "levels", "pairs"], "the policy");
+  const keys = ["name", "question", "input", "notion", "items", "level_of", "levels", "pairs"];
+  table(raw, keys, "the policy");
   label(raw.name, "the policy's name");
-  if (typeof raw.question !== "string") throw refused(`question is ${show(raw.question)}, but must be a text`);
+  if (typeof raw.question !== "string") {
+    throw refused(`question is ${show(raw.question)}, but must be a text`);
+  }
   choice("input", raw.input, ["single", "set"]);
   choice("notion", raw.notion, ["min", "avg"]);
   const items = distinct(list(raw.items, "items"), "item");
@@ -182,35 +210,52 @@ function readPolicy(raw) {
   const levelOf = list(raw.level_of, "level_of");
   const counts = names.map(() => 0);
   for (const k of levelOf) {
-    if (!Number.isInteger(k) || !(k in counts)) throw refused(`level_of holds ${show(k)}, but must hold places of levels, from 0`);
+    if (!Number.isInteger(k) || !(k in counts)) {
+      throw refused(`level_of holds ${show(k)}, but must hold places of levels, from 0`);
+    }
     counts[k] += 1;
   }
   if (!items.length || levelOf.length !== items.length) {
-    throw refused(`${items.length} items have ${levelOf.length} levels, but need one each, and at least one item`);
+    const what = `${items.length} items have ${levelOf.length} levels`;
+    throw refused(`${what}, but need one each, and at least one item`);
   }
-  if (counts.includes(0)) throw refused(`level ${show(names[counts.indexOf(0)])} has no items, but needs at least one`);
+  if (counts.includes(0)) {
+    const empty = names[counts.indexOf(0)];
+    throw refused(`level ${show(empty)} has no items, but needs at least one`);
+  }
   const budgets = rows.map(({ epsilon }) => readBudget(epsilon));
   const levels = rows.map((row, k) => {
-    return freeze({ name: row.name, budget: row.epsilon, epsilon: budgets[k].epsilon, count: counts[k] });
+    return freeze({
+      name: row.name, budget: row.epsilon, epsilon: budgets[k].epsilon, count: counts[k],
+    });
   });
   const { pairs, explicit } = readPairs(raw.pairs, names);
   const { name, question, input, notion } = raw;
-  const policy = freeze({ name, question, input, notion, items, levelOf, levels: freeze(levels), pairs: freeze(pairs) });
+  const policy = freeze({
+    name, question, input, notion, items, levelOf, levels: freeze(levels), pairs: freeze(pairs),
+  });
   return { policy, factors: { of: budgets.map(({ factor }) => factor), explicit } };
 }
 
 function readPairs(raw, names) {
   const rows = list(raw, "pairs").map((row) => table(row, ["levels", "epsilon"], "a pair"));
-  if (rows.length && names.length > 200) throw refused(`${names.length} levels have explicit pairs, but at most 200 may`);
+  if (rows.length && names.length > 200) {
+    throw refused(`${names.length} levels have explicit pairs, but at most 200 may`);
+  }
   const [explicit, written] = [new Map(), new Map()];
   const pairs = rows.map(({ levels, epsilon: budget }) => {
     const places = list(levels, "levels of a pair").map((name) => names.indexOf(name));
     const both = levels.map(show).join(", ");
-    if (places.length !== 2 || places.includes(-1)) throw refused(`a pair names the levels ${both}, but must name two that exist`);
-    const { epsilon, factor } = budget === "" ? { epsilon: Infinity, factor: null } : readBudget(budget);
+    if (places.length !== 2 || places.includes(-1)) {
+      throw refused(`a pair names the levels ${both}, but must name two that exist`);
+    }
+    const { epsilon, factor } = budget === ""
+      ? { epsilon: Infinity, factor: null } : readBudget(budget);
     const [i, j] = places;
     for (const key of [i * names.length + j, j * names.length + i]) {
-      if ((written.get(key) ?? budget) !== budget) throw refused(`the pair of levels ${both} has two budgets, but must have one`);
+      if ((written.get(key) ?? budget) !== budget) {
+        throw refused(`the pair of levels ${both} has two budgets, but must have one`);
+      }
       written.set(key, budget);
       explicit.set(key, factor);
     }
@@ -219,21 +264,29 @@ function readPairs(raw, names) {
   return { pairs, explicit };
 }
 
-/** A budget in its only spelling: a plain decimal, or ln(k) with k > 1 reduced. @returns {{epsilon: number, factor: Ratio}} */
+/**
+ * A budget in its only spelling: a plain decimal, or ln(k) with k > 1 reduced.
+ * @returns {{epsilon: number, factor: Ratio}}
+ */
 function readBudget(text) {
   const written = typeof text === "string" && text.length <= 100 ? text : "";
   const log = /^ln\(([1-9]\d*)(?:\/([1-9]\d*))?\)$/.exec(written);
   if (log) {
     const [n, d] = [BigInt(log[1]), BigInt(log[2] ?? 1)];
     const reduced = log[2] === undefined || (d > 1n && gcd(n, d) === 1n);
-    if (n > d && reduced) return { epsilon: Math.log(Number(n)) - Math.log(Number(d)), factor: [n, d] };
+    if (n > d && reduced) {
+      return { epsilon: Math.log(Number(n)) - Math.log(Number(d)), factor: [n, d] };
+    }
   }
-  const decimal = /^(?!0$|0\.0{29})(0|[1-9]\d{0,29})(?:\.(\d*[1-9]))?$/.exec(written); // from 1e-29 to below 1e30
+  // from 1e-29 to below 1e30
+  const decimal = /^(?!0$|0\.0{29})(0|[1-9]\d{0,29})(?:\.(\d*[1-9]))?$/.exec(written);
   if (decimal) {
     const [, whole, fraction = ""] = decimal;
-    return { epsilon: Number(written), factor: expLower(BigInt(whole + fraction), 10n ** BigInt(fraction.length)) };
+    const factor = expLower(BigInt(whole + fraction), 10n ** BigInt(fraction.length));
+    return { epsilon: Number(written), factor };
   }
-  throw refused(`epsilon is ${show(text)}, but must be a positive decimal or ln(k) with k > 1, as discreet writes it`);
+  const allowed = "a positive decimal or ln(k) with k > 1, as discreet writes it";
+  throw refused(`epsilon is ${show(text)}, but must be ${allowed}`);
 }
 
 function gcd(x, y) {
@@ -663,9 +716,9 @@ class Bits extends Bitmap {
 }
 
 /**
- * A 32-bit number whose digits in base q are the part and y_0, …, y_t. It names an item of group g
- * if the mark y_0 + y_1 c_1 + … + y_t c_t mod q is below other[g], where c is the item's code. Two
- * codes differ, so two marks are independent and uniform.
+ * A 32-bit number whose digits in base q are the part and y_0, …, y_t. It names an item of group
+ * g if the mark y_0 + y_1 c_1 + … + y_t c_t mod q is below other[g], where c is the item's code.
+ * Two codes differ, so two marks are independent and uniform.
  */
 class Ticket extends Encoding {
   kind = "ticket";
@@ -725,7 +778,9 @@ class Ticket extends Encoding {
     return `${stands}; it names ${named}`;
   }
 
-  /** y_1 c_1 + … + y_t c_t: c_1 is the item's first digit x in base q, c_j its digit j plus x^j. */
+  /**
+   * y_1 c_1 + … + y_t c_t: c_1 is the item's first digit x in base q, c_j its digit j plus x^j.
+   */
   #sum(y, item) {
     const x = item % this.q;
     let [sum, rest, bent] = [y[0] * x, item, x];
@@ -783,7 +838,8 @@ function parse(bytes) {
 
 /**
  * The public parameters that both sides share. For all inputs of levels i and j and every report y,
- * Pr(y | i) <= e^{r_ij} Pr(y | j): proved on construction, so an object of this class is a checked promise.
+ * Pr(y | i) <= e^{r_ij} Pr(y | j): proved on construction, so an object of this class is a checked
+ * promise.
  */
 export class Mechanism {
   #epsilons = null; // per group, once asked for
@@ -807,7 +863,8 @@ export class Mechanism {
   /**
    * Verify a mechanism document and the fingerprint that it carries.
    * @param {object} document the content of a mechanism file
-   * @param {{fingerprint?: string | null}} [pinned] the only fingerprint to accept, from an invitation
+   * @param {{fingerprint?: string | null}} [pinned] the only fingerprint to accept, from an
+   *   invitation
    * @returns {Promise<Mechanism>}
    */
   static async from(document, { fingerprint: pinned } = {}) {
@@ -817,18 +874,24 @@ export class Mechanism {
     const short = (value) => `${String(value).slice(0, 16)}…`;
     if (claimed !== got) {
       const change = "it was changed after it was made; get it again from the organiser";
-      throw new DiscreetError("fingerprint", `the content has fingerprint ${short(got)} but says ${short(claimed)}: ${change}`);
+      const what = `the content has fingerprint ${short(got)} but says ${short(claimed)}`;
+      throw new DiscreetError("fingerprint", `${what}: ${change}`);
     }
     if (pinned != null && pinned !== got) {
       const next = "do not answer, and ask who invited you";
-      throw new DiscreetError("pinned", `the invitation is for fingerprint ${short(pinned)} but this is ${short(got)}; ${next}`);
+      const what = `the invitation is for fingerprint ${short(pinned)} but this is ${short(got)}`;
+      throw new DiscreetError("pinned", `${what}; ${next}`);
     }
     return new Mechanism(text, got);
   }
 
-  /** Use `Mechanism.from`: this checks all but the fingerprint. @param {string} text canonical JSON @param {string} fingerprint */
+  /**
+   * Use `Mechanism.from`: this checks all but the fingerprint.
+   * @param {string} text canonical JSON @param {string} fingerprint
+   */
   constructor(text, fingerprint) {
-    const body = JSON.parse(text, (_, value) => freeze(value)); // a copy that nobody can change after the check
+    // a copy that nobody can change after the check
+    const body = JSON.parse(text, (_, value) => freeze(value));
     choice("format", body.format, ["discreet-mechanism/2"]);
     table(body, KEYS, "the mechanism", ["certificate"]);
     if (typeof body.model !== "string" || !/^[a-z][a-z0-9]{0,19}$/.test(body.model)) {
@@ -861,7 +924,8 @@ export class Mechanism {
 
   /**
    * One person's report, with secure randomness.
-   * @param {string | number | Iterable<string | number>} answer an item (label or index), or for set input several
+   * @param {string | number | Iterable<string | number>} answer an item (label or index), or for
+   *   set input several
    * @returns {Uint8Array}
    */
   perturb(answer) {
@@ -878,7 +942,8 @@ export class Mechanism {
     if (typeof item === "string") {
       const place = items.indexOf(item);
       if (place >= 0) return place;
-      throw new DiscreetError("answer", `${show(item)} is not an item; choose one of the ${this.m} items of the question`);
+      const next = `choose one of the ${this.m} items of the question`;
+      throw new DiscreetError("answer", `${show(item)} is not an item; ${next}`);
     }
     if (Number.isInteger(item) && item >= 0 && item < this.m) return item;
     const allowed = `the label of an item or its index from 0 to ${this.m - 1}`;
@@ -888,7 +953,8 @@ export class Mechanism {
   /** Padding-and-Sampling (the paper, Algorithm 1): one of max(|x|, padding) places; or -1. */
   #sample(draws, answer) {
     if (typeof answer === "string" || typeof answer?.[Symbol.iterator] !== "function") {
-      throw new DiscreetError("answer", `this question takes a list of items, got ${show(answer)}; give a list, be it empty`);
+      const what = `this question takes a list of items, got ${show(answer)}`;
+      throw new DiscreetError("answer", `${what}; give a list, be it empty`);
     }
     const chosen = [...new Set(Array.from(answer, (item) => this.#index(item)))];
     return chosen[draws.below(Math.max(chosen.length, this.padding))] ?? -1;
@@ -912,7 +978,8 @@ export class Mechanism {
    */
   check(report) {
     if (!(report instanceof Uint8Array)) {
-      throw new DiscreetError("report", `a report is a Uint8Array, got ${show(report)}; pass the bytes that perturb made`);
+      const what = `a report is a Uint8Array, got ${show(report)}`;
+      throw new DiscreetError("report", `${what}; pass the bytes that perturb made`);
     }
     return this.encoding.check(report);
   }
@@ -946,8 +1013,8 @@ export class Mechanism {
   // -- what is promised, in numbers and in words
 
   /**
-   * Per level, the largest log-ratio of any report: between an answer of the level and any other answer (single input), or
-   * between having and not having one of its items (set input).
+   * Per level, the largest log-ratio of any report: between an answer of the level and any other
+   * answer (single input), or between having and not having one of its items (set input).
    * @returns {number[]}
    */
   levelEpsilons() {
@@ -971,9 +1038,11 @@ export class Mechanism {
   }
 
   /**
-   * What a participant is told: one entry per level, then one (level null) per pair of levels that is not protected.
-   * `factor` and the number in the sentence are rounded up, so that they stay true.
-   * @returns {{level: string | null, items: number, examples: string[], factor: number, sentence: string}[]}
+   * What a participant is told: one entry per level, then one (level null) per pair of levels that
+   * is not protected. `factor` and the number in the sentence are rounded up, so that they stay
+   * true.
+   * @returns {{level: string | null, items: number, examples: string[], factor: number,
+   *   sentence: string}[]}
    */
   promises() {
     const { policy } = this;
@@ -984,7 +1053,8 @@ export class Mechanism {
     const epsilons = this.levelEpsilons();
     const protectedOnes = policy.levels.map(({ name, count }, k) => {
       const more = count - examples[k].length;
-      const who = examples[k].map((item) => `"${item}"`).join(", ") + (more ? ` and ${more} more` : "");
+      const listed = examples[k].map((item) => `"${item}"`).join(", ");
+      const who = listed + (more ? ` and ${more} more` : "");
       const factor = roundUp(Math.exp(epsilons[k]));
       const promise = promised(policy.input, "this answer and any other", "it", factor);
       const sentence = `${name} (${who}): ${promise}`;
@@ -1078,23 +1148,33 @@ function range(shares) {
   return low === high ? low : `${low} to ${high}`;
 }
 
-/** What the policy leaves out, with the bound that it still has through other levels: the shortest path of pair budgets. */
+/**
+ * What the policy leaves out, with the bound that it still has through other levels: the shortest
+ * path of pair budgets.
+ */
 function unprotected({ levels, pairs, notion }) {
   const open = pairs.filter(({ budget }) => !budget);
   if (!open.length) return [];
   const place = new Map(levels.map(({ name }, k) => [name, k]));
-  const r = levels.map((x) => levels.map((y) => (notion === "min" ? Math.min(x.epsilon, y.epsilon) : (x.epsilon + y.epsilon) / 2)));
+  const r = levels.map((x) => levels.map((y) => {
+    return notion === "min" ? Math.min(x.epsilon, y.epsilon) : (x.epsilon + y.epsilon) / 2;
+  }));
   for (const { levels: [first, second], epsilon } of pairs) {
     r[place.get(first)][place.get(second)] = r[place.get(second)][place.get(first)] = epsilon;
   }
-  levels.forEach((_, k) => r.forEach((row) => row.forEach((x, j) => { row[j] = Math.min(x, row[k] + r[k][j]); })));
+  levels.forEach((_, k) => r.forEach((row) => row.forEach((x, j) => {
+    row[j] = Math.min(x, row[k] + r[k][j]);
+  })));
   return open.flatMap(({ levels: [first, second] }) => {
     if (first === second && levels[place.get(first)].count === 1) return [];
     const bound = r[place.get(first)][place.get(second)];
     const factor = roundUp(Math.exp(bound));
-    const what = first === second ? `two answers of "${first}"` : `answers of "${first}" and answers of "${second}"`;
-    const still = bound < Infinity ? `only through others, by a factor of at most ${inWords(factor)}` : "not at all";
-    const sentence = `The organiser chose not to protect which of ${what} is yours: they are kept apart ${still}.`;
+    const what = first === second
+      ? `two answers of "${first}"` : `answers of "${first}" and answers of "${second}"`;
+    const still = bound < Infinity
+      ? `only through others, by a factor of at most ${inWords(factor)}` : "not at all";
+    const chosen = `The organiser chose not to protect which of ${what} is yours`;
+    const sentence = `${chosen}: they are kept apart ${still}.`;
     return [{ level: null, items: 0, examples: [], factor, sentence }];
   });
 }
@@ -1110,11 +1190,12 @@ function inWords(factor) {
   return factor > 1000 ? String(BigInt(factor)).replace(/\B(?=(\d{3})+$)/g, ",") : String(factor);
 }
 
-// ---- ledger: what this device has already told, and to whom --------------------------------------------------
+// ---- ledger: what this device has already told, and to whom -------------------------------------
 
 /**
- * @typedef {{origin: string, name: string, fingerprint: string, id: string, report: string, items: string[],
- *   budgets: {levels: number[], levelOf: number[]}, sent: boolean}} Entry  in hexadecimal; never the answer, never a time
+ * @typedef {{origin: string, name: string, fingerprint: string, id: string, report: string,
+ *   items: string[], budgets: {levels: number[], levelOf: number[]}, sent: boolean}} Entry
+ *   in hexadecimal; never the answer, never a time
  * @typedef {{entry: Entry, shared: string[]}} Overlap  the labels are the new question's
  * @typedef {{item: string, epsilon: number, factor: number, sentence: string}} Summed
  */
@@ -1127,13 +1208,20 @@ export async function locked(work) {
   return locks ? locks.request(LEDGER, work) : work();
 }
 
-/** Averaging over repeats is the classic attack, so the same question gets the same report, and what is told adds up. */
+/**
+ * Averaging over repeats is the classic attack, so the same question gets the same report, and what
+ * is told adds up.
+ */
 export class Ledger {
   #storage;
 
-  /** @param {{getItem: Function, setItem: Function}} [storage] the browser's localStorage unless given */
+  /**
+   * @param {{getItem: Function, setItem: Function}} [storage] the browser's localStorage unless
+   *   given
+   */
   constructor(storage) {
-    this.#storage = () => storage ?? globalThis.localStorage; // late: reading it may throw where storage is blocked
+    // late: reading it may throw where storage is blocked
+    this.#storage = () => storage ?? globalThis.localStorage;
   }
 
   /** The entry of exactly this collection, or null. @returns {Entry | null} */
@@ -1157,15 +1245,20 @@ export class Ledger {
   }
 
   /**
-   * The shared item about which most would be told in all, the new question included; null without overlaps.
+   * The shared item about which most would be told in all, the new question included; null without
+   * overlaps.
    * @param {Mechanism} mechanism @param {Overlap[]} overlaps
    * @returns {Summed | null}
    */
   summed(mechanism, overlaps) {
     const spent = new Map();
     for (const { entry: { items, budgets } } of overlaps) {
-      const each = new Map(); // two labels of one question may be the same item: the larger budget counts
-      items.map(plainly).forEach((item, k) => each.set(item, Math.max(each.get(item) ?? 0, budgets.levels[budgets.levelOf[k]])));
+      // two labels of one question may be the same item: the larger budget counts
+      const each = new Map();
+      items.map(plainly).forEach((item, k) => {
+        const budget = budgets.levels[budgets.levelOf[k]];
+        each.set(item, Math.max(each.get(item) ?? 0, budget));
+      });
       each.forEach((epsilon, item) => spent.set(item, (spent.get(item) ?? 0) + epsilon));
     }
     const { items, levelOf, input } = mechanism.policy;
@@ -1174,7 +1267,8 @@ export class Ledger {
     const worst = total.reduce((best, epsilon, k) => (epsilon > total[best] ? k : best), 0);
     if (!overlaps.length) return null;
     const factor = roundUp(Math.exp(total[worst]));
-    const before = overlaps.length === 1 ? "an earlier answer" : `${overlaps.length} earlier answers`;
+    const before = overlaps.length === 1
+      ? "an earlier answer" : `${overlaps.length} earlier answers`;
     const what = `"${items[worst]}"`;
     const all = ["your reports", "your reports"];
     const together = promised(input, `${what} and any other answer`, what, factor, all);
@@ -1183,8 +1277,10 @@ export class Ledger {
   }
 
   /**
-   * Write down what is about to be sent, before it is; if this collection has an entry already, that one counts.
-   * @param {string} origin @param {string} name @param {Mechanism} mechanism @param {Uint8Array} report @param {Uint8Array} id
+   * Write down what is about to be sent, before it is; if this collection has an entry already,
+   * that one counts.
+   * @param {string} origin @param {string} name @param {Mechanism} mechanism
+   * @param {Uint8Array} report @param {Uint8Array} id
    * @returns {Entry}
    */
   reserve(origin, name, mechanism, report, id) {
@@ -1193,7 +1289,9 @@ export class Ledger {
     if (earlier) return earlier;
     const { policy: { items, levelOf }, fingerprint } = mechanism;
     const budgets = { levels: mechanism.levelEpsilons(), levelOf };
-    const entry = { origin, name, fingerprint, id: toHex(id), report: toHex(report), items, budgets, sent: false };
+    const entry = {
+      origin, name, fingerprint, id: toHex(id), report: toHex(report), items, budgets, sent: false,
+    };
     this.#write([...entries, entry]);
     return entry;
   }
@@ -1210,67 +1308,87 @@ export class Ledger {
     try {
       text = this.#storage().getItem(LEDGER);
     } catch (error) {
-      throw new DiscreetError("ledger", `the ledger cannot be read (${error.message}), so nothing is sent; let it be stored`);
+      const what = `the ledger cannot be read (${error.message}), so nothing is sent`;
+      throw new DiscreetError("ledger", `${what}; let it be stored`);
     }
     if (text == null) return [];
     try {
       const { entries } = JSON.parse(text);
       if (entries.every(isEntry)) return entries;
     } catch { /* said below */ }
+    const what = `the ledger stored as "${LEDGER}" is damaged, so nothing is sent`;
     const next = "restore it, or remove it if you accept that earlier answers are forgotten";
-    throw new DiscreetError("ledger", `the ledger stored as "${LEDGER}" is damaged, so nothing is sent; ${next}`);
+    throw new DiscreetError("ledger", `${what}; ${next}`);
   }
 
   #write(entries) {
     try {
       this.#storage().setItem(LEDGER, JSON.stringify({ entries }));
     } catch (error) {
+      const what = `the ledger cannot be written (${error.message}), so nothing is sent`;
       const next = "make room, or leave the private window";
-      throw new DiscreetError("ledger", `the ledger cannot be written (${error.message}), so nothing is sent; ${next}`);
+      throw new DiscreetError("ledger", `${what}; ${next}`);
     }
   }
 }
 
 function isOf(origin, name, fingerprint) {
-  return (entry) => entry.origin === origin && entry.name === name && entry.fingerprint === fingerprint;
+  return (entry) => {
+    return entry.origin === origin && entry.name === name && entry.fingerprint === fingerprint;
+  };
 }
 
-/** A label without what people do not see as a difference: width and form of letters, case, blanks, joiners. */
+/**
+ * A label without what people do not see as a difference: width and form of letters, case, blanks,
+ * joiners.
+ */
 function plainly(text) {
-  const folded = withoutJoiners(text).normalize("NFKC").toLowerCase().toUpperCase().toLowerCase(); // as Python's casefold: "ß" is "ss"
+  const folded = withoutJoiners(text).normalize("NFKC")
+    .toLowerCase().toUpperCase().toLowerCase(); // as Python's casefold: "ß" is "ss"
   return folded.replace(/\s+/g, " ").trim();
 }
 
 function isEntry({ origin, name, fingerprint, id, report, items, budgets, sent }) {
-  const texts = Array.isArray(items) && [origin, name, fingerprint, ...items].every((text) => typeof text === "string");
+  const texts = Array.isArray(items)
+    && [origin, name, fingerprint, ...items].every((text) => typeof text === "string");
   const { levels, levelOf } = budgets;
   const known = levels.every((epsilon) => Number.isFinite(epsilon) && epsilon >= 0);
-  const placed = levelOf.length === items.length && levelOf.every((k) => Number.isInteger(k) && k in levels);
+  const placed = levelOf.length === items.length
+    && levelOf.every((k) => Number.isInteger(k) && k in levels);
   const bytes = /^[0-9a-f]{32}$/.test(id) && /^([0-9a-f]{2})+$/.test(report);
   return texts && known && placed && bytes && typeof sent === "boolean";
 }
 
-// ---- client: the only part that talks to a server ------------------------------------------------------------
+// ---- client: the only part that talks to a server -----------------------------------------------
 
 /**
- * @typedef {{name: string, mechanism: Mechanism, id: Uint8Array, report: Uint8Array, repeated: boolean, sent: boolean,
- *   overlaps: Overlap[], summed: Summed | null}} Prepared  what will be sent, if `send` is called
- * @typedef {{accepted: number, duplicates: number, id: Uint8Array, report: Uint8Array, repeated: boolean}} Receipt
+ * @typedef {{name: string, mechanism: Mechanism, id: Uint8Array, report: Uint8Array,
+ *   repeated: boolean, sent: boolean, overlaps: Overlap[], summed: Summed | null}} Prepared
+ *   what will be sent, if `send` is called
+ * @typedef {{accepted: number, duplicates: number, id: Uint8Array, report: Uint8Array,
+ *   repeated: boolean}} Receipt
  */
 
 const LATER = new Set([408, 425, 429]); // refusals that ask for the same again
-const LONGEST = 20_000; // milliseconds of one attempt, and of a pause, whatever the collector asks for
+// milliseconds of one attempt, and of a pause, whatever the collector asks for
+const LONGEST = 20_000;
 
-/** Fetches a mechanism, verifies it, and uploads one perturbed report, once. Requests are a function of the report alone. */
+/**
+ * Fetches a mechanism, verifies it, and uploads one perturbed report, once. Requests are a function
+ * of the report alone.
+ */
 export class Client {
   #fetch;
 
   /**
    * @param {string} url where the collector is
-   * @param {{fetch?: typeof fetch, ledger?: Ledger, origin?: string, patience?: number, pause?: number}} [options]
+   * @param {{fetch?: typeof fetch, ledger?: Ledger, origin?: string, patience?: number,
+   *   pause?: number}} [options]
    *   patience: milliseconds after which retries end; pause: before the first retry
    */
-  constructor(url, { fetch = globalThis.fetch, ledger = new Ledger(), origin, patience = 60_000, pause = 500 } = {}) {
+  constructor(url, {
+    fetch = globalThis.fetch, ledger = new Ledger(), origin, patience = 60_000, pause = 500,
+  } = {}) {
     this.#fetch = (...args) => fetch(...args);
     this.url = url.replace(/\/+$/, "");
     this.ledger = ledger;
@@ -1287,13 +1405,15 @@ export class Client {
   async describe(name, pinned = {}) {
     const { mechanism, state } = await this.#request(this.#path(name), {});
     if (state !== "open" && state !== "closed") {
-      throw new DiscreetError("server", `the collection's state is ${show(state)}, but must be open or closed; check the address`);
+      const what = `the collection's state is ${show(state)}, but must be open or closed`;
+      throw new DiscreetError("server", `${what}; check the address`);
     }
     return { mechanism: await Mechanism.from(mechanism, pinned), state };
   }
 
   /**
-   * What would be sent; nothing is sent or stored yet. A collection answered before gives its report again, whatever the answer.
+   * What would be sent; nothing is sent or stored yet. A collection answered before gives its
+   * report again, whatever the answer.
    * @param {string} name @param {Mechanism} mechanism
    * @param {{agree?: boolean}} [options] agree: to the summed budget of overlapping questions
    * @returns {Prepared}
@@ -1301,7 +1421,9 @@ export class Client {
   prepare(name, mechanism, answer, { agree = false } = {}) {
     const entry = this.ledger.find(this.origin, name, mechanism.fingerprint);
     if (entry) {
-      const earlier = { id: fromHex(entry.id), report: fromHex(entry.report), repeated: true, sent: entry.sent };
+      const earlier = {
+        id: fromHex(entry.id), report: fromHex(entry.report), repeated: true, sent: entry.sent,
+      };
       return freeze({ name, mechanism, ...earlier, overlaps: [], summed: null });
     }
     const overlaps = this.#overlaps(name, mechanism, agree ? Infinity : 0);
@@ -1311,27 +1433,41 @@ export class Client {
     return freeze({ name, mechanism, id, report, repeated: false, sent: false, overlaps, summed });
   }
 
-  /** Write the report down, then upload it. @param {Prepared} prepared @returns {Promise<Receipt>} */
+  /**
+   * Write the report down, then upload it.
+   * @param {Prepared} prepared
+   * @returns {Promise<Receipt>}
+   */
   async send({ name, mechanism, id, report, repeated, overlaps }) {
     const entry = await locked(() => {
-      const earlier = this.ledger.find(this.origin, name, mechanism.fingerprint); // another tab may have been quicker
+      // another tab may have been quicker
+      const earlier = this.ledger.find(this.origin, name, mechanism.fingerprint);
       if (earlier) return earlier;
       this.#overlaps(name, mechanism, overlaps.length);
       return this.ledger.reserve(this.origin, name, mechanism, report, id);
     });
     const { accepted, duplicates } = await this.#request(`${this.#path(name)}/reports`, {
       method: "POST",
-      headers: { "Content-Type": "application/octet-stream", "Discreet-Mechanism": mechanism.fingerprint },
+      headers: {
+        "Content-Type": "application/octet-stream",
+        "Discreet-Mechanism": mechanism.fingerprint,
+      },
       body: fromHex(entry.id + entry.report),
     });
     if (accepted + duplicates !== 1) {
-      throw new DiscreetError("server", "the collector did not say that it has the report; send it again later");
+      const what = "the collector did not say that it has the report";
+      throw new DiscreetError("server", `${what}; send it again later`);
     }
     try {
       await locked(() => this.ledger.markSent(this.origin, name, mechanism.fingerprint));
-    } catch { /* the entry stays "not sent": then the same bytes may be sent again, and are counted once */ }
+    } catch {
+      // the entry stays "not sent": then the same bytes may be sent again, and are counted once
+    }
     const other = entry.id !== toHex(id);
-    return { accepted, duplicates, id: fromHex(entry.id), report: fromHex(entry.report), repeated: repeated || other };
+    return {
+      accepted, duplicates, id: fromHex(entry.id), report: fromHex(entry.report),
+      repeated: repeated || other,
+    };
   }
 
   /** Prepare and send. @returns {Promise<Receipt>} */
@@ -1343,23 +1479,29 @@ export class Client {
     const overlaps = this.ledger.overlaps(this.origin, name, mechanism);
     if (overlaps.length <= agreed) return overlaps;
     const summed = this.ledger.summed(mechanism, overlaps);
-    throw new DiscreetError("overlap", `${summed.sentence.slice(0, -1)}; answer only if you agree to that.`, { summed, overlaps });
+    const sentence = `${summed.sentence.slice(0, -1)}; answer only if you agree to that.`;
+    throw new DiscreetError("overlap", sentence, { summed, overlaps });
   }
 
   #path(name) {
     return `${this.url}/v1/collections/${encodeURIComponent(name)}`;
   }
 
-  /** The JSON that the collector answers; retried while it is away or busy, with growing pauses that depend on nothing said. */
+  /**
+   * The JSON that the collector answers; retried while it is away or busy, with growing pauses that
+   * depend on nothing said.
+   */
   async #request(url, options) {
     const end = performance.now() + this.patience;
     for (let pause = this.pause; ; pause *= 2) {
       let why = "it cannot be reached";
       let asked = 0;
       try {
-        const signal = AbortSignal.timeout(Math.ceil(Math.max(1, Math.min(LONGEST, end - performance.now()))));
+        const left = Math.min(LONGEST, end - performance.now());
+        const signal = AbortSignal.timeout(Math.ceil(Math.max(1, left)));
         const response = await this.#fetch(url, {
-          ...options, signal, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store", redirect: "manual",
+          ...options, signal, credentials: "omit", referrerPolicy: "no-referrer",
+          cache: "no-store", redirect: "manual",
         });
         const bytes = await response.arrayBuffer();
         const final = response.status < 500 && !LATER.has(response.status);
@@ -1371,8 +1513,10 @@ export class Client {
       }
       const wait = Math.min(LONGEST, Math.max(asked, pause * (0.5 + Math.random())));
       if (performance.now() + wait > end) {
-        const next = options.body ? "try again later: the same report will be sent" : "try again later";
-        throw new DiscreetError("network", `the collector at ${this.url} does not take the request (${why}); ${next}`);
+        const what = `the collector at ${this.url} does not take the request (${why})`;
+        const next = options.body
+          ? "try again later: the same report will be sent" : "try again later";
+        throw new DiscreetError("network", `${what}; ${next}`);
       }
       await new Promise((resolve) => setTimeout(resolve, wait));
     }
@@ -1385,8 +1529,15 @@ function readAnswer(response, bytes) {
     body = parse(bytes);
   } catch { /* judged below */ }
   if (response.ok && typeof body === "object" && body !== null) return body;
-  if (response.ok) throw new DiscreetError("server", "the collector did not answer in JSON; check the address and the network");
-  if (response.status < 400) throw new DiscreetError("server", "the collector names another address; use it if you trust it");
-  const detail = typeof body?.detail === "string" ? body.detail.slice(0, 500) : `the collector refuses with ${response.status}`;
+  if (response.ok) {
+    const what = "the collector did not answer in JSON";
+    throw new DiscreetError("server", `${what}; check the address and the network`);
+  }
+  if (response.status < 400) {
+    const what = "the collector names another address";
+    throw new DiscreetError("server", `${what}; use it if you trust it`);
+  }
+  const detail = typeof body?.detail === "string"
+    ? body.detail.slice(0, 500) : `the collector refuses with ${response.status}`;
   throw new DiscreetError("refused", detail, { status: response.status });
 }

@@ -1,4 +1,5 @@
-// The results page: asks for the estimate every two seconds and draws it. The organiser's token stays in this tab.
+// The results page: asks for the estimate every two seconds and draws it. The organiser's token
+// stays in this tab.
 
 const $ = (id) => document.getElementById(id);
 const page = $("results");
@@ -11,8 +12,9 @@ let mark = ""; // its ETag
 let all = false;
 
 const whole = (x) => (Math.round(x) + 0).toLocaleString(); // never "-0"
-const view = () => document.querySelector('[name="view"]:checked').value; // "" are the raw estimates
-const address = (more = {}) => `${page.dataset.estimate}?${new URLSearchParams({ views: view(), ...more })}`;
+const view = () => document.querySelector('[name="view"]:checked').value; // "": the raw estimates
+const query = (more) => new URLSearchParams({ views: view(), ...more });
+const address = (more = {}) => `${page.dataset.estimate}?${query(more)}`;
 const headers = () => (token ? { Authorization: `Bearer ${token}` } : {});
 
 function element(name, text = "", className = "") {
@@ -22,12 +24,13 @@ function element(name, text = "", className = "") {
   return made;
 }
 
-// ---- look ---------------------------------------------------------------------------------------------
+// ---- look ---------------------------------------------------------------------------------------
 
 async function look() {
   if (page.dataset.token !== undefined && !token) return $("token").hidden ? ask() : undefined;
   try {
-    const answer = await fetch(address(), { headers: { ...headers(), ...(mark ? { "If-None-Match": mark } : {}) } });
+    const known = mark ? { "If-None-Match": mark } : {};
+    const answer = await fetch(address(), { headers: { ...headers(), ...known } });
     if (answer.status === 304) return say("");
     const document_ = await answer.json();
     if (answer.status === 401) return ask(token ? "That token is not the organiser’s." : "");
@@ -54,7 +57,7 @@ function say(problem) {
   $("problem").textContent = problem;
 }
 
-// ---- draw ---------------------------------------------------------------------------------------------
+// ---- draw ---------------------------------------------------------------------------------------
 
 function draw() {
   const { n, items, levels, telling, note, certificate, views, state } = found;
@@ -67,7 +70,8 @@ function draw() {
   $("certificate").hidden = !certificate;
   $("certificate").textContent = `The mechanism’s expected error: ${certificate}.`;
   drawViews(views);
-  $("verdict").textContent = verdict(n, telling, items, levels) + (state === "closed" ? " The collection is closed." : "");
+  const end = state === "closed" ? " The collection is closed." : "";
+  $("verdict").textContent = verdict(n, telling, items, levels) + end;
   drawLevels(n, levels);
   drawRows(items, new Map(levels.map((level, k) => [level.name, { ...level, k }])));
 }
@@ -75,8 +79,10 @@ function draw() {
 /** A choice for every view that this estimate has, beside the raw one. */
 function drawViews(views) {
   $("views").hidden = !views.length;
+  const chosen = views.find(({ name }) => name === view());
+  $("about").textContent = chosen ? `Shown: ${chosen.about}.` : "Shown: unbiased estimates.";
   const known = new Set([...document.querySelectorAll('[name="view"]')].map(({ value }) => value));
-  for (const name of views.filter((name) => !known.has(name))) {
+  for (const { name } of views.filter(({ name }) => !known.has(name))) {
     const [label, input] = [element("label"), element("input")];
     Object.assign(input, { type: "radio", name: "view", value: name });
     label.append(input, element("span", name[0].toUpperCase() + name.slice(1)));
@@ -88,10 +94,13 @@ function verdict(n, telling, items, levels) {
   if (!n) return "No report has arrived yet.";
   const best = Math.min(...levels.map((level) => level.expected_stderr));
   if (!telling) {
-    return `Nothing can be said yet: with ${n.toLocaleString()} report${n > 1 ? "s" : ""} the error of a count is ` +
+    const reports = `${n.toLocaleString()} report${n > 1 ? "s" : ""}`;
+    return `Nothing can be said yet: with ${reports} the error of a count is ` +
       `± ${whole(best)} people or more, and no item stands out from zero.`;
   }
-  return `${telling.toLocaleString()} of ${items.length.toLocaleString()} items are held by someone for sure (95 %, all items together).`;
+  const all = items.length.toLocaleString();
+  return `${telling.toLocaleString()} of ${all} items are held by someone for sure ` +
+    "(95 %, all items together).";
 }
 
 function drawLevels(n, levels) {
@@ -99,12 +108,15 @@ function drawLevels(n, levels) {
     $("levels").replaceChildren();
     return;
   }
-  $("levels").replaceChildren(...levels.map(({ name, epsilon, expected_stderr: mine, plain_stderr: plain }, k) => {
+  $("levels").replaceChildren(...levels.map((level, k) => {
+    const { name, epsilon, expected_stderr: mine, plain_stderr: plain } = level;
     const card = element("div", "", `level-${k % 8}`);
     const change = plain ? Math.round(100 * (mine / plain - 1)) : 0;
-    const against = change ? `${Math.abs(change)} % ${change < 0 ? "below" : "above"} plain LDP’s ± ${whole(plain)}` : "as with plain LDP";
+    const side = `${Math.abs(change)} % ${change < 0 ? "below" : "above"}`;
+    const against = change ? `${side} plain LDP’s ± ${whole(plain)}` : "as with plain LDP";
     card.append(element("strong", name), element("div", `budget ${epsilon}`));
-    if (n) card.append(element("div", `expected error ± ${whole(mine)} people,`), element("div", against));
+    const mineText = `expected error ± ${whole(mine)} people,`;
+    if (n) card.append(element("div", mineText), element("div", against));
     return card;
   }));
 }
@@ -112,14 +124,18 @@ function drawLevels(n, levels) {
 function drawRows(items, place) {
   const name = items.length && items[0][view()] !== undefined ? view() : "";
   const pick = name
-    ? (row) => ({ count: row[name], lower: row[`${name}_lower`], upper: row[`${name}_upper`], error: row[`${name}_sd`] })
+    ? (row) => ({
+      count: row[name], lower: row[`${name}_lower`], upper: row[`${name}_upper`],
+      error: row[`${name}_sd`],
+    })
     : ({ count, lower, upper, stderr }) => ({ count, lower, upper, error: stderr });
   const wanted = $("search").value.trim().toLowerCase();
   const rows = items.filter(({ item, level }) => `${item} ${level}`.toLowerCase().includes(wanted))
     .map((row) => ({ ...row, ...pick(row), plain: place.get(row.level).plain_stderr }))
     .sort((x, y) => (y.count ?? -Infinity) - (x.count ?? -Infinity));
   const shown = all ? rows : rows.slice(0, FIRST);
-  const top = Math.max(1, ...shown.map(({ upper, count, plain }) => Math.max(upper ?? 0, (count ?? 0) + 1.96 * plain)));
+  const end = ({ upper, count, plain }) => Math.max(upper ?? 0, (count ?? 0) + 1.96 * plain);
+  const top = Math.max(1, ...shown.map(end));
   $("rows").replaceChildren(...shown.map((row) => drawRow(row, place.get(row.level).k, top)));
   $("more").hidden = shown.length === rows.length;
   $("more").textContent = `Show all ${rows.length.toLocaleString()}`;
@@ -132,15 +148,18 @@ function drawRow({ item, level, count, lower = null, upper = null, error = null,
   head.title = `${item} (${level})`;
   const chart = element("td", "", "chart");
   chart.append(drawPlot(count, lower, upper, plain, top));
-  const interval = lower === null ? "–" : `${whole(Math.max(0, lower))} to ${whole(Math.max(0, upper))}`;
+  const [low, high] = [lower, upper].map((x) => whole(Math.max(0, x)));
+  const interval = lower === null ? "–" : `${low} to ${high}`;
+  const errors = `${error === null ? "–" : whole(error)} / ${whole(plain)}`;
   row.append(
-    head, chart, element("td", count === null ? "–" : whole(count), "number"), element("td", interval, "number interval faint"),
-    element("td", `${error === null ? "–" : whole(error)} / ${whole(plain)}`, "number plain-ldp faint"),
+    head, chart, element("td", count === null ? "–" : whole(count), "number"),
+    element("td", interval, "number interval faint"),
+    element("td", errors, "number plain-ldp faint"),
   );
   return row;
 }
 
-/** A bar for the estimate, a line for its interval, a pale band for the interval of plain LDP; all from zero. */
+/** A bar for the estimate, a line for its interval, a pale band for plain LDP's; all from zero. */
 function drawPlot(count, lower, upper, plain, top) {
   const plot = element("div", "", "plot");
   plot.setAttribute("aria-hidden", "true");
@@ -158,7 +177,7 @@ function drawPlot(count, lower, upper, plain, top) {
   return plot;
 }
 
-// ---- listen -------------------------------------------------------------------------------------------
+// ---- listen -------------------------------------------------------------------------------------
 
 $("token").addEventListener("submit", (event) => {
   event.preventDefault();
