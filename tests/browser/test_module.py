@@ -1734,7 +1734,7 @@ def test_every_bit_and_every_pair_of_bits(setting):
 def names(script):
     """The checks of a script, by name; a name in backticks stands for several."""
     return re.findall(
-        r'await checks\.check\("([^"]+)"', (HERE / "node" / script).read_text(encoding="utf-8")
+        r'await checks\.check\(\s*"([^"]+)"', (HERE / "node" / script).read_text(encoding="utf-8")
     )
 
 

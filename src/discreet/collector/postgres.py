@@ -35,6 +35,10 @@ MIGRATIONS = (
         CONSTRAINT discreet_report_id PRIMARY KEY (collection, id)
     );
     """,
+    """
+    CREATE TABLE discreet_waiting (collection INTEGER NOT NULL, reports BYTEA NOT NULL);
+    CREATE INDEX discreet_waiting_collection ON discreet_waiting (collection);
+    """,
 )
 _LOCK = 0x64697363  # of migrations
 
@@ -99,6 +103,7 @@ class PostgresStore(Store):
             self._local.db = None
             self._open.remove(db)
             self._mechanisms.clear()  # one of them may have been rolled back
+            self._waiting.clear()
             db.close()
 
     def _left(self) -> bool:
@@ -186,6 +191,16 @@ class PostgresStore(Store):
             "UPDATE discreet_tally SET numbers = %b WHERE collection = %s", (numbers, key)
         )
 
+    def _wait(self, key: int, reports: bytes) -> None:
+        self._db.execute("INSERT INTO discreet_waiting VALUES (%s, %b)", (key, reports))
+
+    def _who_waits(self, key: int) -> list[bytes]:
+        query = "SELECT reports FROM discreet_waiting WHERE collection = %s"
+        return [row[0] for row in self._db.execute(query, (key,), binary=True)]
+
+    def _forget_who_waits(self, key: int) -> None:
+        self._db.execute("DELETE FROM discreet_waiting WHERE collection = %s", (key,))
+
     def _stored(self, key: int) -> Iterator[bytes]:
         with self._db.cursor(name="reports", binary=True) as rows:
             for (report,) in rows.execute(
@@ -199,19 +214,22 @@ class PostgresStore(Store):
             self._db.execute("SELECT 1 FROM discreet_schema").fetchone()
 
     def tidy(self) -> None:
-        """Rows lie in order of arrival, with their transaction's number: write them anew, in the
-        order of the ids, at once.
+        """Rows, dead ones too, lie in order of arrival, with their transaction's number: write all
+        tables anew, each in the order of its content, at once.
         """
+        tables = {"report": "collection, id", "waiting": "collection, reports", "tally": "1"}
         with self.writing():
-            self._db.execute("LOCK TABLE discreet_report IN ACCESS EXCLUSIVE MODE")
-            self._db.execute(
-                "CREATE TEMPORARY TABLE discreet_tidy ON COMMIT DROP AS SELECT * FROM "
-                "discreet_report"
-            )
-            self._db.execute("TRUNCATE discreet_report")
-            self._db.execute(
-                "INSERT INTO discreet_report SELECT * FROM discreet_tidy ORDER BY collection, id"
-            )
+            for name, order in tables.items():
+                table, aside = f"discreet_{name}", f"discreet_tidy_{name}"
+                self._db.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE".encode())
+                self._db.execute(
+                    f"CREATE TEMPORARY TABLE {aside} ON COMMIT DROP AS SELECT * FROM "
+                    f"{table}".encode()
+                )
+                self._db.execute(f"TRUNCATE {table}".encode())
+                self._db.execute(
+                    f"INSERT INTO {table} SELECT * FROM {aside} ORDER BY {order}".encode()
+                )
 
     def abort(self) -> None:
         """Cut the connections: a server that hangs would not hear anything else."""

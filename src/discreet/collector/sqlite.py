@@ -37,6 +37,12 @@ MIGRATIONS = (
         PRIMARY KEY (collection, id)
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE waiting (
+        collection INTEGER NOT NULL REFERENCES collection (key), place BLOB NOT NULL,
+        reports BLOB NOT NULL, PRIMARY KEY (collection, place)
+    ) WITHOUT ROWID;
+    """,
 )
 
 
@@ -89,6 +95,7 @@ class SqliteStore(Store):
             )
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
+            db.execute("PRAGMA secure_delete = ON")  # what was counted is not left behind
             db.execute("PRAGMA cache_size = -16384")
             db.execute("PRAGMA temp_store = MEMORY")  # for the journal of a savepoint
             self._local.db = db
@@ -102,6 +109,7 @@ class SqliteStore(Store):
             self._local.db = None
             self._open.remove(db)
             self._mechanisms.clear()  # one of them may have been rolled back
+            self._waiting.clear()
             db.close()
 
     @contextmanager
@@ -217,6 +225,16 @@ class SqliteStore(Store):
 
     def _write_numbers(self, key: int, numbers: bytes) -> None:
         self._db.execute("UPDATE tally SET numbers = ? WHERE collection = ?", (numbers, key))
+
+    def _wait(self, key: int, reports: bytes) -> None:
+        self._db.execute("INSERT INTO waiting VALUES (?, randomblob(16), ?)", (key, reports))
+
+    def _who_waits(self, key: int) -> list[bytes]:
+        rows = self._db.execute("SELECT reports FROM waiting WHERE collection = ?", (key,))
+        return [reports for (reports,) in rows]
+
+    def _forget_who_waits(self, key: int) -> None:
+        self._db.execute("DELETE FROM waiting WHERE collection = ?", (key,))
 
     def _stored(self, key: int) -> Iterator[bytes]:
         for (report,) in self._db.execute(

@@ -70,9 +70,9 @@ class Store(ABC):
     """
 
     def __init__(self) -> None:
-        self._mechanisms: dict[
-            int, Mechanism
-        ] = {}  # by key; a collection never changes its mechanism
+        # by key; a collection never changes its mechanism
+        self._mechanisms: dict[int, Mechanism] = {}
+        self._waiting: dict[int, int] = {}  # bytes that wait, by key, as far as we know
 
     # ---- collections -----------------------------------------------------------------------------
 
@@ -119,7 +119,9 @@ class Store(ABC):
     def close_collection(self, name: str) -> None:
         """Take no more reports; the ids and reports are put in the order of the ids."""
         with self.writing():
-            self._set_closed(self._must_find(name).key)
+            found = self._must_find(name)
+            self._fold(found)
+            self._set_closed(found.key)
         self.tidy()
 
     # ---- reports ---------------------------------------------------------------------------------
@@ -156,11 +158,7 @@ class Store(ABC):
         if len(fresh) < len(rows):
             rows = rows[fresh]
         if len(rows):
-            tally = collection.mechanism.tally(rows, threads=1)
-            if tally.refused:
-                raise DataError("an upload held reports that are not of this mechanism")
-            tally += Tally.from_bytes(self._read_numbers(collection.key), collection.mechanism)
-            self._write_numbers(collection.key, tally.to_bytes())
+            self._append(collection, rows)
         if len(fresh) == sum(len(upload.ids) for upload in uploads):
             return [Outcome(len(upload.ids), 0) for upload in uploads]
         counted = set(known)
@@ -174,11 +172,45 @@ class Store(ABC):
             outcomes.append(Outcome(accepted, len(upload.ids) - accepted))
         return outcomes
 
+    # A tally is large where there are many items, and one report must not write it anew: reports
+    # wait in a table of their own, and are counted into the tally when enough of them do. Whoever
+    # reads counts those that wait.
+
+    def _append(self, collection: Collection, rows: NDArray[np.uint8]) -> None:
+        """Let these reports wait; in no order that says who came first."""
+        key, mechanism = collection.key, collection.mechanism
+        if any(which.any() for which in mechanism.coder.refusals(rows)[1].values()):
+            raise DataError("an upload held reports that are not of this mechanism")
+        self._wait(key, b"".join(sorted(row.tobytes() for row in rows)))
+        if key not in self._waiting:  # some may be left from before
+            self._waiting[key] = sum(map(len, self._who_waits(key)))
+        else:
+            self._waiting[key] += rows.size
+        waiting, whole = self._waiting[key], 8 * len(mechanism.parts) * (mechanism.m + 1)
+        marks = waiting // mechanism.report_size * mechanism.m
+        if waiting >= max(limits.FOLD_SIZE, whole) or marks >= limits.FOLD_MARKS:
+            self._fold(collection)
+
+    def _fold(self, collection: Collection) -> None:
+        """Count those that wait into the tally."""
+        tally = self._whole_tally(collection)
+        self._write_numbers(collection.key, tally.to_bytes())
+        self._forget_who_waits(collection.key)
+        self._waiting[collection.key] = 0
+
+    def _whole_tally(self, collection: Collection) -> Tally:
+        mechanism = collection.mechanism
+        tally = Tally.from_bytes(self._read_numbers(collection.key), mechanism)
+        waiting = b"".join(self._who_waits(collection.key))
+        if not waiting:
+            return tally
+        rows = np.frombuffer(waiting, np.uint8).reshape(-1, mechanism.report_size)
+        return tally + mechanism.tally(rows, threads=1)
+
     def tally(self, name: str) -> Tally:
         """The tally of a collection."""
         with self.reading():
-            found = self._must_find(name)
-            return Tally.from_bytes(self._read_numbers(found.key), found.mechanism)
+            return self._whole_tally(self._must_find(name))
 
     def report_blocks(self, name: str, size: int = limits.BLOCK) -> Iterator[NDArray[np.uint8]]:
         """The stored reports as arrays with one row per report."""
@@ -236,6 +268,16 @@ class Store(ABC):
 
     @abstractmethod
     def _write_numbers(self, key: int, numbers: bytes) -> None: ...
+
+    @abstractmethod
+    def _wait(self, key: int, reports: bytes) -> None:
+        """Keep these reports until they are counted into the tally."""
+
+    @abstractmethod
+    def _who_waits(self, key: int) -> list[bytes]: ...
+
+    @abstractmethod
+    def _forget_who_waits(self, key: int) -> None: ...
 
     @abstractmethod
     def _stored(self, key: int) -> Iterator[bytes]: ...

@@ -267,49 +267,55 @@ await checks.check("requests carry no cookie, no referrer and follow no redirect
   }
 });
 
-await checks.check("pauses double, with jitter, and what the collector asks for is kept up to a cap", async () => {
-  const ask = (times, header) => () => Promise.resolve(times-- > 0
-    ? new Response("", { status: 503, headers: header === null ? {} : { "Retry-After": header } })
-    : Response.json({ state: "open", mechanism: input.document }));
-  const describe = (fetch, patience) => virtually(() => {
-    return new Client(url, { ledger: new Ledger(new Storage()), fetch, patience }).describe("x");
-  });
-  const pauses = await describe(ask(9, null), 1e7);
-  assert.equal(pauses.length, 9);
-  const within = (pause, k) => {
-    return pause >= Math.min(20_000, 250 * 2 ** k) && pause <= Math.min(20_000, 750 * 2 ** k);
-  };
-  pauses.forEach((pause, k) => assert.ok(within(pause, k), `${k}: ${pause}`));
-  for (const [header, expected] of [
-    ["7", 7000], ["3600", 20_000], ["Wed, 21 Oct 2065 07:28:00 GMT", null], ["-5", null],
-  ]) {
-    const [pause, ...others] = await describe(ask(1, header), 1e7);
-    assert.equal(others.length, 0);
-    const kept = expected === null ? pause >= 250 && pause <= 750 : pause === expected;
-    assert.ok(kept, `${header}: ${pause}`);
-  }
-  await refusal("network", () => describe(ask(1, "7"), 5000));
-});
-
-await checks.check("change the answer, fix the randomness so that the report stays, and no byte changes", async () => {
-  const real = globalThis.crypto;
-  const fixed = { subtle: real.subtle, getRandomValues: (x) => x.fill(0) };
-  Object.defineProperty(globalThis, "crypto", { value: fixed, configurable: true });
-  try {
-    for (const answer of [0, "toothache"]) {
-      const { client } = fresh();
-      const { mechanism } = await client.describe("traffic");
-      await client.answer("traffic", mechanism, answer);
+await checks.check(
+  "pauses double, with jitter, and what the collector asks for is kept up to a cap",
+  async () => {
+    const ask = (times, header) => () => Promise.resolve(times-- > 0
+      ? new Response("", { status: 503, headers: header === null ? {} : { "Retry-After": header } })
+      : Response.json({ state: "open", mechanism: input.document }));
+    const describe = (fetch, patience) => virtually(() => {
+      return new Client(url, { ledger: new Ledger(new Storage()), fetch, patience }).describe("x");
+    });
+    const pauses = await describe(ask(9, null), 1e7);
+    assert.equal(pauses.length, 9);
+    const within = (pause, k) => {
+      return pause >= Math.min(20_000, 250 * 2 ** k) && pause <= Math.min(20_000, 750 * 2 ** k);
+    };
+    pauses.forEach((pause, k) => assert.ok(within(pause, k), `${k}: ${pause}`));
+    for (const [header, expected] of [
+      ["7", 7000], ["3600", 20_000], ["Wed, 21 Oct 2065 07:28:00 GMT", null], ["-5", null],
+    ]) {
+      const [pause, ...others] = await describe(ask(1, header), 1e7);
+      assert.equal(others.length, 0);
+      const kept = expected === null ? pause >= 250 && pause <= 750 : pause === expected;
+      assert.ok(kept, `${header}: ${pause}`);
     }
-  } finally {
-    Object.defineProperty(globalThis, "crypto", { value: real, configurable: true });
-  }
-  const { client } = fresh(); // the twin: another report is another request
-  await client.answer("traffic", (await client.describe("traffic")).mechanism, 0);
-  const raw = (await seen("traffic")).map((request) => request.raw);
-  assert.equal(raw.length, 6);
-  assert.deepEqual(raw.slice(0, 2), raw.slice(2, 4));
-  assert.notDeepEqual(raw.slice(0, 2), raw.slice(4, 6));
-});
+    await refusal("network", () => describe(ask(1, "7"), 5000));
+  },
+);
+
+await checks.check(
+  "change the answer, fix the randomness so that the report stays, and no byte changes",
+  async () => {
+    const real = globalThis.crypto;
+    const fixed = { subtle: real.subtle, getRandomValues: (x) => x.fill(0) };
+    Object.defineProperty(globalThis, "crypto", { value: fixed, configurable: true });
+    try {
+      for (const answer of [0, "toothache"]) {
+        const { client } = fresh();
+        const { mechanism } = await client.describe("traffic");
+        await client.answer("traffic", mechanism, answer);
+      }
+    } finally {
+      Object.defineProperty(globalThis, "crypto", { value: real, configurable: true });
+    }
+    const { client } = fresh(); // the twin: another report is another request
+    await client.answer("traffic", (await client.describe("traffic")).mechanism, 0);
+    const raw = (await seen("traffic")).map((request) => request.raw);
+    assert.equal(raw.length, 6);
+    assert.deepEqual(raw.slice(0, 2), raw.slice(2, 4));
+    assert.notDeepEqual(raw.slice(0, 2), raw.slice(4, 6));
+  },
+);
 
 checks.done();

@@ -65,14 +65,17 @@ await checks.check("markSent marks that entry alone", () => {
   assert.deepEqual(entries.map((entry) => entry.sent), [true, false]);
 });
 
-await checks.check("another name, origin or fingerprint with a shared item overlaps, the same collection does not", () => {
-  const { ledger, entry } = filled();
-  assert.deepEqual(ledger.overlaps("https://a", "health", toy), []);
-  const shared = [...toy.policy.items];
-  assert.deepEqual(ledger.overlaps("https://a", "renamed", toy), [{ entry, shared }]);
-  assert.deepEqual(ledger.overlaps("https://b", "health", toy), [{ entry, shared }]);
-  assert.equal(ledger.overlaps("https://a", "health", spelled).length, 1);
-});
+await checks.check(
+  "another name, origin or fingerprint with a shared item overlaps, the same collection does not",
+  () => {
+    const { ledger, entry } = filled();
+    assert.deepEqual(ledger.overlaps("https://a", "health", toy), []);
+    const shared = [...toy.policy.items];
+    assert.deepEqual(ledger.overlaps("https://a", "renamed", toy), [{ entry, shared }]);
+    assert.deepEqual(ledger.overlaps("https://b", "health", toy), [{ entry, shared }]);
+    assert.equal(ledger.overlaps("https://a", "health", spelled).length, 1);
+  },
+);
 
 await checks.check("labels are compared without width, case and blanks", () => {
   const { ledger } = filled();
