@@ -9,7 +9,7 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import collector, designs, memory, paper, reports, spark
+from benchmarks import collector, counting, designs, memory, paper, reports, spark
 
 FOLDER = Path(__file__).parent.parent / "docs"
 ALL = {
@@ -20,6 +20,7 @@ ALL = {
     "rates": reports.rates,
     "growth": lambda: reports.growth(FOLDER),
     "memory": memory.run,
+    "counting": counting.run,
     "spark": spark.run,
     "collector": collector.run,
 }

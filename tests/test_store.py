@@ -50,7 +50,9 @@ def ask(place, query):
     """
     if place.startswith("postgresql"):
         query = re.sub(
-            r"\b(report|tally|collection|waiting)\b(?= *(WHERE|ORDER|SET|;|$))", r"discreet_\1", query
+            r"\b(report|tally|collection|waiting)\b(?= *(WHERE|ORDER|SET|;|$))",
+            r"discreet_\1",
+            query,
         )
         with psycopg.connect(place, autocommit=True) as db:
             found = db.execute(query)

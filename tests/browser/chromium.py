@@ -227,9 +227,10 @@ class Server:
         store.close()
 
     def stored(self):
-        """Everything in the store, as SQL."""
+        """Everything in the store, as SQL, but the random places of reports that wait."""
+        place = re.compile(r'(?<=INSERT INTO "waiting" VALUES\()(\d+),X\'\w{32}\'')
         with contextlib.closing(sqlite3.connect(self.folder / "discreet.sqlite")) as store:
-            return list(store.iterdump())
+            return sorted(place.sub(r"\1", line) for line in store.iterdump())
 
     def stop(self):
         self.http.close()

@@ -383,7 +383,7 @@ class Contents(NamedTuple):
 
     ids: list[bytes]
     reports: list[bytes]
-    numbers: bytes  # reports per part, then the counts
+    numbers: np.ndarray  # reports per part, then the counts; with those that wait
 
 
 def look_into(store: str) -> Contents:
@@ -394,12 +394,15 @@ def look_into(store: str) -> Contents:
         with psycopg.connect(store) as db:
             rows = db.execute("SELECT id, report FROM discreet_report", binary=True).fetchall()
             (numbers,) = db.execute("SELECT numbers FROM discreet_tally", binary=True).fetchone()
+            waiting = db.execute("SELECT reports FROM discreet_waiting", binary=True).fetchall()
     else:
         with closing(sqlite3.connect(store)) as db:
             assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             rows = db.execute("SELECT id, report FROM report").fetchall()
             (numbers,) = db.execute("SELECT numbers FROM tally").fetchone()
-    return Contents([id_ for id_, _ in rows], [report for _, report in rows], numbers)
+            waiting = db.execute("SELECT reports FROM waiting").fetchall()
+    whole = np.frombuffer(numbers, "<i8") + recount([some for (some,) in waiting])
+    return Contents([id_ for id_, _ in rows], [report for _, report in rows], whole)
 
 
 def recount(reports: list[bytes]) -> np.ndarray:
@@ -418,7 +421,7 @@ def recount(reports: list[bytes]) -> np.ndarray:
 def problems(contents: Contents, book: Book) -> list[str]:
     """Everything that is not as it must be, in words."""
     found = []
-    stored, numbers = set(contents.ids), np.frombuffer(contents.numbers, "<i8")
+    stored, numbers = set(contents.ids), contents.numbers
     n = int(numbers[: len(MECHANISM.parts)].sum())
     if lost := book.acknowledged - stored:
         found.append(f"lost: {len(lost)} acknowledged reports are not in the store")

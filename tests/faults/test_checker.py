@@ -36,7 +36,8 @@ def run(path, *statements):
 
 
 def put_numbers(path, numbers):
-    run(path, ("UPDATE tally SET numbers = ?", numbers.astype("<i8").tobytes()))
+    raw = numbers.astype("<i8").tobytes()
+    run(path, ("UPDATE tally SET numbers = ?", raw), ("DELETE FROM waiting",))
 
 
 def kinds(path, book):
