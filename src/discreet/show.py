@@ -13,7 +13,6 @@ from rich.table import Table
 
 from discreet.guarantee import in_words
 from discreet.mechanism import Mechanism
-from discreet.summary import MAX_ROWS
 from discreet.views import VIEWS
 
 
@@ -97,6 +96,8 @@ def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
 
 
 def _probabilities(out: Console, found: Mechanism) -> None:
+    from discreet.summary import MAX_ROWS
+
     policy = found.policy
     if len(policy.levels) > MAX_ROWS:
         return

@@ -177,7 +177,12 @@ class Shrunk:
         would make them too short.
         """
         tail, clear = (1 - confidence) / 2, self._clear
-        low, high = self._quantiles(tail), self._quantiles(1 - tail)
+        low, high = np.empty(len(clear)), np.empty(len(clear))
+        for k, mixture in enumerate(self._smooth):
+            for chunk in _chunks(np.flatnonzero(self.pool_of == k)):
+                cdf = self._cdf(mixture, chunk)
+                low[chunk] = _where(cdf, mixture.grid, tail)
+                high[chunk] = _where(cdf, mixture.grid, 1 - tail)
         raw_low, raw_high = self.estimate.interval(confidence)
         low, high = np.where(clear, raw_low, low), np.where(clear, raw_high, high)
         return np.floor(np.clip(low, 0, self.estimate.n)), np.ceil(
@@ -186,12 +191,11 @@ class Shrunk:
 
     def exceeds(self, threshold: float) -> Floats:
         """Posterior probability that the true count is above a threshold, per item."""
-        below = self._each(
-            lambda cdf, grid: np.array([np.interp(threshold, grid, row, left=0.0) for row in cdf])
-        )
-        return np.where(
-            self._clear, ndtr((self.counts - threshold) / self.estimate.stderr), 1 - below
-        )
+        below = self._each(lambda cdf, grid: _at(cdf, grid, threshold))
+        return np.where(self._clear, self._clear_exceeds(threshold), 1 - below)
+
+    def _clear_exceeds(self, threshold: float) -> Floats:
+        return ndtr((self.counts - threshold) / self.estimate.stderr)
 
     def in_top(self, k: int) -> Floats:
         """Posterior probability that an item is among the true top k: above the threshold that k
@@ -200,8 +204,28 @@ class Shrunk:
         low, high = 0.0, float(self.estimate.n)
         for _ in range(25):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.exceeds(middle).sum() > k else (low, middle)
+            low, high = (middle, high) if self._expected_above(middle) > k else (low, middle)
         return self.exceeds(high)
+
+    def _expected_above(self, threshold: float) -> float:
+        """How many items are expected above a threshold: the sum of `exceeds`."""
+        clear = float(self._clear_exceeds(threshold)[self._clear].sum())
+        return clear + sum(
+            n - float(_at(cdf[None], grid, threshold)[0]) for n, cdf, grid in self._together
+        )
+
+    @cached_property
+    def _together(self) -> list[tuple[int, Floats, Floats]]:
+        """Per mixture: how many items it is for, the sum of their posterior distribution functions,
+        and its grid.
+        """
+        found = []
+        for k, mixture in enumerate(self._smooth):
+            mine, total = np.flatnonzero((self.pool_of == k) & ~self._clear), 0.0
+            for chunk in _chunks(mine):
+                total = total + self._cdf(mixture, chunk).sum(axis=0)
+            found.append((len(mine), total + np.zeros(len(mixture.grid)), mixture.grid))
+        return found
 
     @property
     def _clear(self) -> Any:
@@ -211,17 +235,35 @@ class Shrunk:
     def _smooth(self) -> list[Mixture]:
         return [smooth(mixture, self.estimate) for mixture in self.mixtures]
 
-    def _quantiles(self, q: float) -> Floats:
-        return self._each(lambda cdf, grid: np.array([np.interp(q, row, grid) for row in cdf]))
+    def _cdf(self, mixture: Mixture, which: Any) -> Floats:
+        """Posterior distribution functions on the grid, a row per item."""
+        return np.cumsum(posterior(mixture, *_columns(self.estimate, which)), axis=1)
 
     def _each(self, of: Any) -> Floats:
         """Apply `of(posterior distribution functions, grid)` to all items, chunk by chunk."""
-        e, out = self.estimate, np.empty(self.estimate.mechanism.m)
+        out = np.empty(self.estimate.mechanism.m)
         for k, mixture in enumerate(self._smooth):
             for chunk in _chunks(np.flatnonzero(self.pool_of == k)):
-                post = posterior(mixture, e.counts[chunk], e.base[chunk], e.slope[chunk])
-                out[chunk] = of(np.cumsum(post, axis=1), mixture.grid)
+                out[chunk] = of(self._cdf(mixture, chunk), mixture.grid)
         return out
+
+
+def _at(cdf: Floats, grid: Floats, x: float) -> Floats:
+    """Every row at x, linear between the points of the grid; 0 before the first."""
+    k = int(np.searchsorted(grid, x, side="right")) - 1
+    if k < 0 or k + 1 == len(grid):
+        return cdf[:, -1] if k >= 0 else np.zeros(len(cdf))
+    return cdf[:, k] + (x - grid[k]) / (grid[k + 1] - grid[k]) * (cdf[:, k + 1] - cdf[:, k])
+
+
+def _where(cdf: Floats, grid: Floats, q: float) -> Floats:
+    """Where every row reaches q, linear between the points of the grid."""
+    k = np.clip((cdf <= q).sum(axis=1) - 1, 0, len(grid) - 2)
+    row = np.arange(len(cdf))
+    low, step = cdf[row, k], cdf[row, k + 1] - cdf[row, k]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.where(step > 0, np.clip((q - low) / step, 0, 1), 0.0)
+    return grid[k] + part * (grid[k + 1] - grid[k])
 
 
 def shrink(estimate: Estimate, pool: str = "all") -> Shrunk:
