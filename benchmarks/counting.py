@@ -140,7 +140,7 @@ def _wide() -> list[list[object]]:
         reports = mechanism.perturb_many(rng.integers(0, m, 10_000_000))
         took = best(lambda x=mechanism, y=reports: x.tally(y), 0, 3)
         q, t, k = mechanism.encoding.q, mechanism.encoding.t, len(mechanism.parts)
-        size = f"{4 * k * mechanism.encoding.tickets / 2**20:,.0f} MiB a thread"
+        size = f"{5 * k * mechanism.encoding.tickets / 2**20:,.0f} MiB a thread"
         rows.append([f"{m:,}", f"{q}^{t}", k, size, seconds(took), _way(mechanism, len(reports))])
     return rows
 

@@ -274,6 +274,56 @@ def test_a_task_that_fails_and_is_retried(tmp_path):
     assert len(set(reports)) == 1000  # nothing was sent twice
 
 
+WITHOUT = """
+import sys
+import pyarrow as pa
+import discreet as d
+from discreet.engines import spark as engine
+from pyspark.sql import SparkSession
+tickets, bits = map(d.Mechanism.load, sys.argv[1:3])
+spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
+rows = tickets.perturb_many([0, 1, 2] * 100)
+data = spark.createDataFrame(pa.table({"report": rows.view("<u4")[:, 0].astype("int64")}))
+print("tickets", engine.tally(data, tickets) == tickets.tally(rows))
+rows = [bytes(row) for row in bits.perturb_many([0, 1, 2] * 100)]
+data = spark.createDataFrame(pa.table({"report": pa.array(rows, pa.binary())}))
+for work in (lambda: engine.tally(data, bits), lambda: engine.perturb(data, bits, "report")):
+    try:
+        work()
+    except d.errors.DiscreetError as error:
+        print(f"sentence: {error}")
+spark.stop()
+"""
+
+
+def test_workers_without_discreet_get_one_sentence_and_tickets_do_not_need_it(tmp_path):
+    """A session that the user made, with a Python of workers that has pyarrow but not discreet."""
+    packages = Path(pa.__file__).parent.parent
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{packages}" exec {sys.executable} -S "$@"\n'
+    )
+    python.chmod(0o755)
+    (tmp_path / "job.py").write_text(WITHOUT)
+    MECHANISMS["ticket"].save(tmp_path / "t.json")
+    MECHANISMS["bits"].save(tmp_path / "b.json")
+    done = subprocess.run(
+        [sys.executable, "job.py", "t.json", "b.json"],
+        cwd=tmp_path,
+        env={**os.environ, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = done.stdout.splitlines()
+    assert lines[0] == "tickets True" and len(lines) == 3
+    for line in lines[1:]:
+        assert line.startswith("sentence: the Python of Spark's workers, ")
+        assert "has no discreet; install it there" in line
+
+
 # ---- commands and bad input ----------------------------------------------------------------------
 
 

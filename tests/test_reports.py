@@ -405,7 +405,7 @@ def test_one_bad_file_among_many_is_named(tmp_path, monkeypatch):
     for path in paths:
         reports.write_reports(path, TICKETS, np.array_split(rows, 40))
     raw = bytearray(paths[1].read_bytes())
-    raw[200:260] = b"\xff" * 60
+    raw[4:24] = b"\xff" * 20  # the head of the first page
     paths[1].write_bytes(raw)
     with pytest.raises(DataError, match="is damaged") as caught:
         reports.tally_files(paths, TICKETS, threads=2)

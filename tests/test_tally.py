@@ -720,8 +720,10 @@ def test_a_histogram_does_not_overflow():
     table = Histogram(3)
     assert table.add(np.array([0, 2, 2, 7], np.uint32)) == 1
     assert table.add(np.array([0, 5], np.uint32), np.array([2**40, 6])) == 6
-    table._small[1], table._since = 2**32 - 1, 2**32 - 1
+    table._small[1], table._since = 2**32 - 256, 2**32 - 256
+    assert table.add(np.full(255, 1, np.uint32)) == 0
     assert table.add(np.array([1, 1], np.uint32)) == 0
+    assert table._small[1] == 0 and table._large[1] == 2**32 - 1
     other = Histogram(3)
     other.add(np.array([2], np.uint32))
     assert Histogram.total([table, other]).tolist() == [2**40 + 1, 2**32 + 1, 3]

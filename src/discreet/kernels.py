@@ -472,13 +472,18 @@ def _below(powers: Any, shift: Any, limit: Any, q: Any) -> Any:
 
 
 @_jit
-def add_tickets(numbers: Any, table: Any) -> Any:
-    """Count every number; returns how many are beyond the table."""
-    beyond, size = 0, np.uint32(table.size)
+def add_tickets(numbers: Any, tiny: Any, table: Any) -> Any:
+    """Count every number; returns how many are beyond the table. The counters that are hit at
+    random are bytes, so that they stay in the cache; what overflows goes to the table.
+    """
+    beyond, size = 0, np.uint32(tiny.size)
     for i in range(numbers.size):
         number = numbers[i]
         if number < size:
-            table[number] += np.uint32(1)
+            count = np.uint8(tiny[number] + np.uint8(1))
+            tiny[number] = count
+            if count == 0:
+                table[number] += np.uint32(256)
         else:
             beyond += 1
     return beyond

@@ -191,7 +191,7 @@ class Counting:
     """Counts reports as they come, from any number of threads; `tally` reads it off at the end.
 
     Memory is bounded by the mechanism: per thread the counts of a tally, or of tickets a histogram
-    (4 bytes per ticket that there is, 256 MiB at most).
+    (5 bytes per ticket that there is, 320 MiB at most).
     """
 
     def __init__(self, mechanism: Mechanism, n: int | None = None) -> None:

@@ -20,7 +20,7 @@ from discreet.randomness import Source
 from discreet.threads import run_blocks
 
 LAST = 2**32  # a report is below it
-LARGEST_TABLE = 2**26  # numbers of a histogram: 256 MiB a thread
+LARGEST_TABLE = 2**26  # numbers of a histogram: 320 MiB a thread
 
 
 @dataclass(frozen=True)
@@ -222,12 +222,12 @@ class TicketCoder(Coder):
 
 
 class Histogram:
-    """How often every number below `size` was seen: 32-bit counters, and 64-bit ones once they
-    could overflow.
+    """How often every number below `size` was seen: counters of a byte, which stay in the cache,
+    over others of 32 bits, over others of 64 once those could overflow.
     """
 
     def __init__(self, size: int) -> None:
-        self._small = np.zeros(size, np.uint32)
+        self._tiny, self._small = np.zeros(size, np.uint8), np.zeros(size, np.uint32)
         self._large: NDArray[np.int64] | None = None
         self._since = 0  # numbers added since the 32-bit counters were empty
 
@@ -236,17 +236,24 @@ class Histogram:
         from discreet import kernels
 
         if times is not None:
-            return int(kernels.add_times(numbers, times, self._flush()))
+            return int(kernels.add_times(numbers, times, self._wide()))
         if self._since + len(numbers) >= 2**32:
-            self._flush()
+            self._wide()
         self._since += len(numbers)
-        return int(kernels.add_tickets(numbers, self._small))
+        return int(kernels.add_tickets(numbers, self._tiny, self._small))
 
-    def _flush(self) -> NDArray[np.int64]:
+    def _narrow(self) -> NDArray[np.uint32]:
+        """The 32-bit counters with the bytes added."""
+        self._small += self._tiny
+        self._tiny[:] = 0
+        return self._small
+
+    def _wide(self) -> NDArray[np.int64]:
+        """The 64-bit counters with all others added."""
         if self._large is None:
             self._large = np.zeros(len(self._small), np.int64)
         if self._since:
-            self._large += self._small
+            self._large += self._narrow()
             self._small[:] = 0
             self._since = 0
         return self._large
@@ -255,11 +262,8 @@ class Histogram:
     def total(tables: Sequence[Histogram]) -> NDArray[Any]:
         """The sum of them; 32 bits where that is enough."""
         if all(one._large is None for one in tables) and sum(x._since for x in tables) < 2**32:
-            total = tables[0]._small
-            for one in tables[1:]:
-                total += one._small
-            return total
-        return sum((one._flush() for one in tables[1:]), tables[0]._flush())
+            return sum((one._narrow() for one in tables[1:]), tables[0]._narrow())
+        return sum((one._wide() for one in tables[1:]), tables[0]._wide())
 
 
 def numbers(rows: Bytes) -> NDArray[np.uint32]:
