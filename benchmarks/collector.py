@@ -399,6 +399,44 @@ def _estimates(file: Path, store: str) -> list[list[Any]]:
     return rows
 
 
+def _written(file: Path, stores: dict[str, Callable[[], str]]) -> list[list[Any]]:
+    """Bytes of the write-ahead log per report, ids included, once 200,000 reports are there."""
+    from discreet.collector.store import Upload, open_store
+
+    mechanism = d.Mechanism.load(file)
+    reports = mechanism.perturb_many(np.random.default_rng(0).integers(0, mechanism.m, 300_000))
+    rows = []
+    for name, make in stores.items():
+        url = make()
+        store = open_store(url)
+        store.create(mechanism)
+
+        def add(first: int, last: int, step: int, store: Any = store) -> None:
+            for k in range(first, last, step):
+                some = reports[k : k + step]
+                ids = [os.urandom(16) for _ in some]
+                store.add([Upload(mechanism.policy.name, ids, some)])
+
+        def log(url: str = url, store: Any = store) -> int:
+            if url.startswith("postgresql"):
+                with psycopg.connect(url, autocommit=True) as db:
+                    return int(db.execute("SELECT pg_current_wal_lsn() - '0/0'").fetchone()[0])
+            return Path(f"{url}-wal").stat().st_size
+
+        add(0, 200_000, 1000)
+        if not url.startswith("postgresql"):
+            store._db.execute("PRAGMA wal_autocheckpoint = 0")
+            store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        start = log()
+        add(200_000, 202_000, 1)
+        middle = log()
+        add(202_000, 300_000, 1000)
+        one, many = (middle - start) / 2000, (log() - middle) / 98_000
+        rows.append([name, f"{one:,.0f} bytes", f"{many:,.0f} bytes"])
+        store.close()
+    return rows
+
+
 def run() -> str:
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as name, postgres() as fresh:
@@ -407,6 +445,7 @@ def run() -> str:
         small, large = _mechanism(folder, 1000), _mechanism(folder, LARGE)
         singles, batches = _singles(small, stores), _batches(small, stores)
         memory, estimates = _growth(small, stores), _estimates(large, stores["SQLite"]())
+        written = _written(large, stores)
     many = f"{MILLION:,} reports"
     times = ["p50", "p99", "slowest", "all runs"]
     return (
@@ -429,6 +468,11 @@ def run() -> str:
             f"Collector, estimate of {LARGE:,} items at {many}",
             ["answer", "first", "best", "median of 7", "size"],
             estimates,
+        )
+        + table(
+            f"Collector, written per report at {LARGE:,} items, ids included",
+            ["store", "one by one", "in batches of 1,000"],
+            written,
         )
         + f"\n\nLoad of the machine when this began: {load:.1f}."
     )

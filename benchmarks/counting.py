@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,7 @@ def run() -> str:
         mechanism.save(folder / "m.json")
         made = _answers_and_reports(folder, mechanism)
         whole, growth = _whole(folder, mechanism), _growth(folder / "r.parquet", mechanism)
+        engines = _engines(folder / "r.parquet", mechanism)
     told = (
         f"The file, {4 * N / 1e9:.1f} GB, was made by `discreet perturb`, streamed, in "
         f"{made[0]:.0f} s ({si(N / made[0])} reports / s, peak {made[1] / 2**20:.2f} GiB) and lay "
@@ -51,6 +53,11 @@ def run() -> str:
             f"Counting, growth with n over {ITEMS:,} items, two threads",
             ["n", "time", "reports / s", "decoded by"],
             growth,
+        )
+        + table(
+            f"Counting, {min(N, 100_000_000):,} tickets by other engines",
+            ["", "time", "against discreet", "the same tally"],
+            engines,
         )
         + table(
             "Counting, growth with m, 10,000,000 tickets in memory, two threads",
@@ -180,3 +187,64 @@ def _ratio(took: float, mine: float) -> tuple[str, str]:
 
 def seconds_small(x: float) -> str:
     return f"{x * 1e9:.2f} ns" if x < 1e-6 else f"{x * 1e6:,.1f} µs"
+
+
+def _engines(file: Path, mechanism: d.Mechanism) -> list[list[object]]:
+    """The same tickets, grouped by others and decoded here; Spark and SQLite in their own way."""
+    import sqlite3
+    from contextlib import closing
+
+    import duckdb
+
+    from discreet.engines import spark
+
+    n = min(N, 100_000_000)
+    part = file.parent / "part.parquet"
+    with pq.ParquetFile(file) as whole:
+        schema = whole.schema_arrow
+        with pq.ParquetWriter(part, schema, compression="none", use_dictionary=False) as writer:
+            left = n
+            for batch in whole.iter_batches(1 << 20):
+                writer.write_batch(batch.slice(0, min(left, len(batch))))
+                left -= min(left, len(batch))
+                if not left:
+                    break
+    grouping = "SELECT report, count(*) AS count FROM {} GROUP BY report"
+    expected = tally_files([part], mechanism)[None]
+    mine = best(lambda: tally_files([part], mechanism), 0, 3)
+    rows: list[list[object]] = [["discreet, two threads", seconds(mine), "1", "yes"]]
+
+    def add(what: str, work: Callable[[], d.Tally], least: int = 2) -> None:
+        found: list[d.Tally] = []
+        took = best(lambda: found.append(work()), 0, least)
+        same = "yes" if all(tally == expected for tally in found) else "no"
+        rows.append([what, seconds(took), f"{took / mine:.1f} x", same])
+
+    def in_duckdb() -> d.Tally:
+        counted = duckdb.sql(grouping.format(f"'{part}'")).arrow().read_all()
+        return mechanism.tally(counted["report"].to_numpy(), counted["count"].to_numpy())
+
+    add("DuckDB groups, discreet decodes", in_duckdb)
+    session = spark.session("local[2]")
+    session.sparkContext.setLogLevel("OFF")
+    add(
+        "Spark local[2] groups, discreet decodes",
+        lambda: spark.tally_files([str(part)], mechanism)[None],
+    )
+    session.stop()
+    with closing(sqlite3.connect(file.parent / "part.sqlite", isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = OFF")
+        db.execute("PRAGMA cache_size = -1000000")
+        db.execute("PRAGMA temp_store = MEMORY")
+        db.execute("CREATE TABLE reports (report INTEGER)")
+        db.execute("BEGIN")
+        for batch in pq.ParquetFile(part).iter_batches(1 << 18):
+            db.executemany("INSERT INTO reports VALUES (?)", zip(batch.column(0).to_pylist()))
+        db.execute("COMMIT")
+
+        def in_sqlite() -> d.Tally:
+            counted = np.array(db.execute(grouping.format("reports")).fetchall())
+            return mechanism.tally(counted[:, 0], counted[:, 1])
+
+        add("SQLite groups (data loaded before), discreet decodes", in_sqlite, 1)
+    return rows

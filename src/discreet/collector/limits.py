@@ -24,6 +24,7 @@ LOCK_SECONDS = 10.0  # for a lock that another process holds, or a transaction t
 CONNECT_SECONDS = 5  # for a connection to a database server
 RESTART = 1  # between two tries to reach a store that is down when we start
 BLOCK = 10_000  # stored reports that are exported at once
+PAGE = 1 << 10  # of a SQLite file: one report writes whole pages
 FOLD_SIZE = 4 << 10  # of reports that wait to be counted into the tally, at least
 FOLD_MARKS = 1 << 27  # items looked at when they are: some hundredths of a second
 FRESH = 1.0  # for which the state of a collection is believed

@@ -93,6 +93,7 @@ class SqliteStore(Store):
                 isolation_level=None,
                 check_same_thread=False,
             )
+            db.execute(f"PRAGMA page_size = {limits.PAGE}")  # of a new file
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
             db.execute("PRAGMA secure_delete = ON")  # what was counted is not left behind

@@ -176,8 +176,12 @@ class Coder(ABC):
             times = None if times is None else times[good]
         many = np.bincount(part, minlength=len(part_n))
         part_n += many if times is None else summed(part, times, len(part_n))
+        if many.max(initial=0) < len(part):  # several parts: put the rows of each together
+            order = np.argsort(part.astype(np.uint8), kind="stable")
+            rows, times = rows[order], None if times is None else times[order]
+        ends = np.cumsum(many)
         for p in np.flatnonzero(many):
-            mine = slice(None) if many[p] == len(part) else part == p
+            mine = slice(ends[p] - many[p], ends[p])
             counts[p] += self.count(int(p), rows[mine], None if times is None else times[mine])
         return refused
 
