@@ -645,12 +645,11 @@ def export(
     as_json: bool,
 ) -> None:
     """The tally of the collection NAME, as `discreet tally` would have made it."""
-    with _opened(store) as opened:
-        tally = opened.tally(name)
+    with _opened(store) as opened, opened.snapshot(name) as (tally, blocks):
         if reports_file:
             from discreet.reports import write_reports
 
-            write_reports(reports_file, tally.mechanism, opened.report_blocks(name))
+            write_reports(reports_file, tally.mechanism, blocks)
     tally.save(output)
     if mechanism_file:
         tally.mechanism.save(mechanism_file)

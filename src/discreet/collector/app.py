@@ -29,7 +29,7 @@ from discreet.collector import documents, limits, openapi, pages, tokens
 from discreet.collector.commit import Committer, answered
 from discreet.collector.headers import ANYONE, PREFLIGHT, with_headers
 from discreet.collector.metrics import Metrics
-from discreet.collector.problems import Problem, answer, down, unexpected
+from discreet.collector.problems import Problem, answer, down, say, unexpected
 from discreet.collector.store import Collection, NoCollection, Store, StoreDown, open_store
 from discreet.collector.uploads import Uploads
 from discreet.views import VIEWS
@@ -113,7 +113,10 @@ class Collector:
 
     def check_token(self, request: Request) -> None:
         """401 unless the organiser's token is in the Authorization header."""
-        if not self._lock.opens(request.headers.get("authorization", "")):
+        given = request.headers.get("authorization", "")
+        if not self._lock.opens(given):
+            if given:
+                say("a wrong token was sent")
             detail = "this needs the organiser's token in the header Authorization: Bearer …"
             raise Problem("token", detail, {"WWW-Authenticate": 'Bearer realm="discreet"'})
 
@@ -155,6 +158,11 @@ class Collector:
     async def healthz(self, request: Request) -> Response:
         """GET /healthz"""
         await self._read(self.store.ping)
+        return answer({"status": "ok"})
+
+    async def readyz(self, request: Request) -> Response:
+        """GET /readyz"""
+        await self._read(self.store.can_write)
         return answer({"status": "ok"})
 
     async def counters(self, request: Request) -> Response:
@@ -209,6 +217,7 @@ class Collector:
             Route(_BASE + "/{name}", self.preflight, methods=["OPTIONS"]),
             Route(_BASE, self.collections),
             Route("/healthz", self.healthz),
+            Route("/readyz", self.readyz),
             Route("/metrics", self.counters),
             Route("/openapi.json", self.openapi),
             Route("/", self.index),

@@ -83,11 +83,20 @@ class Committer:
                     await self._enough.wait()
 
     def _take(self) -> list[tuple[Upload, asyncio.Future[Outcome]]]:
-        size, end = 0, 0
-        while end < len(self._waiting) and size < limits.GROUP:
-            size += len(self._waiting[end][0].ids)
-            end += 1
-        group, self._waiting = self._waiting[:end], self._waiting[end:]
+        """Whoever waits longest, then the smallest uploads: who sends much does not make those who
+        send one report wait.
+        """
+        size = [len(upload.ids) for upload, _ in self._waiting]
+        order = [0, *sorted(range(1, len(size)), key=size.__getitem__)]
+        chosen: set[int] = set()
+        total = 0
+        for k in order:
+            if chosen and total + size[k] > limits.GROUP:
+                break
+            chosen.add(k)
+            total += size[k]
+        group = [self._waiting[k] for k in order if k in chosen]
+        self._waiting = [x for k, x in enumerate(self._waiting) if k not in chosen]
         return group
 
     async def close(self) -> None:

@@ -7,6 +7,7 @@ CONNECTIONS = 1000  # beyond, people are asked to come back
 HEAD_SECONDS = 10.0  # for the head of a request
 HEAD_SIZE = 32 << 10
 BODY_SIZE = 8 << 20
+FRAMES = 10_000  # reports in one body
 BODY_PAUSE = 10.0  # without a byte of the body
 BODY_SECONDS = 60.0  # for the whole body
 WAITING = (
@@ -16,7 +17,7 @@ DRAINED = 64 << 20  # of a refused body that are still read, and dropped
 
 # ---- the store -----------------------------------------------------------------------------------
 READERS = 2  # threads that read, each with a connection, whatever is asked of us
-GROUP = 50_000  # reports in one transaction: a second of work, not more
+GROUP = 10_000  # reports in one transaction: some tenths of a second of work, not more
 GATHERING = 0.005  # that a transaction waits for company
 STORE_SECONDS = 10.0  # for a transaction; then the store hangs
 STORE_RATE = 5_000  # reports a second for which a large transaction gets more time
@@ -32,6 +33,7 @@ FRESH = 1.0  # for which the state of a collection is believed
 # ---- names and secrets ---------------------------------------------------------------------------
 NAME = 200  # characters of a collection's name
 TOKEN = 16  # characters of the organiser's token, at least
+TOKEN_KINDS = 6  # different ones among them, at least
 
 # ---- answers -------------------------------------------------------------------------------------
 CONFIDENCE = (0.5, 0.9999)  # of intervals

@@ -80,6 +80,13 @@ DOCUMENT: dict[str, Any] = {
                 "responses": {"200": _body("Health", "They do."), **_problems("store")},
             }
         },
+        "/readyz": {
+            "get": {
+                "operationId": "ready",
+                "summary": "Whether a report could be counted now: the store takes a write.",
+                "responses": {"200": _body("Health", "It could."), **_problems("store")},
+            }
+        },
         "/metrics": {
             "get": {
                 "operationId": "metrics",

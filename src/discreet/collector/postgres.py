@@ -90,6 +90,7 @@ class PostgresStore(Store):
                 application_name="discreet",
             )
             db.execute("SET synchronous_commit = on")
+            db.execute(f"SET lock_timeout = '{limits.LOCK_SECONDS:.0f}s'")
             db.execute(
                 f"SET idle_in_transaction_session_timeout = '{limits.LOCK_SECONDS:.0f}s'"
             )  # a collector that froze does not stop the others
@@ -212,6 +213,11 @@ class PostgresStore(Store):
         """StoreDown unless the server answers."""
         with self.reading():
             self._db.execute("SELECT 1 FROM discreet_schema").fetchone()
+
+    def can_write(self) -> None:
+        """StoreDown unless something can be written, now."""
+        with self.writing():
+            self._db.execute("UPDATE discreet_schema SET version = version WHERE version = 1")
 
     def tidy(self) -> None:
         """Rows, dead ones too, lie in order of arrival, with their transaction's number: write all

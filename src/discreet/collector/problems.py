@@ -59,7 +59,7 @@ def refusals_of(what: str) -> dict[str, Refusal]:
 
 
 log = logging.getLogger("discreet")
-_said = -math.inf  # when the log last said that the store is down
+_said: dict[str, float] = {}  # when the log last said something
 
 
 class Problem(Exception):
@@ -102,16 +102,20 @@ def answer(
 
 def down(error: Exception) -> Problem:
     """The store is down: said to whoever asks, and in the log now and then."""
-    global _said
-    if time.monotonic() - _said > limits.SILENCE:  # once is enough
-        _said = time.monotonic()
-        log.error("store", extra={"facts": {"problem": str(error)}})
+    say("store", problem=str(error))
     detail = "the store cannot be reached just now; send the same reports again in some seconds"
     return Problem("store", detail, RETRY)
 
 
+def say(event: str, **facts: Any) -> None:
+    """A line in the log, but not the same one again and again."""
+    if time.monotonic() - _said.get(event, -math.inf) > limits.SILENCE:
+        _said[event] = time.monotonic()
+        log.error(event, extra={"facts": facts})
+
+
 def unexpected(error: Exception) -> Problem:
     """Our own fault; the log learns its kind and nothing else."""
-    log.error("unexpected", extra={"facts": {"problem": type(error).__name__}})
+    say("unexpected", problem=type(error).__name__)
     detail = "something went wrong here; nothing was acknowledged, so send it again"
     return Problem("unexpected", detail)

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -35,18 +36,38 @@ class Patient(HttpToolsProtocol):
     seconds, and small.
     """
 
+    since = 0.0  # when it was last heard of
     _timer: asyncio.TimerHandle | None = None
     _head = 0  # bytes seen since the last request was complete
 
     def connection_made(self, transport: Any) -> None:
-        """A new connection owes us a request."""
+        """A new connection owes us a request; in a crowd it takes the place of one that is idle."""
         super().connection_made(transport)
+        self.since = self.loop.time()
+        if len(self.connections) > limits.CONNECTIONS:
+            self._make_room()
         self._expect()
+
+    def _make_room(self) -> None:
+        """Close a connection between two requests: of the address that has most of them, the one
+        that has been so longest.
+        """
+        others = (x for x in self.connections if isinstance(x, Patient) and x is not self)
+        idle = [x for x in others if x.is_idle()]
+        many = Counter(x.client and x.client[0] for x in idle)
+        if idle:
+            longest = min(idle, key=lambda x: (-many[x.client and x.client[0]], x.since))
+            longest.transport.close()
+
+    def is_idle(self) -> bool:
+        """Whether nothing is being done for this connection."""
+        return self._between() and not self.transport.is_closing()
 
     def data_received(self, data: bytes) -> None:
         """Between requests, only the beginning of the next one may come: not slowly, and not too
         much of it.
         """
+        self.since = self.loop.time()
         super().data_received(data)
         if not self._between() or self.transport.is_closing():
             return
@@ -119,14 +140,34 @@ class JsonLines(logging.Formatter):
         return json.dumps(facts, ensure_ascii=False)
 
 
+class Seldom(logging.Filter):
+    """Lets the same words pass once in a while only: anyone can send what is no request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is said."""
+        words, now = str(record.msg)[:80], time.monotonic()
+        if now - self._said.get(words, -limits.SILENCE) < limits.SILENCE:
+            return False
+        self._said[words] = now
+        return True
+
+
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"json": {"()": "discreet.collector.server.JsonLines"}},
-    "handlers": {"err": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "filters": {"seldom": {"()": "discreet.collector.server.Seldom"}},
+    "handlers": {
+        "err": {"class": "logging.StreamHandler", "formatter": "json"},
+        "seldom": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["seldom"]},
+    },
     "loggers": {
         "discreet": {"handlers": ["err"], "level": "INFO", "propagate": False},
-        "uvicorn": {"handlers": ["err"], "level": "WARNING", "propagate": False},
+        "uvicorn": {"handlers": ["seldom"], "level": "WARNING", "propagate": False},
     },
 }
 

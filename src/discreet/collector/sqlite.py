@@ -54,6 +54,7 @@ class SqliteStore(Store):
     def __init__(self, path: str | Path) -> None:
         super().__init__()
         self.path = Path(path)
+        self._place: tuple[int, int] | None = None  # of the file that we opened
         if not self.path.parent.is_dir():
             raise DataError(
                 f"the store {self.path} cannot be made: the folder {self.path.parent} does not "
@@ -61,6 +62,11 @@ class SqliteStore(Store):
             )
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
+        if self.path.is_file() and self.path.stat().st_size == 0:
+            raise DataError(
+                f"the store {self.path} is an empty file: nothing of what it held is there; bring "
+                "back a copy, or remove it to begin anew"
+            )
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # for its owner alone
             self._turn = os.open(f"{self.path}-lock", os.O_CREAT | os.O_RDWR, 0o600)
@@ -124,11 +130,27 @@ class SqliteStore(Store):
                 self._db.execute("BEGIN IMMEDIATE")
                 yield
                 self._db.execute("COMMIT")
+                self._check_place()
             except BaseException:
                 self._forget()
                 raise
             finally:
                 fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def _check_place(self) -> None:
+        """What was just committed is in the file of this name, and will be found there again."""
+        try:
+            place = os.stat(self.path)
+            os.stat(f"{self.path}-wal")
+        except FileNotFoundError:
+            place = None
+        if self._place is None and place is not None:
+            self._place = place.st_dev, place.st_ino
+        if place is None or (place.st_dev, place.st_ino) != self._place:
+            raise StoreDown(
+                f"the file {self.path} was moved or removed while it was in use; nothing is "
+                "acknowledged until it is back and the collector is started again"
+            )
 
     def _take_turn(self) -> None:
         """Wait for the file lock, but not for ever: another process may hang with it."""
@@ -248,6 +270,12 @@ class SqliteStore(Store):
         with self.reading():
             self._db.execute("SELECT count(*) FROM collection").fetchone()
 
+    def can_write(self) -> None:
+        """StoreDown unless something can be written, now."""
+        with self.writing():
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            self._db.execute(f"PRAGMA user_version = {version}")
+
     def tidy(self) -> None:
         """The log, and the rows within a page, are in order of arrival: write the file anew, in the
         order of the ids.
@@ -256,7 +284,14 @@ class SqliteStore(Store):
             self._take_turn()
             try:
                 self._db.execute("VACUUM")
-                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                end = time.monotonic() + limits.LOCK_SECONDS
+                while self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                    if time.monotonic() > end:
+                        raise StoreDown(
+                            "another program reads the store, so its log still has the order in "
+                            "which reports came; stop that program and close again"
+                        )
+                    time.sleep(0.05)
             finally:
                 fcntl.flock(self._turn, fcntl.LOCK_UN)
 

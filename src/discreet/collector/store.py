@@ -9,6 +9,8 @@ Nothing says when a report came or from whom.
 from __future__ import annotations
 
 import json
+import re
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +29,10 @@ from discreet.policy import is_label
 from discreet.tally import Tally
 
 KEEPS = ("counts", "reports")
+
+
+class StoreDamaged(DataError):
+    """What the store holds does not add up; nothing is served from it."""
 
 
 class StoreDown(DataError):
@@ -87,7 +93,9 @@ class Store(ABC):
         with self.writing():
             found = self._find(name)
             if found is None:
-                self._insert_collection(name, document, keep, Tally.empty(mechanism).to_bytes())
+                self._insert_collection(
+                    name, document, keep, sealed(Tally.empty(mechanism).to_bytes())
+                )
                 found = self._find(name)
         assert found is not None
         if found.mechanism.fingerprint != mechanism.fingerprint:
@@ -117,7 +125,9 @@ class Store(ABC):
             return self._must_find(name)
 
     def close_collection(self, name: str) -> None:
-        """Take no more reports; the ids and reports are put in the order of the ids."""
+        """Take no more reports; the ids and reports are put in the order of the ids. What was
+        interrupted is done when it is called again.
+        """
         with self.writing():
             found = self._must_find(name)
             self._fold(found)
@@ -194,39 +204,46 @@ class Store(ABC):
     def _fold(self, collection: Collection) -> None:
         """Count those that wait into the tally."""
         tally = self._whole_tally(collection)
-        self._write_numbers(collection.key, tally.to_bytes())
+        self._write_numbers(collection.key, sealed(tally.to_bytes()))
         self._forget_who_waits(collection.key)
         self._waiting[collection.key] = 0
 
     def _whole_tally(self, collection: Collection) -> Tally:
         mechanism = collection.mechanism
-        tally = Tally.from_bytes(self._read_numbers(collection.key), mechanism)
+        tally = Tally.from_bytes(unsealed(self._read_numbers(collection.key)), mechanism)
         waiting = b"".join(self._who_waits(collection.key))
         if not waiting:
             return tally
         rows = np.frombuffer(waiting, np.uint8).reshape(-1, mechanism.report_size)
         return tally + mechanism.tally(rows, threads=1)
 
+    @contextmanager
+    def snapshot(self, name: str) -> Iterator[tuple[Tally, Iterator[NDArray[np.uint8]]]]:
+        """The tally and, where they were kept, the stored reports, of one moment."""
+        with self.reading():
+            found = self._must_find(name)
+            yield self._whole_tally(found), self._blocks(found)
+
+    def _blocks(self, collection: Collection) -> Iterator[NDArray[np.uint8]]:
+        if collection.keep != "reports":
+            raise DataError(
+                f'the collection "{collection.name}" keeps counts only; its reports were never '
+                "stored"
+            )
+        reports, width = self._stored(collection.key), collection.mechanism.report_size
+        while block := list(islice(reports, limits.BLOCK)):
+            yield np.frombuffer(b"".join(block), np.uint8).reshape(-1, width)
+
     def tally(self, name: str) -> Tally:
         """The tally of a collection."""
         with self.reading():
             return self._whole_tally(self._must_find(name))
 
-    def report_blocks(self, name: str, size: int = limits.BLOCK) -> Iterator[NDArray[np.uint8]]:
-        """The stored reports as arrays with one row per report."""
-        reports, width = self.reports(name), self.collection(name).mechanism.report_size
-        while block := list(islice(reports, size)):
-            yield np.frombuffer(b"".join(block), np.uint8).reshape(-1, width)
-
     def reports(self, name: str) -> Iterator[bytes]:
         """The stored reports in the order of their ids, where they were kept."""
-        found = self.collection(name)
-        if found.keep != "reports":
-            raise DataError(
-                f'the collection "{name}" keeps counts only; its reports were never stored'
-            )
-        with self.reading():
-            yield from self._stored(found.key)
+        with self.snapshot(name) as (_, blocks):
+            for block in blocks:
+                yield from (row.tobytes() for row in block)
 
     # ---- what the two implementations do ---------------------------------------------------------
 
@@ -285,6 +302,10 @@ class Store(ABC):
     @abstractmethod
     def ping(self) -> None:
         """StoreDown unless the store answers."""
+
+    @abstractmethod
+    def can_write(self) -> None:
+        """StoreDown unless something can be written, now."""
 
     @abstractmethod
     def tidy(self) -> None:
@@ -362,6 +383,22 @@ def unknown_version(found: int, known: int) -> DataError:
     )
 
 
+def sealed(numbers: bytes) -> bytes:
+    """The numbers of a tally behind their checksum."""
+    return b"c" + zlib.crc32(numbers).to_bytes(4, "little") + numbers
+
+
+def unsealed(raw: bytes) -> bytes:
+    """The numbers of a tally, if they are those that were written."""
+    if len(raw) % 8 == 0:  # of the first version, without a checksum
+        return raw
+    if raw[:1] != b"c" or zlib.crc32(raw[5:]).to_bytes(4, "little") != raw[1:5]:
+        raise StoreDamaged(
+            "the stored tally is damaged: its checksum is another; bring back a copy of the store"
+        )
+    return raw[5:]
+
+
 @contextmanager
 def failing_as(errors: tuple[type[Exception], ...]) -> Iterator[None]:
     """The database's errors as StoreDown, without its own words beyond the first line."""
@@ -369,6 +406,11 @@ def failing_as(errors: tuple[type[Exception], ...]) -> Iterator[None]:
         yield
     except errors as error:
         words = str(error).strip().splitlines()
-        raise StoreDown(
-            f"the store cannot be used: {words[0] if words else type(error).__name__}"
-        ) from error
+        said = without_password(words[0]) if words else type(error).__name__
+        raise StoreDown(f"the store cannot be used: {said}") from error
+
+
+def without_password(text: str) -> str:
+    """The same text, if it holds the address of a database, without the password."""
+    text = re.sub(r"(//[^:/@\s]*):[^@\s]*@", r"\1:…@", text)
+    return re.sub(r"(password\s*=\s*)\S+", r"\1…", text, flags=re.IGNORECASE)

@@ -30,6 +30,11 @@ def read() -> str:
             f"the token in {where} has {len(secret)} characters; it must have at least "
             f"{limits.TOKEN}"
         )
+    if not (secret.isascii() and secret.isprintable()) or len(set(secret)) < limits.TOKEN_KINDS:
+        raise DataError(
+            f"the token in {where} is weak: it must be ASCII with at least {limits.TOKEN_KINDS} "
+            "different characters; remove the file and one is made"
+        )
     return secret
 
 

@@ -62,8 +62,8 @@ class Uploads:
             if outcome.closed:
                 raise Problem(
                     "closed",
-                    f'the collection "{collection.name}" is closed and takes no more reports; '
-                    "nothing was counted",
+                    f'the collection "{collection.name}" is closed and takes no more reports; of '
+                    "this upload nothing was counted now, and what was counted before stays",
                 )
         except StoreDown as error:
             raise down(error) from None
@@ -130,7 +130,8 @@ def _check_headers(headers: dict[bytes, bytes], collection: Collection) -> None:
 
 
 def _too_large() -> Problem:
-    detail = f"a body has at most {limits.BODY_SIZE:,} bytes; send the reports in several requests"
+    most = f"{limits.BODY_SIZE:,} bytes and {limits.FRAMES:,} reports"
+    detail = f"a body has at most {most}; send the reports in several requests"
     return Problem("large", detail)
 
 
@@ -162,6 +163,8 @@ def frames(mechanism: Mechanism, body: bytes) -> Upload:
             "nothing was counted"
         )
         raise Problem("frame", detail, index=whole)
+    if whole > limits.FRAMES:
+        raise _too_large()
     if whole == 1:
         return Upload(name, [body[:ID_SIZE]], _alone(mechanism, body))
     rows = np.frombuffer(body, np.uint8).reshape(-1, size)[:, ID_SIZE:]
