@@ -32,7 +32,7 @@ from collecting import (
 from postgres import GROUP
 
 import discreet as d
-from discreet.collector import app, documents, limits, tokens
+from discreet.collector import app, documents, limits, problems, tokens
 from discreet.collector.headers import ANYONE
 from discreet.collector.metrics import Metrics
 from discreet.collector.problems import ESTIMATE, RETRY, UPLOAD, Problem, refusals_of
@@ -404,7 +404,7 @@ def refusals():
             {"Content-Length": str(1 << 40)},
             413,
             "large",
-            "at most 8,388,608 bytes; send the reports in",
+            "at most 8,388,608 bytes and 10,000 reports; send the reports in",
             None,
         ),
     ):
@@ -1030,7 +1030,60 @@ def test_a_transaction_is_not_larger_than_it_should_be(serve, monkeypatch):
         until(lambda k=k: waiting(service) == k + 1, "it waits")
     gate.open.set()
     assert all(answer.result(DEADLINE).status_code == 200 for answer in (first, *rest))
-    assert gate.groups == [[1], [4, 4, 4], [4, 4, 4], [4, 4]]
+    assert gate.groups == [[1], [4, 4], [4, 4], [4, 4], [4, 4]]
+
+
+def test_who_sends_much_does_not_make_others_wait(serve, monkeypatch):
+    """The oldest upload, then the smallest: a large one is not starved either."""
+    monkeypatch.setattr(limits, "GROUP", 10)
+    made, service = mechanism("bits"), serve("bits")
+    gate = Gate(service)
+    first = service.begin(service.sending(made, frames(made, 1)))
+    assert gate.entered.wait(DEADLINE)
+    rest = []
+    for k, size in enumerate((9, 9, 9, 1, 1, 1)):
+        rest.append(service.begin(service.sending(made, frames(made, size))))
+        until(lambda k=k: waiting(service) == k + 1, "it waits")
+    gate.open.set()
+    assert all(answer.result(DEADLINE).status_code == 200 for answer in (first, *rest))
+    assert gate.groups == [[1], [9, 1], [9, 1], [9, 1]]
+
+
+def test_a_body_has_so_many_reports_at_most(serve, monkeypatch):
+    monkeypatch.setattr(limits, "FRAMES", 3)
+    made, service = mechanism("bits"), serve("bits")
+    assert service.post(made, frames(made, 3)).status_code == 200
+    assert_problem(service.post(made, frames(made, 4)), 413, "large", "3 reports; send the")
+    assert service.n("bits") == 3
+
+
+def test_readiness_is_whether_a_report_could_be_counted(serve, monkeypatch):
+    service = serve("bits")
+    assert service.get("/readyz").json() == {"status": "ok"}
+
+    def full():
+        raise StoreDown("the store cannot be used: database or disk is full")
+
+    monkeypatch.setattr(service.collector.store, "can_write", full)
+    assert service.get("/readyz").status_code == 503
+    assert service.get("/healthz").status_code == 200  # alive, and it can still be read
+
+
+def test_wrong_tokens_are_in_the_log_but_not_what_they_were(serve, caplog, monkeypatch):
+    monkeypatch.setattr(problems, "_said", {})
+    service = serve("bits")
+    for k in range(20):
+        headers = {"Authorization": f"Bearer guess number {k}"}
+        assert service.get("/v1/collections/bits/estimate", headers=headers).status_code == 401
+    said = [r.getMessage() for r in caplog.records if r.name == "discreet"]
+    assert said == ["a wrong token was sent"] and "guess" not in caplog.text
+
+
+@pytest.mark.parametrize("token", ["aaaaaaaaaaaaaaaaaaaa", "pässwörterpässwörter", "x\x07" * 12])
+def test_weak_tokens_are_refused(monkeypatch, token):
+    monkeypatch.setenv("DISCREET_TOKEN", token)
+    with pytest.raises(DataError, match="is weak"):
+        tokens.read()
 
 
 @pytest.mark.parametrize(
@@ -1115,9 +1168,7 @@ def test_a_body_has_a_largest_size(serve, monkeypatch, said):
             yield content[k : k + size]
 
     answer = service.post(made, content if said else pieces(content))
-    assert_problem(
-        answer, 413, "large", "a body has at most 90 bytes; send the reports in several requests"
-    )
+    assert_problem(answer, 413, "large", "a body has at most 90 bytes and 10,000 reports; send the")
     assert taken == [] if said else len(taken) == 6
     assert service.collector.uploads.waiting == 0 and service.n("bits") == 0
     assert (
@@ -1261,7 +1312,7 @@ def test_closing_is_noticed_at_once(serve, monkeypatch):
     other = open_store(service.path)
     other.close_collection("bits")
     other.close()
-    sentence = 'the collection "bits" is closed and takes no more reports; nothing was counted'
+    sentence = 'the collection "bits" is closed and takes no more reports; of this upload nothing'
     assert_problem(service.post(made, frames(made, 2)), 410, "closed", sentence)
     assert_problem(service.post(made, content), 410, "closed", sentence)
     monkeypatch.setattr(limits, "FRESH", 0.0)

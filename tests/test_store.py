@@ -14,14 +14,26 @@ from pathlib import Path
 import numpy as np
 import psycopg
 import pytest
+from click.testing import CliRunner
 from collecting import KINDS, ids, long_mechanism, mechanism, people, policy, spoiled, until, upload
 from postgres import GROUP
 
 import discreet as d
+from discreet.cli import main
 from discreet.collector import limits
 from discreet.collector import postgres as postgres_store
 from discreet.collector import sqlite as sqlite_store
-from discreet.collector.store import NoCollection, Outcome, StoreDown, Upload, open_store
+from discreet.collector.store import (
+    NoCollection,
+    Outcome,
+    StoreDamaged,
+    StoreDown,
+    Upload,
+    open_store,
+    sealed,
+    unsealed,
+    without_password,
+)
 from discreet.errors import DataError
 
 STORES = ["sqlite", pytest.param("postgresql", marks=GROUP)]
@@ -242,7 +254,8 @@ def test_counts_beyond_32_bits(store):
     store.add([upload(made, ids(1), np.array([[8, 0]], np.uint8))])
     with store.writing():
         store._fold(collection)
-        store._write_numbers(key, (np.frombuffer(store._read_numbers(key), "<i8") << 40).tobytes())
+        numbers = np.frombuffer(unsealed(store._read_numbers(key)), "<i8") << 40
+        store._write_numbers(key, sealed(numbers.tobytes()))
     store.add([upload(made, ids(1), np.array([[8, 0]], np.uint8))])
     assert store.tally("grr").n == 2**40 + 1 == store.tally("grr").counts[0, 3]
 
@@ -830,3 +843,177 @@ def test_a_name_that_no_address_can_hold_is_refused(store, name):
     with pytest.raises(DataError, match="a collection's name stands in its address"):
         store.create(d.design(policy))
     assert store.collections() == []
+
+
+# ---- what an attack found ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("what", "how"),
+    [
+        ("store.sqlite", "removed"),
+        ("store.sqlite", "moved"),
+        ("store.sqlite", "replaced"),
+        ("store.sqlite-wal", "removed"),
+        ("store.sqlite-wal", "moved"),
+    ],
+)
+def test_nothing_is_acknowledged_into_a_file_that_is_gone(tmp_path, what, how):
+    made = mechanism()
+    store = open_store(str(tmp_path / "store.sqlite"))
+    store.create(made)
+    store.add([upload(made, ids(1))])
+    path = tmp_path / what
+    if how == "removed":
+        path.unlink()
+    else:
+        path.rename(tmp_path / "elsewhere")
+    if how == "replaced":
+        path.write_bytes((tmp_path / "elsewhere").read_bytes())
+    with pytest.raises(StoreDown):
+        store.add([upload(made, ids(1))])
+    store.close()
+
+
+def test_a_flipped_bit_in_a_tally_is_not_served(place, store):
+    made = mechanism()
+    collection = store.create(made)
+    store.add([upload(made, ids(200))])
+    with store.writing():
+        store._fold(collection)
+        raw = store._read_numbers(collection.key)
+    for k in range(0, 8 * len(raw), 97):
+        bad = bytearray(raw)
+        bad[k // 8] ^= 1 << k % 8
+        with store.writing():
+            store._write_numbers(collection.key, bytes(bad))
+        with pytest.raises(StoreDamaged, match="the stored tally is damaged"):
+            store.tally("bits")
+        with pytest.raises(StoreDamaged), store.writing():
+            store._fold(collection)
+    with store.writing():
+        store._write_numbers(collection.key, raw)
+    assert store.tally("bits").n == 200
+
+
+def test_an_empty_file_is_not_taken_for_a_new_store(tmp_path):
+    path = tmp_path / "store.sqlite"
+    open_store(str(path)).close()
+    path.write_bytes(b"")
+    with pytest.raises(DataError, match="is empty, but there was one here"):
+        open_store(str(path))
+    (tmp_path / "store.sqlite-lock").unlink()
+    open_store(str(path)).close()
+
+
+def test_an_export_is_of_one_moment(place, store):
+    made = mechanism()
+    store.create(made, "reports")
+    store.add([upload(made, ids(50), people(made, 50))])
+    other = open_store(place)
+    with store.snapshot("bits") as (tally, blocks):
+        if not place.startswith("postgresql"):  # there, a reader locks nobody out either
+            other.add([upload(made, ids(7), people(made, 7))])
+        assert made.tally(np.concatenate(list(blocks))) == tally
+    other.close()
+
+
+def test_a_reader_keeps_close_from_claiming_too_much(tmp_path, monkeypatch):
+    """While another program reads, the log cannot be emptied: that is said, and done later."""
+    monkeypatch.setattr(limits, "LOCK_SECONDS", 0.3)
+    path = tmp_path / "store.sqlite"
+    made = mechanism()
+    store = open_store(str(path))
+    store.create(made)
+    store.add([upload(made, ids(5))])
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM report").fetchone()
+    with pytest.raises(StoreDown, match="stop that program and close again"):
+        store.close_collection("bits")
+    assert not store.collection("bits").open
+    reader.close()
+    store.close_collection("bits")
+    assert Path(f"{path}-wal").stat().st_size == 0 and store.tally("bits").n == 5
+    store.close()
+
+
+def test_closing_leaves_nothing_of_the_old_tally_in_postgresql(postgres, database):
+    """Old versions of a row give back single reports; after closing there are none."""
+    made = mechanism()
+    store = open_store(database)
+    collection = store.create(made)
+    for _ in range(5):
+        store.add([upload(made, ids(1))])
+        with store.writing():
+            store._fold(collection)
+    with psycopg.connect(database, autocommit=True) as db:
+        inside = "SELECT max(ctid)::text FROM discreet_tally"
+        assert db.execute(inside).fetchone() != ("(0,1)",)  # versions were written before it
+        store.close_collection("bits")
+        assert db.execute(inside).fetchone() == ("(0,1)",)
+    store.close()
+
+
+def test_a_password_is_in_no_sentence():
+    for text in (
+        "postgresql://me:secret@host/db",
+        'connection to "postgres://a:secret@b" failed',
+        "invalid dsn: password=secret host=x",
+    ):
+        assert "secret" not in without_password(text)
+
+
+def test_writing_can_be_asked_for(place, store):
+    store.can_write()
+    if place.startswith("postgresql"):
+        ask(place, "ALTER TABLE discreet_schema RENAME TO away")
+    else:
+        os.chmod(place, 0o400)
+        store._forget()
+    if os.geteuid() or place.startswith("postgresql"):
+        with pytest.raises(StoreDown):
+            store.can_write()
+
+
+@pytest.mark.parametrize("keep", ["counts", "reports"])
+def test_a_store_says_whether_it_adds_up(place, store, keep):
+    made = mechanism()
+    collection = store.create(made, keep)
+    store.add([upload(made, ids(30), people(made, 30))])
+    assert store.problems("bits") == []
+    with store.writing():
+        store._fold(collection)
+    (raw,) = ask(place, "SELECT numbers FROM tally")[0]
+    good = np.frombuffer(unsealed(bytes(raw)), "<i8").copy()
+    for k, change, words in ((0, 1, "but 31 are counted"), (3, 100, "cannot be those")):
+        numbers = good.copy()
+        numbers[k] += change
+        with store.writing():
+            store._write_numbers(collection.key, sealed(numbers.tobytes()))
+        assert any(words in problem for problem in store.problems("bits"))
+        assert any("give another" in x for x in store.problems("bits")) == (keep == "reports")
+        assert not any("give another" in x for x in store.problems("bits", recount=False))
+    with store.writing():
+        store._write_numbers(collection.key, b"c" + bytes(4) + good.tobytes())
+    assert store.problems("bits") == [
+        "the stored tally is damaged: its checksum is another; bring back a copy of the store"
+    ]
+
+
+def test_verify_by_the_command(tmp_path):
+    place = str(tmp_path / "store.sqlite")
+    store = open_store(place)
+    collection = store.create(mechanism())
+    store.add([upload(mechanism(), ids(12))])
+    run = CliRunner().invoke
+    result = run(main, ["verify", "--store", place])
+    assert (result.exit_code, result.output) == (0, "OK bits: 12 reports\n")
+    ask(place, "DELETE FROM report WHERE id = (SELECT min(id) FROM report)")
+    result = run(main, ["verify", "bits", "--store", place])
+    assert result.exit_code == 1 and "FAILED bits: it has the ids of 11 reports" in result.output
+    mechanism().save(tmp_path / "m.json")
+    result = run(main, ["serve", str(tmp_path / "m.json"), "--store", place, "--port", "0"])
+    assert result.exit_code == 2 and "is damaged" in result.output
+    assert collection.open
+    store.close()

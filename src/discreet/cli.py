@@ -600,6 +600,12 @@ def serve(
     try:
         for mechanism in mechanisms:
             opened.create(mechanism, keep)
+            wrong = opened.problems(mechanism.policy.name, recount=False)
+            if wrong:
+                raise DataError(
+                    f'the collection "{mechanism.policy.name}" is damaged: {wrong[0]}; see '
+                    "discreet verify"
+                )
     finally:
         opened.close()
     sock = server.listen(host, port)
@@ -657,6 +663,29 @@ def export(
         _print_json({"name": name, "n": tally.n, "fingerprint": tally.mechanism.fingerprint})
     else:
         click.echo(f"Wrote {output}: {tally.n:,} reports")
+
+
+@main.command(epilog="Example:  discreet verify --store discreet.sqlite")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@_store
+@_as_json
+def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
+    """Whether what a store holds of the collections NAME (or all) adds up: checksums, ids against
+    counts, kept reports counted again; exit code 1 if not.
+    """
+    with _opened(store) as opened:
+        listed = names or [collection.name for collection in opened.collections()]
+        problems = {name: opened.problems(name) for name in listed}
+        counted = {name: opened.tally(name).n for name in listed if not problems[name]}
+    if as_json:
+        _print_json({"problems": problems, "reports": counted})
+    for name, wrong in problems.items() if not as_json else ():
+        for problem in wrong:
+            click.echo(f"FAILED {name}: {problem}")
+        if not wrong:
+            click.echo(f"OK {name}: {counted[name]:,} reports")
+    if any(problems.values()):
+        sys.exit(1)
 
 
 @main.command("close", epilog="Example:  discreet close health-survey")

@@ -202,6 +202,12 @@ class PostgresStore(Store):
     def _forget_who_waits(self, key: int) -> None:
         self._db.execute("DELETE FROM discreet_waiting WHERE collection = %s", (key,))
 
+    def _id_count(self, key: int) -> int:
+        query = "SELECT count(*) FROM discreet_report WHERE collection = %s"
+        row = self._db.execute(query, (key,)).fetchone()
+        assert row is not None
+        return int(row[0])
+
     def _stored(self, key: int) -> Iterator[bytes]:
         with self._db.cursor(name="reports", binary=True) as rows:
             for (report,) in rows.execute(

@@ -62,11 +62,6 @@ class SqliteStore(Store):
             )
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
-        if self.path.is_file() and self.path.stat().st_size == 0:
-            raise DataError(
-                f"the store {self.path} is an empty file: nothing of what it held is there; bring "
-                "back a copy, or remove it to begin anew"
-            )
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # for its owner alone
             self._turn = os.open(f"{self.path}-lock", os.O_CREAT | os.O_RDWR, 0o600)
@@ -81,12 +76,18 @@ class SqliteStore(Store):
     def _migrate(self) -> None:
         with self.writing():
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if not version and os.pread(self._turn, 1, 0):
+                raise DataError(
+                    f"the store {self.path} is empty, but there was one here: bring back a copy, "
+                    f"or remove {self.path}-lock to begin anew"
+                )
             if version > len(MIGRATIONS):
                 raise unknown_version(version, len(MIGRATIONS))
             for number, script in enumerate(MIGRATIONS[version:], version + 1):
                 for statement in filter(str.strip, script.split(";")):
                     self._db.execute(statement)
                 self._db.execute(f"PRAGMA user_version = {number}")
+        os.pwrite(self._turn, b"a store was made here\n", 0)
 
     @property
     def _db(self) -> sqlite3.Connection:
@@ -258,6 +259,10 @@ class SqliteStore(Store):
 
     def _forget_who_waits(self, key: int) -> None:
         self._db.execute("DELETE FROM waiting WHERE collection = ?", (key,))
+
+    def _id_count(self, key: int) -> int:
+        query = "SELECT count(*) FROM report WHERE collection = ?"
+        return int(self._db.execute(query, (key,)).fetchone()[0])
 
     def _stored(self, key: int) -> Iterator[bytes]:
         for (report,) in self._db.execute(

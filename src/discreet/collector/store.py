@@ -26,7 +26,7 @@ from discreet.collector import limits
 from discreet.errors import DataError
 from discreet.mechanism import Mechanism
 from discreet.policy import is_label
-from discreet.tally import Tally
+from discreet.tally import Counting, Tally
 
 KEEPS = ("counts", "reports")
 
@@ -217,6 +217,31 @@ class Store(ABC):
         rows = np.frombuffer(waiting, np.uint8).reshape(-1, mechanism.report_size)
         return tally + mechanism.tally(rows, threads=1)
 
+    def problems(self, name: str, recount: bool = True) -> list[str]:
+        """What does not add up in a collection, in words; with `recount` its stored reports, where
+        they were kept, are counted again.
+        """
+        with self.reading():
+            found = self._must_find(name)
+            try:
+                tally = self._whole_tally(found)
+            except StoreDamaged as error:
+                return [str(error)]
+            ids, wrong = self._id_count(found.key), []
+            if ids != tally.n:
+                wrong.append(f"it has the ids of {ids:,} reports, but {tally.n:,} are counted")
+            if tally.refused:
+                wrong.append("some of the reports that wait are none of its mechanism")
+            if not found.mechanism.coder.adds_up(tally.part_n, tally.counts):
+                wrong.append("its counts cannot be those of so many reports")
+            if recount and found.keep == "reports":
+                counting = Counting(found.mechanism)
+                for block in self._blocks(found):
+                    counting.add(block)
+                if counting.tally() != tally:
+                    wrong.append("its stored reports, counted again, give another tally")
+        return wrong
+
     @contextmanager
     def snapshot(self, name: str) -> Iterator[tuple[Tally, Iterator[NDArray[np.uint8]]]]:
         """The tally and, where they were kept, the stored reports, of one moment."""
@@ -295,6 +320,9 @@ class Store(ABC):
 
     @abstractmethod
     def _forget_who_waits(self, key: int) -> None: ...
+
+    @abstractmethod
+    def _id_count(self, key: int) -> int: ...
 
     @abstractmethod
     def _stored(self, key: int) -> Iterator[bytes]: ...
