@@ -1364,3 +1364,20 @@ def test_over_postgresql_it_is_the_same_service(serve, database):
 @GROUP
 def test_over_postgresql_a_strange_name_is_unknown(serve, database):
     assert serve("bits", url=database).get("/v1/collections/%00").status_code == 404
+
+
+def test_strangers_see_results_in_steps_and_the_organiser_all(serve):
+    made, service = mechanism("bits"), serve("bits", open_results=True)
+    told = service.get("/v1/collections/bits").json()
+    assert (told["open_results"], told["least"], told["step"]) == (True, 50, 50)
+    path = "/v1/collections/bits/estimate"
+    for count, shown in ((1, 0), (48, 0), (1, 50), (49, 50), (1, 100)):
+        service.post(made, frames(made, count))
+        found = service.get(path).json()
+        assert (found["n"], found["least"]) == (shown, 50)
+        assert (found["items"] == []) == (shown == 0)
+    service.post(made, frames(made, 3))
+    assert service.get(path, headers=BEARER).json()["n"] == 103
+    assert service.get(path, headers={"Authorization": "Bearer guess"}).status_code == 401
+    closed = serve("grr").get("/v1/collections/grr").json()
+    assert (closed["open_results"], closed["least"]) == (False, 0)

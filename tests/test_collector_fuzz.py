@@ -42,7 +42,8 @@ CHECKS = {
     "ensure_resource_availability",
 }
 OPERATIONS = {
-    "GET /healthz", "GET /metrics", "GET /v1/collections", "GET /v1/collections/{name}",
+    "GET /healthz", "GET /readyz", "GET /metrics",
+    "GET /v1/collections", "GET /v1/collections/{name}",
     "GET /v1/collections/{name}/estimate", "POST /v1/collections/{name}/reports",
 }  # fmt: skip
 
@@ -134,7 +135,7 @@ def test_open_results_are_as_they_are_described(tmp_path, bodies):
     [
         (
             "describe",
-            lambda collection: {"name": collection.name},
+            lambda collection, _: {"name": collection.name},
             "response violates schema|'question' is a required",
         ),
         ("brief", lambda collection: {}["x"], "not even answered"),

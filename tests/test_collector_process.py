@@ -13,6 +13,7 @@ import select
 import signal
 import socket
 import sys
+import time
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
@@ -656,13 +657,39 @@ def test_what_is_no_http_is_a_problem_too(impatient):
     assert b"application/problem+json" in answer and b"nosniff" in answer
 
 
-def test_too_many_connections_are_a_problem_too(tmp_path, saved):
-    few = "from discreet.collector import limits\nlimits.CONNECTIONS = 3"
-    with serving(tmp_path, saved, before=few) as server:
-        crowd = [server.connect() for _ in range(5)]
+FEW = "from discreet.collector import limits\nlimits.CONNECTIONS = 3"
+
+
+def test_idle_connections_do_not_shut_others_out(tmp_path, saved):
+    """Whoever comes takes the place of one that has been idle longest."""
+    with serving(tmp_path, saved, before=FEW) as server:
+        crowd = [server.connect() for _ in range(30)]
         try:
-            crowd[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-            answer = heard_one(crowd[-1])
+            for _ in range(3):
+                with server.connect() as visitor:
+                    visitor.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                    assert heard_one(visitor).startswith(b"HTTP/1.1 200 ")
+        finally:
+            for connection in crowd:
+                connection.close()
+
+
+def test_a_crowd_that_is_busy_is_asked_to_come_back(tmp_path, saved):
+    made = d.Mechanism.load(saved)
+    head = (
+        f"POST /v1/collections/{made.policy.name}/reports HTTP/1.1\r\nHost: x\r\n"
+        f"Content-Type: application/octet-stream\r\nDiscreet-Mechanism: {made.fingerprint}\r\n"
+        "Content-Length: 100\r\n\r\n"
+    ).encode()
+    with serving(tmp_path, saved, before=FEW) as server:
+        crowd = [server.connect() for _ in range(3)]
+        try:
+            for connection in crowd:
+                connection.sendall(head)  # and then nothing: each waits for its body
+            time.sleep(0.3)
+            with server.connect() as visitor:
+                visitor.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                answer = heard_one(visitor)
         finally:
             for connection in crowd:
                 connection.close()
@@ -670,6 +697,38 @@ def test_too_many_connections_are_a_problem_too(tmp_path, saved):
     assert (
         b"application/problem+json" in answer and b"nosniff" in answer and b"retry-after" in answer
     )
+
+
+def test_what_is_no_request_is_logged_now_and_then(tmp_path, saved):
+    with serving(tmp_path, saved) as server:
+        for _ in range(50):
+            with server.connect() as raw:
+                raw.sendall(b"\x16\x03\x01 this is no request\r\n\r\n")
+                assert heard_one(raw).startswith(b"HTTP/1.1 400 ")
+        assert server.stop() is not None
+    assert len(server.log.splitlines()) <= 2
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_that_cannot_start_are_a_failure(tmp_path, saved, workers):
+    """The token file goes between the check and the start of the workers."""
+    gone = (
+        "import os\n"
+        "from discreet.collector import limits, server\n"
+        "limits.WORKER_SECONDS = 5\n"
+        "run = server.run\n"
+        "def late(*args):\n    os.unlink('secret')\n    return run(*args)\n"
+        "server.run = late\n"
+    )
+    (tmp_path / "secret").write_text(TOKEN)
+    arguments = (saved, "--token-file", "secret", "--workers", workers)
+    server = Server(tmp_path, *arguments, before=gone, token=None)
+    try:
+        assert server.process.wait(DEADLINE) not in (0, None)
+    finally:
+        server.process.kill()
+        server.process.wait()
+    assert "cannot start" in server.log and "Traceback" not in server.log
 
 
 def test_two_workers_count_together(tmp_path, saved):

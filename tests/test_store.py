@@ -417,6 +417,7 @@ def test_there_is_no_place_for_an_address_or_a_time(place, store):
     assert tables == {
         "collection": {"key", "name", "document", "keep", "open"},
         "tally": {"collection", "numbers"},
+        "published": {"collection", "numbers"},
         "report": {"collection", "id", "report"},
         "waiting": {"collection", "reports"} | ({"place"} if place.endswith("sqlite") else set()),
     }
@@ -702,7 +703,7 @@ def test_one_report_of_many_items_writes_little(tmp_path):
     """The bytes of the write-ahead log per report: not the tally of 16,470 items, 132 KiB."""
     path = tmp_path / "store.sqlite"
     store = open_store(str(path))
-    made = d.design(d.Policy.from_levels([("l", 2, [str(k) for k in range(16_470)])]))
+    made = d.design(d.Policy.from_levels([("l", 2, [f"i{k}" for k in range(16_470)])]))
     store.create(made)
     db = store._db
     rows = people(made, 41)
@@ -1017,3 +1018,23 @@ def test_verify_by_the_command(tmp_path):
     assert result.exit_code == 2 and "is damaged" in result.output
     assert collection.open
     store.close()
+
+
+def test_what_anyone_sees_moves_in_steps(place, store, monkeypatch):
+    """Nothing below the least number, then only every so many reports, and the end when closed."""
+    monkeypatch.setattr(limits, "LEAST", 10)
+    monkeypatch.setattr(limits, "STEP", 7)
+    made = mechanism()
+    store.create(made)
+    rows, seen = people(made, 40), []
+    for k in range(40):
+        store.add([upload(made, ids(1), rows[k : k + 1])])
+        shown = store.published("bits")
+        assert shown == made.tally(rows[: shown.n])
+        seen.append(shown.n)
+    assert seen == [0] * 9 + [10] * 7 + [17] * 7 + [24] * 7 + [31] * 7 + [38] * 3
+    again = open_store(place)  # a restart does not show the last ones either
+    assert again.published("bits").n == 38 and again.tally("bits").n == 40
+    again.close_collection("bits")
+    assert again.published("bits") == made.tally(rows)
+    again.close()

@@ -1241,7 +1241,13 @@ def test_open_results_need_no_token(visitor, open_server):
     visitor.arrive(open_server.base)
     answer(invited(visitor, open_server.links["toy-survey"]), "HIV")
     page = visitor.open(open_server.results["toy-survey"])
-    expect(page.locator("#n")).to_have_text("1")
+    expect(page.locator("#n")).to_have_text("0")
+    expect(page.locator("#verdict")).to_have_text(
+        "Results are shown from 50 reports on, and in steps."
+    )
+    mechanism = mechanisms()["toy-survey"]
+    open_server.upload(mechanism, mechanism.perturb_many([0] * 60))
+    expect(page.locator("#n")).to_have_text("61")
     expect(page.get_by_label("Organiser’s token")).to_be_hidden()
     assert not [r for r in visitor.requests if "authorization" in r.headers]
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from discreet import summary, theory
+from discreet.collector import limits
 from discreet.collector.store import Collection
 from discreet.designs import best_plain
 from discreet.estimate import COLUMNS, Estimate
@@ -29,7 +30,7 @@ def brief(collection: Collection) -> dict[str, Any]:
     }
 
 
-def describe(collection: Collection) -> dict[str, Any]:
+def describe(collection: Collection, open_results: bool = False) -> dict[str, Any]:
     """Everything a participant or an auditor needs; `mechanism` is the file that `discreet check`
     verifies.
     """
@@ -39,6 +40,9 @@ def describe(collection: Collection) -> dict[str, Any]:
     return {
         **brief(collection),
         "keeps": collection.keep,
+        "open_results": open_results,
+        "least": limits.LEAST if open_results else 0,
+        "step": limits.STEP if open_results else 0,
         "report_bytes": mechanism.report_size,
         "levels": [
             {

@@ -36,6 +36,8 @@ TOKEN = 16  # characters of the organiser's token, at least
 TOKEN_KINDS = 6  # different ones among them, at least
 
 # ---- answers -------------------------------------------------------------------------------------
+LEAST = 50  # reports before anyone without the token sees a result
+STEP = 50  # more reports before anyone without the token sees another one
 CONFIDENCE = (0.5, 0.9999)  # of intervals
 RETRY = 2  # after which people are asked to come back
 SILENCE = 10  # in which the log does not say again that the store is down

@@ -7,6 +7,7 @@ from typing import Any
 from discreet import __version__, wire
 from discreet.collector import limits
 from discreet.collector.problems import ESTIMATE, REFUSALS, UPLOAD, refusals_of
+from discreet.collector.store import KEEPS
 from discreet.estimate import COLUMNS
 from discreet.views import VIEWS
 
@@ -210,7 +211,10 @@ DOCUMENT: dict[str, Any] = {
             "Collection": _object(
                 {
                     **_BRIEF,
-                    "keeps": {"enum": ["counts", "reports"]},
+                    "keeps": {"enum": list(KEEPS)},
+                    "open_results": {"type": "boolean"},
+                    "least": _COUNT,
+                    "step": _COUNT,
                     "report_bytes": {"type": "integer", "minimum": 1},
                     "levels": _list(
                         _object(
@@ -250,6 +254,7 @@ DOCUMENT: dict[str, Any] = {
                     "plain_model": _TEXT,
                     "certificate": _TEXT,
                     "note": _TEXT,
+                    "least": _COUNT,
                     "telling": {
                         "type": "integer",
                         "minimum": 0,

@@ -38,6 +38,7 @@ MIGRATIONS = (
     """
     CREATE TABLE discreet_waiting (collection INTEGER NOT NULL, reports BYTEA NOT NULL);
     CREATE INDEX discreet_waiting_collection ON discreet_waiting (collection);
+    CREATE TABLE discreet_published (collection INTEGER PRIMARY KEY, numbers BYTEA NOT NULL);
     """,
 )
 _LOCK = 0x64697363  # of migrations
@@ -202,6 +203,18 @@ class PostgresStore(Store):
     def _forget_who_waits(self, key: int) -> None:
         self._db.execute("DELETE FROM discreet_waiting WHERE collection = %s", (key,))
 
+    def _read_published(self, key: int) -> bytes | None:
+        query = "SELECT numbers FROM discreet_published WHERE collection = %s"
+        row = self._db.execute(query, (key,), binary=True).fetchone()
+        return row and row[0]
+
+    def _write_published(self, key: int, numbers: bytes) -> None:
+        self._db.execute(
+            "INSERT INTO discreet_published VALUES (%s, %b) "
+            "ON CONFLICT (collection) DO UPDATE SET numbers = EXCLUDED.numbers",
+            (key, numbers),
+        )
+
     def _id_count(self, key: int) -> int:
         query = "SELECT count(*) FROM discreet_report WHERE collection = %s"
         row = self._db.execute(query, (key,)).fetchone()
@@ -230,6 +243,7 @@ class PostgresStore(Store):
         tables anew, each in the order of its content, at once.
         """
         tables = {"report": "collection, id", "waiting": "collection, reports", "tally": "1"}
+        tables["published"] = "1"
         with self.writing():
             for name, order in tables.items():
                 table, aside = f"discreet_{name}", f"discreet_tidy_{name}"

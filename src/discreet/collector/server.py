@@ -20,6 +20,7 @@ from dataclasses import asdict
 from typing import Any
 
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
@@ -59,6 +60,12 @@ class Patient(HttpToolsProtocol):
             longest = min(idle, key=lambda x: (-many[x.client and x.client[0]], x.since))
             longest.transport.close()
 
+    def _crowded(self) -> bool:
+        if len(self.connections) <= limits.CONNECTIONS:
+            return False
+        here = sum(not x.transport.is_closing() for x in self.connections)
+        return here > limits.CONNECTIONS
+
     def is_idle(self) -> bool:
         """Whether nothing is being done for this connection."""
         return self._between() and not self.transport.is_closing()
@@ -80,9 +87,7 @@ class Patient(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The request is here; when there is a crowd, it is asked to come back."""
         self._forget()
-        self.app = (
-            _CROWDED if len(self.connections) > limits.CONNECTIONS else self.config.loaded_app
-        )
+        self.app = _CROWDED if self._crowded() else self.config.loaded_app
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -219,7 +224,10 @@ def run(store: str, sock: socket.socket, workers: int = 1, open_results: bool = 
             timeout_worker_healthcheck=limits.WORKER_SECONDS,
         )
         if workers > 1:
-            Multiprocess(config, sockets=[sock]).run()
+            supervisor = Multiprocess(config, sockets=[sock])
+            supervisor.run()
+            if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
+                sys.exit(1)  # the log says why
         else:
             uvicorn.Server(config).run(sockets=[sock])
 
@@ -259,4 +267,4 @@ def application() -> Any:
         logging.getLogger("discreet").error(
             "cannot start", extra={"facts": {"problem": str(error)}}
         )
-        sys.exit(3)
+        sys.exit(STARTUP_FAILURE)

@@ -42,6 +42,9 @@ MIGRATIONS = (
         collection INTEGER NOT NULL REFERENCES collection (key), place BLOB NOT NULL,
         reports BLOB NOT NULL, PRIMARY KEY (collection, place)
     ) WITHOUT ROWID;
+    CREATE TABLE published (
+        collection INTEGER PRIMARY KEY REFERENCES collection (key), numbers BLOB NOT NULL
+    );
     """,
 )
 
@@ -259,6 +262,14 @@ class SqliteStore(Store):
 
     def _forget_who_waits(self, key: int) -> None:
         self._db.execute("DELETE FROM waiting WHERE collection = ?", (key,))
+
+    def _read_published(self, key: int) -> bytes | None:
+        query = "SELECT numbers FROM published WHERE collection = ?"
+        row = self._db.execute(query, (key,)).fetchone()
+        return row and row[0]
+
+    def _write_published(self, key: int, numbers: bytes) -> None:
+        self._db.execute("INSERT OR REPLACE INTO published VALUES (?, ?)", (key, numbers))
 
     def _id_count(self, key: int) -> int:
         query = "SELECT count(*) FROM report WHERE collection = ?"

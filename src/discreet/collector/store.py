@@ -217,6 +217,29 @@ class Store(ABC):
         rows = np.frombuffer(waiting, np.uint8).reshape(-1, mechanism.report_size)
         return tally + mechanism.tally(rows, threads=1)
 
+    def published(self, name: str) -> Tally:
+        """What may be shown to anyone: nothing before there are some reports, and then it moves in
+        steps, so that no single report can be read off by asking again and again.
+        """
+        with self.reading():
+            found = self._must_find(name)
+            shown, whole = self._published_tally(found), self._whole_tally(found)
+        if not _due(shown, whole, found.open):
+            return shown
+        with self.writing():
+            found = self._must_find(name, lock=True)
+            shown, whole = self._published_tally(found), self._whole_tally(found)
+            if _due(shown, whole, found.open):
+                self._write_published(found.key, sealed(whole.to_bytes()))
+                shown = whole
+        return shown
+
+    def _published_tally(self, collection: Collection) -> Tally:
+        raw = self._read_published(collection.key)
+        if raw is None:
+            return Tally.empty(collection.mechanism)
+        return Tally.from_bytes(unsealed(raw), collection.mechanism)
+
     def problems(self, name: str, recount: bool = True) -> list[str]:
         """What does not add up in a collection, in words; with `recount` its stored reports, where
         they were kept, are counted again.
@@ -322,6 +345,12 @@ class Store(ABC):
     def _forget_who_waits(self, key: int) -> None: ...
 
     @abstractmethod
+    def _read_published(self, key: int) -> bytes | None: ...
+
+    @abstractmethod
+    def _write_published(self, key: int, numbers: bytes) -> None: ...
+
+    @abstractmethod
     def _id_count(self, key: int) -> int: ...
 
     @abstractmethod
@@ -355,8 +384,8 @@ class Store(ABC):
         )  # no collection has such a name, and PostgreSQL has no such text
         return self._collection(*rows[0]) if rows else None
 
-    def _must_find(self, name: str) -> Collection:
-        found = self._find(name)
+    def _must_find(self, name: str, lock: bool = False) -> Collection:
+        found = self._find(name, lock)
         if found is None:
             raise NoCollection(f'there is no collection "{name}"')
         return found
@@ -368,6 +397,12 @@ class Store(ABC):
                 json.loads(self._document(key))
             )
         return Collection(key, name, mechanism, keep, bool(is_open))
+
+
+def _due(shown: Tally, whole: Tally, is_open: bool) -> bool:
+    """Whether it is time to show the whole: a step further, or the last one of all."""
+    further = whole.n - shown.n
+    return whole.n >= limits.LEAST and further >= (limits.STEP if is_open else 1)
 
 
 def checked_name(name: str) -> str:

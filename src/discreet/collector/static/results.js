@@ -60,7 +60,7 @@ function say(problem) {
 // ---- draw ---------------------------------------------------------------------------------------
 
 function draw() {
-  const { n, items, levels, telling, note, certificate, views, state } = found;
+  const { n, items, levels, telling, note, certificate, views, state, least } = found;
   const asked = !$("token").hidden;
   $("token").hidden = true;
   $("numbers").hidden = false;
@@ -71,7 +71,7 @@ function draw() {
   $("certificate").textContent = `The mechanism’s expected error: ${certificate}.`;
   drawViews(views);
   const end = state === "closed" ? " The collection is closed." : "";
-  $("verdict").textContent = verdict(n, telling, items, levels) + end;
+  $("verdict").textContent = verdict(n, telling, items, levels, least) + end;
   drawLevels(n, levels);
   drawRows(items, new Map(levels.map((level, k) => [level.name, { ...level, k }])));
 }
@@ -90,7 +90,8 @@ function drawViews(views) {
   }
 }
 
-function verdict(n, telling, items, levels) {
+function verdict(n, telling, items, levels, least) {
+  if (!n && least && !token) return `Results are shown from ${least} reports on, and in steps.`;
   if (!n) return "No report has arrived yet.";
   const best = Math.min(...levels.map((level) => level.expected_stderr));
   if (!telling) {
