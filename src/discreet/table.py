@@ -14,6 +14,8 @@ import numpy as np
 from discreet.errors import DataError
 from discreet.files import written_aside
 
+_FORMULA = tuple("=+-@\t\r")  # a cell that begins so is run by a spreadsheet
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -48,11 +50,14 @@ class Table:
         return pa.table({name: column(values) for name, values in self.columns.items()})
 
     def csv(self) -> bytes:
-        """CSV with a header."""
+        """CSV with a header. A text that a spreadsheet would take for a formula gets an apostrophe
+        in front.
+        """
         import pyarrow.csv as pc
 
         out = io.BytesIO()
-        pc.write_csv(self.to_arrow(), out)
+        safe = Table({name: _text_only(values) for name, values in self.columns.items()})
+        pc.write_csv(safe.to_arrow(), out)
         return out.getvalue()
 
     def save(self, path: str | Path) -> None:
@@ -67,6 +72,13 @@ class Table:
                 aside.write_bytes(self.csv())
             else:
                 pq.write_table(self.to_arrow(), str(aside))
+
+
+def _text_only(values: Any) -> Any:
+    values = np.asarray(values)
+    if values.dtype.kind not in "OU":
+        return values
+    return np.array([f"'{x}" if x[:1] in _FORMULA else x for x in values], object)
 
 
 def _known(values: Any) -> list[Any]:
