@@ -82,7 +82,7 @@ def _answers_and_reports(folder: Path, mechanism: d.Mechanism) -> tuple[float, i
             some = (rng.pareto(1.1, min(1 << 22, N - first)) * 40).clip(0, ITEMS - 1)
             writer.write_table(pa.table({"item": some.astype(np.uint16)}, schema))
     began = time.perf_counter()
-    command = [str(SCRIPT), "perturb", "m.json", "a.parquet", "-o", "r.parquet"]
+    command = [str(SCRIPT), "perturb", "m.json", "a.parquet", "--indices", "-o", "r.parquet"]
     peak = _peak_of(command, folder)
     (folder / "a.parquet").unlink()
     return time.perf_counter() - began, peak

@@ -3,6 +3,8 @@ synthetic data.
 
 python docs/make_truth.py DATA [REPEATS]   where DATA holds retail, clothing_rated and
 kosarak_first100k (.dat.xz)
+
+python docs/make_truth.py few [REPEATS]    prints the table of few items alone
 """
 
 from __future__ import annotations
@@ -21,11 +23,16 @@ import discreet as d
 from discreet import theory
 from discreet.padding import choose_padding, two_phases
 from discreet.policy import Budget, Level, Policy
-from discreet.shrink import project
+from discreet.shrink import posterior, project
 
 MODELS = ("oue", "opt0", "subset")
 EPSILONS = (1, 2, 4)
 TOPS = (10, 20, 50, 100)
+FEW = (3, 5, 12, 41, 100)
+FEW_PEOPLE = (100, 1_000, 10_000, 100_000)
+FEW_REPEATS = 300
+# levels, eps and model
+FEW_SETTINGS = ((1, 1, "subset"), (3, 2, "subset"), (3, 1, "oue"))
 
 
 def policy(m: int, eps: float, rng: np.random.Generator, kind: str = "single") -> Policy:
@@ -77,9 +84,9 @@ def sets(task: tuple[Any, Any, Any, int, int, int]) -> list[Any]:
     chosen = policy(len(truth), eps, np.random.default_rng(seed), "set")
     found = []
     for model in MODELS:
-        estimate = d.simulate(
-            (items, offsets), d.design(chosen, model, padding=ell), repeats=1, seed=seed
-        ).estimates[0]
+        mechanism = d.design(chosen, model, padding=ell)
+        drawn = d.simulate((items, offsets), mechanism, repeats=1, seed=seed, indices=True)
+        estimate = drawn.estimates[0]
         ranked = np.argsort(-estimate.shrunk().counts, kind="stable")
         order = np.argsort(-truth, kind="stable")
         found.append([np.mean(truth[ranked[:k]] >= truth[order[k - 1]]) for k in TOPS])
@@ -124,6 +131,91 @@ def synthetic() -> dict[str, Any]:
         "all but one empty": one,
         "one item": np.array([n, 0, 0]),
     }
+
+
+def few_truths(m: int, n: int) -> dict[str, Any]:
+    """Five shapes of a small domain, the largest item first (and so among the most sensitive)."""
+    rank = np.arange(1, m + 1)
+    large = np.where(rank <= max(m // 10, 2), m // 10 + 4.0 - rank, 0)
+    shapes = {
+        "uniform": np.ones(m),
+        "Zipf": 1 / rank,
+        "one holds 60 %": np.where(rank == 1, 1.5 * (m - 1), 1.0),
+        "few large, rest zero": large,
+        "linear": m + 1.0 - rank,
+    }
+    found = {}
+    for name, shape in shapes.items():
+        exact = shape / shape.sum() * n
+        truth = np.floor(exact).astype(np.int64)
+        truth[np.argsort(truth - exact, kind="stable")[: n - truth.sum()]] += 1
+        found[name] = truth
+    return found
+
+
+def few_policy(m: int, levels: int, eps: float) -> Policy:
+    """One level, or three with a tenth (at least one) of the items in each of the first two."""
+    part = max(m // 10, 1)
+    level_of = np.minimum(np.arange(m) // part, 2) if levels == 3 else np.zeros(m, int)
+    budgets = [Budget.parse(round(eps * f, 6)) for f in (1, 1.2, 2)[:levels]]
+    names = tuple(Level(f"L{k}", budget) for k, budget in enumerate(budgets))
+    return Policy(tuple(map(str, range(m))), tuple(map(int, level_of)), names)
+
+
+def few_cell(truth: Any, mechanism: d.Mechanism, repeats: int, seed: int) -> Any:
+    """(coverage over items, of the largest, squared error relative to raw) of the fitted mixture
+    alone and of `shrunk()`.
+    """
+    found, errors = [], []
+    largest = int(np.argmax(truth))
+    for estimate in d.simulate(truth, mechanism, repeats=repeats, seed=seed).estimates:
+        shrunk = estimate.shrunk()
+        fitted = shrunk.mixtures[0]
+        mean = posterior(fitted, estimate.counts, estimate.base, estimate.slope) @ fitted.grid
+        clear = shrunk.own == 1  # those have never rested on the mixture
+        alone = replace(shrunk, own=clear * 1.0, counts=np.where(clear, shrunk.counts, mean))
+        views = []
+        for view in (alone, shrunk):
+            low, high = view.interval()
+            inside = (low <= truth) & (truth <= high)
+            views.append((inside.mean(), inside[largest], ((view.counts - truth) ** 2).sum()))
+        found.append(views)
+        errors.append(((estimate.counts - truth) ** 2).sum())
+    every, raw = np.array(found), np.array(errors)
+    ratio = every[:, 1, 2].mean() / raw.mean()
+    sigma = np.std(every[:, 1, 2] - ratio * raw) / repeats**0.5 / raw.mean()
+    mean = every.mean(axis=0)
+    mean[:, 2] /= raw.mean()
+    if mean[1, 0] < 0.93 or mean[1, 1] < 0.9 or ratio > 1 + 3 * sigma + 1e-6:
+        print(f"missed: {mechanism.m} items, {truth}: {mean[1]} ± {sigma}", file=sys.stderr)
+    return mean
+
+
+def few_items(repeats: int) -> str:
+    """Few items: the worst and the mean over shapes and settings, for every m and n."""
+    views = ("mixture alone", "shrunk")
+    heads = [f"{v}: {w}" for v in views for w in ("all items", "largest", "MSE / raw")]
+    text = _row(["items", "n", *heads]) + "|" + "---|" * 8 + "\n"
+    for m in FEW:
+        designs = [
+            d.design(few_policy(m, levels, eps), model) for levels, eps, model in FEW_SETTINGS
+        ]
+        for n in FEW_PEOPLE:
+            cells = np.array(
+                [
+                    few_cell(truth, mechanism, repeats, seed=m * n)
+                    for truth in few_truths(m, n).values()
+                    for mechanism in designs
+                ]
+            )
+            row = []
+            for view in range(2):
+                every, largest, mse = cells[:, view].T
+                row += [f"{x.min():.1%} ({x.mean():.1%})" for x in (every, largest)]
+                row.append(f"{mse.max():.2f} ({mse.mean():.2f})")
+            text += _row([m, f"{n:,}", *row])
+            print(text.splitlines()[-1], file=sys.stderr, flush=True)
+    return text
 
 
 def grid(pool: ProcessPoolExecutor, work: Callable[[Any], Any], tasks: list[Any]) -> Any:
@@ -173,6 +265,9 @@ def _mse_tables(
 
 
 def main() -> None:
+    if sys.argv[1] == "few":
+        print(few_items(int(sys.argv[2]) if len(sys.argv) > 2 else FEW_REPEATS), end="")
+        return
     folder, repeats = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 8
     rows = {
         name: load(folder / f"{name}.dat.xz")
@@ -255,6 +350,8 @@ def main() -> None:
         "REPEATS": str(repeats),
         "MSE": mse,
         "COVER": cover,
+        "FEW": few_items(FEW_REPEATS),
+        "FEWREPEATS": str(FEW_REPEATS),
         "SYNTHETIC": toy,
         "SYNCOVER": toy_cover,
         "PRECISION": precision,

@@ -101,7 +101,8 @@ def long_mechanism(name="long"):
 def people(mechanism, n, seed=0):
     """Reports of n people."""
     answers = np.random.default_rng(seed).integers(mechanism.m, size=n)
-    return mechanism.perturb_many([{int(k)} for k in answers] if mechanism.padding else answers)
+    given = [{int(k)} for k in answers] if mechanism.padding else answers
+    return mechanism.perturb_many(given, indices=True)
 
 
 def ids(n):

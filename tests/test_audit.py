@@ -8,6 +8,7 @@ from small import small
 import discreet as d
 from discreet.audit import audit
 from discreet.errors import GuaranteeError, MechanismError
+from discreet.guarantee import in_words
 from discreet.mechanism import fingerprint
 
 CHANGED = "the content does not match the fingerprint: it was changed after it was made"
@@ -109,11 +110,27 @@ def test_another_padding_is_a_problem(found):
         assert found(body, policy).problems == problems
 
 
-@pytest.mark.parametrize("count", [1000, 1001])
-def test_thousands_of_promises_are_not_listed(found, count):
-    policy = d.Policy.from_budgets({f"i{k}": f"{1 + k / 1000}" for k in range(count)})
+def test_a_thousand_promises_are_listed(found):
+    policy = d.Policy.from_budgets({f"i{k}": f"{1 + k / 1000}" for k in range(1000)})
     findings = found(d.design(policy, "rappor").to_canonical())
-    assert findings.problems == [] and len(findings.promises) == (count if count <= 1000 else 0)
+    assert findings.problems == [] and len(findings.promises) == 1000
+
+
+@pytest.mark.parametrize("kind", ["single", "set"])
+def test_thousands_of_promises_are_told_in_short(found, kind):
+    """The smallest and the largest factor, each with the level that has it, and never nothing."""
+    policy = d.Policy.from_budgets({f"i{k}": f"{1 + k / 1000}" for k in range(1001)}, input=kind)
+    made = d.design(policy, "opt1", padding=2 if kind == "set" else None)
+    findings = found(made.to_canonical())
+    factors = made.guarantee().factors
+    assert findings.problems == [] and len(findings.promises) == 1
+    (told,) = findings.promises
+    assert told.startswith("1,001 levels: ") and told.endswith(").")
+    assert ("having or not having" if kind == "set" else "whoever sees your report") in told
+    for pick in (min, max):
+        factor = pick(factors)
+        names = [policy.levels[k].name for k, x in enumerate(factors) if x == factor]
+        assert any(f'{in_words(factor)} (level "{name}")' in told for name in names)
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,39 @@ def test_the_next_command_can_be_copied(tmp_path, name):
     assert f"discreet check {path}" in run("design", TOY, "-o", path).stdout
 
 
+@pytest.mark.parametrize(
+    ("levels", "words"),
+    [
+        ("[1, 50]", "epsilon = 50 in level"),
+        ("[1]", "is the only item"),
+        ("[1, 2]", None),
+    ],
+)
+def test_design_and_plan_warn(tmp_path, levels, words):
+    """Of a budget that protects nobody, and of a question with one answer."""
+    path = tmp_path / "p.toml"
+    path.write_text(
+        "".join(
+            f'[[level]]\nname = "l{k}"\nepsilon = {eps}\nitems = ["x{k}"]\n'
+            for k, eps in enumerate(json.loads(levels))
+        )
+    )
+    for command in (("design", path), ("plan", path, "--users", 100)):
+        found = json.loads(run(*command, "--json").stdout)["warnings"]
+        shown = run(*command).stdout
+        assert ("Warning: " in shown) == bool(words) == bool(found)
+        assert not words or (words in found[0] and f"Warning: {found[0]}" in shown)
+
+
+@pytest.mark.parametrize(
+    "command", [("design",), ("plan", "--users", 9), ("check", "--policy")], ids=lambda x: x[0]
+)
+def test_a_mechanism_is_not_a_policy(saved, command):
+    path, _ = saved
+    rest = [path] if command[0] == "check" else []
+    assert f"{path} is a mechanism, not a policy" in refused(command[0], *rest, *command[1:], path)
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_design_of_every_model_as_json(tmp_path, model):
     facts = json.loads(

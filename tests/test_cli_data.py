@@ -157,6 +157,11 @@ def write_indices(path):
     return path
 
 
+def write_places(path):
+    pq.write_table(pa.table({"item": [[int(i) for i in x] for x in PEOPLE]}), path)
+    return path
+
+
 def write_lists(path):
     pq.write_table(pa.table({"item": [[LABELS[i] for i in x] for x in PEOPLE]}), path)
     return path
@@ -179,7 +184,7 @@ FORMATS = {
     "a.csv.gz": packed(gzip.open), "a.csv.xz": packed(lzma.open),
 }  # fmt: skip
 SET_FORMATS = {
-    "set.csv": write_user_rows, "set.parquet": write_lists,
+    "set.csv": write_user_rows, "set.parquet": write_lists, "set.index.parquet": write_places,
     "set.csv.gz": packed(gzip.open), "set.csv.xz": packed(lzma.open),
 }  # fmt: skip
 CASES = [(m, f) for m in MECHANISMS for f in (SET_FORMATS if m.startswith("set") else FORMATS)]
@@ -224,7 +229,8 @@ def test_the_whole_way(tmp_path, saved, name, data):
     sets = name.startswith("set")
     mechanism, reports, tally = saved(name), tmp_path / "r.parquet", tmp_path / "t.json"
     path = (SET_FORMATS if sets else FORMATS)[data](tmp_path / data)
-    first = run("perturb", mechanism, path, "-o", reports)
+    by_index = ["--indices"] if "index" in data else []
+    first = run("perturb", mechanism, path, "-o", reports, *by_index)
     assert "Wrote 2,000 reports" in first.stdout and first.stderr == ""
     second = run("tally", mechanism, reports, "-o", tally)
     assert "Counted 2,000 reports" in second.stdout and second.stderr == ""
@@ -307,6 +313,103 @@ def test_other_columns(tmp_path, saved):
         assert strictly(output.stdout) == {
             "reports": count, "bytes_per_report": 1, "output": str(tmp_path / "r.parquet"),
         }  # fmt: skip
+
+
+NUMBERED = d.Policy.from_levels([("all", 2, ["1", "2", "3"])])
+
+
+@pytest.mark.parametrize("command", ["perturb", "simulate"])
+def test_integers_in_parquet_are_labels(tmp_path, command):
+    """Labels "1", "2", "3" and a column of integers: every item got the count of another one."""
+    mechanism, data, tally = (tmp_path / name for name in ("m.json", "a.parquet", "t.json"))
+    d.design(NUMBERED).save(mechanism)
+    pq.write_table(pa.table({"item": np.repeat([1, 2, 3], [10_000, 3_000, 1_000])}), data)
+    if command == "simulate":
+        policy = tmp_path / "p.json"
+        level = {"name": "all", "epsilon": 2, "items": ["1", "2", "3"]}
+        policy.write_text(json.dumps({"level": [level]}))
+        run("simulate", policy, data, "--repeats", 1)
+        assert "item index 3 is out of range" in refused(
+            tmp_path, "simulate", policy, data, "--repeats", 1, "--indices"
+        )
+        return
+    run("perturb", mechanism, data, "-o", tmp_path / "r.parquet")
+    run("tally", mechanism, tmp_path / "r.parquet", "-o", tally)
+    found = strictly(run("estimate", mechanism, tally, "--json").stdout)["items"]
+    for row in found:
+        truth = {"1": 10_000, "2": 3_000, "3": 1_000}[row["item"]]
+        assert abs(row["count"] - truth) <= 7 * row["stderr"]  # a false alarm in 10^11
+
+
+def test_integers_that_are_no_labels_are_refused_without_indices(tmp_path, saved):
+    path = write_indices(tmp_path / "a.parquet")
+    sentence = refused(tmp_path, "perturb", saved("bits"), path, "-o", tmp_path / "r.parquet")
+    assert "no label of the policy is one; if they are indices" in sentence
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.CSV", "r.json", "r.xlsx", "r.parquet.gz"])
+def test_reports_are_not_written_as_anything_but_parquet(ready, tmp_path, name):
+    mechanism, data, _, _ = ready
+    assert f"{name}: reports are written as Parquet" in refused(
+        tmp_path, "perturb", mechanism, data, "-o", tmp_path / name
+    )
+
+
+@pytest.mark.parametrize("name", ["bits", "ticket parts", "set fixed"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "stdin"])
+def test_groups_of_what_perturb_wrote(tmp_path, saved, name, kind):
+    """perturb --keep, then tally --by: every region for itself, and together all."""
+    mechanism, reports = saved(name), tmp_path / "r.parquet"
+    sets = name.startswith("set")
+    rows = [
+        (f"u{k}", LABELS[i], "north" if k % 4 else "the south", str(k % 2))
+        for k, x in enumerate(PEOPLE if sets else [[i] for i in ANSWERS])
+        for i in x
+    ]
+    columns = dict(
+        zip(("user", "item", "region", "odd"), map(list, zip(*rows, strict=True)), strict=True)
+    )
+    path = tmp_path / f"a.{'parquet' if kind == 'parquet' else 'csv'}"
+    if kind == "parquet":
+        pq.write_table(pa.table(columns), path)
+    else:
+        with open(path, "w", newline="", encoding="utf-8") as out:
+            csv_module.writer(out).writerows([[*columns], *rows])
+    text = path.read_text(encoding="utf-8") if kind == "stdin" else None
+    data = "-" if kind == "stdin" else path
+    keep = ["--keep", "region", "--keep", "odd", "--keep", "region"]
+    run("perturb", mechanism, data, "-o", reports, *keep, stdin=text)
+    table = pq.read_table(reports)
+    assert table.column_names == ["report", "region", "odd"] and len(table) == 2000
+    assert table["odd"].to_pylist() == ["0", "1"] * 1000
+    assert b"Xq7Zk9Wv" not in reports.read_bytes()
+    facts = strictly(
+        run("tally", mechanism, reports, "--by", "region", "-o", tmp_path / "by", "--json").stdout
+    )
+    assert facts["groups"] == {"the south": 500, "north": 1500}
+    run("tally", mechanism, reports, "-o", tmp_path / "t.json")
+    whole = d.Tally.load(tmp_path / "t.json", MECHANISMS[name])
+    parts = [d.Tally.load(x, MECHANISMS[name]) for x in (tmp_path / "by").glob("*.json")]
+    assert sum(parts, d.Tally.empty(MECHANISMS[name])) == whole
+    odd = np.array(table["odd"].to_pylist()) == "1"
+    truth = np.bincount(
+        [i for k, x in enumerate(PEOPLE if sets else ANSWERS[:, None]) if k % 4 == 0 for i in x],
+        minlength=5,
+    )
+    (south,) = (x.estimate() for x in parts if x.n == 500)
+    assert odd.sum() == 1000 and (np.abs(south.counts - truth) <= 7 * south.stderr).all()
+
+
+def test_what_must_not_be_kept(ready, tmp_path):
+    mechanism, data, _, _ = ready
+    command = ("perturb", mechanism, data, "-o", tmp_path / "x.parquet", "--keep")
+    assert "would store the answers beside the reports" in refused(tmp_path, *command, "item")
+    assert "would store the answers" in refused(
+        tmp_path, *command, "what", "--keep", "item", "--column", "what"
+    )
+    assert 'has no column "region"' in refused(tmp_path, *command, "region")
+    for name in ("report", "count", "fingerprint"):
+        assert f'"{name}" cannot be kept' in refused(tmp_path, *command, name)
 
 
 def test_perturbing_twice_gives_other_reports(ready, tmp_path):
@@ -535,6 +638,8 @@ BAD_DATA = {
     "false.parquet": "item\nHIV-Xq7Zk9Wv\n",
     "false.csv.gz": "item\nHIV-Xq7Zk9Wv\n",
     "false.dat.xz": "HIV-Xq7Zk9Wv\n",
+    "blank.csv": "item\nHIV-Xq7Zk9Wv\n\nHIV-Xq7Zk9Wv\n",
+    "semicolons.csv": "item;b\nHIV-Xq7Zk9Wv;1\n",
     "late.csv": "item\n"
     + "HIV-Xq7Zk9Wv\n" * 700_000
     + "flu\n",  # after blocks that were already written

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import resource
+import socket
 import subprocess
 import threading
 from collections import deque
@@ -19,6 +20,7 @@ from click.testing import CliRunner
 from collecting import DEADLINE, DISCREET, KINDS, listening, mechanism, policy
 
 import discreet as d
+from discreet import cli
 from discreet import client as module
 from discreet.cli import main
 from discreet.client import (
@@ -29,6 +31,7 @@ from discreet.client import (
     OverlapError,
     PromiseError,
     Receipt,
+    TotalError,
     invitation,
 )
 from discreet.collector import app
@@ -574,6 +577,74 @@ def test_a_refusal_is_told_and_not_repeated(fake, clock, status):
     assert len(server.posts) == 1 and clock.pauses == []
 
 
+SAID = "no\x1b[2J\r\n  such \u202ename\u200b\x9b1m " + "x" * 999
+
+
+def test_what_a_server_says_is_cleaned_before_it_is_shown(fake):
+    """Also a detail that is none, and a fingerprint that is an escape sequence."""
+    server = fake(mechanism("bits"))
+    server.script.append((404, {}, json.dumps({"detail": SAID}).encode()))
+    with pytest.raises(ClientError) as caught:
+        Client(server.url).collection("bits")
+    told = str(caught.value).removeprefix("the collector refused: ")
+    assert told.startswith("no\ufffd[2J such \ufffdname\ufffd\ufffd1m xxx") and told.isprintable()
+    assert len(told) == 300
+    for detail in ("", "\n", 5, ["\x1b"], {"\x1b": 1}, None):
+        server.script.append((404, {}, json.dumps({"detail": detail}).encode()))
+        with pytest.raises(ClientError, match="it answers 404$"):
+            Client(server.url).collection("bits")
+    server.documents["bits"]["fingerprint"] = "\x1b[2J\u202e" * 9
+    with pytest.raises(FingerprintError) as caught:
+        Client(server.url).collection("bits")
+    assert str(caught.value).isprintable()
+
+
+def test_an_answer_that_is_no_http_is_cleaned(clock):
+    """Its first line is part of what Python's own client complains of."""
+
+    def speak(listener):
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(65536)
+                connection.sendall("\x1b]0;owned\x07\x1b[2J\u202e\r\n\r\n".encode())
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=speak, args=(listener,))
+        thread.start()
+        with pytest.raises(ClientError, match="owned") as caught:
+            Client(f"http://127.0.0.1:{listener.getsockname()[1]}", patience=2).collection("x")
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "text", ["a\nb", "a\x1b[2Jb", "a\x9b1m", "a\u202eb", "a\u200bb", "a\u2028"]
+)
+@pytest.mark.parametrize("where", ["question", "name", "items", "levels", "note"])
+def test_a_verified_mechanism_cannot_steer_the_terminal(fake, where, text):
+    """Whatever people read of it: refused, with a sentence that is fit for a terminal itself."""
+    made = mechanism("bits")
+    changed = document(made)
+    if where == "items":
+        changed["policy"]["items"][0] = text
+    elif where == "levels":
+        changed["policy"]["levels"][0]["name"] = text
+    elif where == "note":
+        changed["certificate"] = {"value": "1", "lower_bound": "", "note": text}
+    else:
+        changed["policy"][where] = text
+    server = fake(made)
+    server.documents["bits"] = signed(changed)
+    with pytest.raises(MechanismError) as caught:
+        Client(server.url).collection("bits")
+    assert str(caught.value).isprintable()
+
+
 def test_a_body_that_was_too_slow_is_sent_again(fake, clock):
     server = fake(mechanism("bits"))
     client = Client(server.url)
@@ -665,7 +736,21 @@ def test_the_address_of_one_server_may_be_written_in_several_ways(fake):
     )
 
 
-@pytest.mark.parametrize("label", ["hiv", "HIV ", " H I V", "ＨＩＶ", "Hiv", "h  i v", "H\u200dIV"])
+@pytest.mark.parametrize(
+    "label",
+    [
+        *("hiv", "HIV ", " H I V", "ＨＩＶ", "Hiv", "h  i v", "H\u200dIV"),
+        *(
+            "HIV\ufe0f",
+            "H\u180bIV",
+            "H\U000e0100IV",
+            "\u041dIV",
+            "H\u0406V",
+            "h\u0456\u03bd",
+            "\u0397\u0399V",
+        ),
+    ],
+)
 def test_a_label_written_otherwise_is_the_same_item(fake, label):
     before = "H I V" if " " in label.strip() else "HIV"
     server = fake(single("first", before, "b"), single("second", label, "c"))
@@ -743,6 +828,38 @@ def test_what_was_agreed_is_not_stretched(fake):
     assert len(server.posts) == 1
 
 
+def test_a_cap_on_the_sum_holds_whatever_is_agreed_to(fake, home):
+    """It does not ask what the collections are about: these share no item."""
+    server = fake(*(single(name, name + " x", name + " y") for name in ("one", "two", "three")))
+    client = Client(server.url)
+    own = client.collection("one").mechanism.guarantee().ldp_epsilon
+    with pytest.raises(TotalError, match="^this answer has the budget .* even if you agree$"):
+        client.answer("one", "one x", agree=True, max_total=own / 2)
+    client.answer("one", "one x", max_total=own)
+    with pytest.raises(TotalError, match="^this answer and an earlier answer together") as caught:
+        client.answer("two", "two x", agree=True, max_total=1.99 * own)
+    assert (caught.value.epsilon, caught.value.limit) == (pytest.approx(2 * own), 1.99 * own)
+    capped = Client(server.url, max_total=1.99 * own)
+    with pytest.raises(TotalError):  # the smaller cap counts
+        capped.answer("two", "two x", agree=True, max_total=99)
+    assert len(server.posts) == 1 and len(entries(home)) == 1
+    assert capped.answer("one", "one y") == Receipt(1, 0)  # the same report tells nothing new
+    late = client.prepare(client.collection("two"), "two x", max_total=2 * own)
+    client.answer("three", "three x", max_total=2 * own)
+    with pytest.raises(TotalError, match="2 earlier answers"):
+        client.send(late)
+    assert len(entries(home)) == 2
+
+
+@pytest.mark.parametrize("cap", [0, -1, math.nan, True, "1"])
+def test_a_cap_is_a_positive_number(fake, cap):
+    client = Client(fake(mechanism("bits")).url)
+    with pytest.raises(DataError, match="max_total is a positive number"):
+        Client(client.url, max_total=cap)
+    with pytest.raises(DataError, match="max_total is a positive number"):
+        client.prepare(client.collection("bits"), "high 0", max_total=cap)
+
+
 # ---- the ledger ----------------------------------------------------------------------------------
 
 
@@ -816,6 +933,18 @@ def damages():
             f"budgets {levels} {level_of}",
             {**good, "budgets": {"levels": levels, "levelOf": level_of}},
         )
+    for key, value in (
+        ("items", "a"),
+        ("items", {"a": 1}),
+        ("id", "00 " * 16),
+        ("id", "00"),
+        ("report", ""),
+        ("report", "AB"),
+    ):
+        yield f"{key} {value}", {**good, key: value}
+    yield "no items", {**good, "items": [], "budgets": {"levels": [1.0], "levelOf": []}}
+    yield "levels are true", {**good, "budgets": {"levels": [True], "levelOf": [0]}}
+    yield "levels are a table", {**good, "budgets": {"levels": {"0": 1.0}, "levelOf": [0]}}
     yield "nan", {**good, "budgets": {"levels": [math.nan], "levelOf": [0]}}
     yield "no hex", {**good, "report": "xy"}
 
@@ -831,6 +960,11 @@ WRECKS += [
         b"{}",
         b'{"entries": 5}',
         b'{"entries": {"a": 1}}',
+        b'{"entries": {}}',
+        b'{"entries": ""}',
+        b'{"entries": []}'.replace(b"}", b', "more": 1}'),
+        b'{"entry": []}',
+        b'"entries"',
         b"\xff",
         b"[" * 9999,
     )
@@ -914,13 +1048,13 @@ def test_whoever_is_second_sends_the_first_one_s_report(fake, home):
 def test_two_processes_at_once_send_one_report(real, home):
     before = len(stored(real, "ticket"))
     commands = [
-        [str(DISCREET), "answer", f"{real.url}/c/ticket", answer, "--json"]
-        for answer in ("high 0", "low 5")
+        [str(DISCREET), "answer", f"{real.url}/c/ticket", "--yes", "--json"] for _ in range(2)
     ]
-    processes = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for command in commands
-    ]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    processes = [subprocess.Popen(command, text=True, **pipes) for command in commands]
+    for process, answer in zip(processes, ("high 0\n", "low 5\n")):
+        process.stdin.write(answer)
+        process.stdin.flush()
     outputs = [process.communicate(timeout=DEADLINE) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
     receipts = [json.loads(output) for output, _ in outputs]
@@ -939,48 +1073,69 @@ def run(*arguments, code=0, stdin=None):
     return result
 
 
-def refused(*arguments):
+def told(url, *items, code=0):
+    """What a script does: the answer on standard input, one item per line."""
+    options = [item for item in items if str(item).startswith("--") or not isinstance(item, str)]
+    lines = [item for item in items if item not in options]
+    return run(url, *options, "--yes", stdin="".join(f"{x}\n" for x in lines), code=code)
+
+
+def refused(url, *items):
     """Exit code 2 and one sentence."""
-    (line,) = run(*arguments, code=2).stderr.splitlines()
+    (line,) = told(url, *items, code=2).stderr.splitlines()
     assert line.startswith("error: ")
     return line
 
 
-def test_the_command_shows_the_report_asks_and_sends(fake, home):
+@pytest.fixture
+def person(monkeypatch):
+    """Someone at the keyboard."""
+    monkeypatch.setattr(cli, "_person", lambda: True)
+
+
+def test_an_answer_is_never_taken_from_the_command_line(fake, home):
+    server = fake(mechanism("bits"))
+    (line,) = run(f"{server.url}/c/bits", "high 0", "-y", code=2).stderr.splitlines()
+    assert "is seen by others and kept in the shell's history" in line and "high 0" not in line
+    assert server.seen == [] and not home.exists()
+
+
+@pytest.mark.parametrize("typed", ["high 0", "1"])
+def test_the_command_lists_asks_shows_and_sends(fake, home, person, typed):
     made = mechanism("bits")
     server = fake(made)
     url = f"{server.url}/c/bits#{made.fingerprint}"
-    output = run(url, "high 0", stdin="y\n").stdout
+    output = run(url, stdin=f"{typed}\ny\n").stdout
     (body,) = server.posts
-    assert output == f"This report will be sent: {body[16:].hex()}\nSend it? [y/N]: y\nCounted.\n"
+    assert output.startswith("Which one?\n")
+    assert all(sentence in output for sentence in made.guarantee().sentences())
+    assert all(item in output for item in made.policy.items)
+    assert f"This report will be sent: {body[16:].hex()}\nSend it? It cannot be taken" in output
+    assert output.endswith("Counted.\n")
     server.script.extend(
         [
             server.answer("GET", "/v1/collections/bits"),
             (200, {}, b'{"accepted": 0, "duplicates": 1}'),
         ]
     )
-    output = run(url, "low 5", "--yes").stdout
-    assert output == "It had been counted before; it is counted once.\n" and server.posts == [
-        body,
-        body,
-    ]
-    assert (
-        f"{body[16:].hex()} (the same as before)\n"
-        in run(url, "low 5", stdin="n\n", code=130).stdout
-    )
+    output = run(url, "--yes", stdin="low 5\n").stdout
+    assert output.endswith("It had been counted before; it is counted once.\n")
+    assert server.posts == [body, body]
+    again = run(url, stdin="low 5\nn\n", code=130).stdout
+    assert f"{body[16:].hex()} (the same as before)\n" in again
 
 
 @pytest.mark.parametrize("said", ["n\n", "\n", ""])
-def test_without_a_yes_nothing_is_sent_or_remembered(fake, home, said):
+def test_without_a_yes_nothing_is_sent_or_remembered(fake, home, person, said):
     server = fake(mechanism("bits"))
-    result = run(f"{server.url}/c/bits", "high 0", stdin=said, code=130)
+    result = run(f"{server.url}/c/bits", stdin=f"high 0\n{said}", code=130)
     assert "stopped; nothing was left half-written" in result.stderr
     assert server.posts == [] and not home.exists()
 
 
 def test_the_command_for_machines(fake, home):
     server = fake(mechanism("grr"))
-    found = json.loads(run(f"{server.url}/c/grr", "high 0", "--json").stdout)
+    found = json.loads(told(f"{server.url}/c/grr", "high 0", "--json").stdout)
     (body,) = server.posts
     assert found == {
         "accepted": 1,
@@ -988,29 +1143,21 @@ def test_the_command_for_machines(fake, home):
         "id": body[:16].hex(),
         "report": body[16:].hex(),
     }
+    (line,) = run(f"{server.url}/c/grr", stdin="high 0\n", code=2).stderr.splitlines()
+    assert "say --yes" in line
 
 
-def test_the_command_says_what_was_sent_when_another_process_was_quicker(fake, monkeypatch):
-    server = fake(mechanism("bits"))
-    send = Client.send
-
-    def late(self, prepared):
-        monkeypatch.setattr(Client, "send", send)
-        Client(server.url).answer("bits", "low 5")
-        return send(self, prepared)
-
-    monkeypatch.setattr(Client, "send", late)
-    found = json.loads(run(f"{server.url}/c/bits", "high 0", "--json").stdout)
-    assert found["id"] + found["report"] == server.posts[-1].hex()
-
-
-def test_the_command_takes_sets(fake, home):
+def test_the_command_takes_sets(fake, home, monkeypatch):
     server = fake(mechanism("set"))
     url = f"{server.url}/c/set"
-    for arguments in (("high 0", "low 5"), ("--nothing",), ("low 1", "low 1")):
-        run(url, *arguments, "-y")
+    for items in (("high 0", "low 5"), ("-",), ("low 1", "low 1")):
+        told(url, *items)
         home.unlink()
-    assert len(server.posts) == 3
+    monkeypatch.setattr(cli, "_person", lambda: True)
+    for typed in ("1\nlow 5\n\ny\n", "-\ny\n"):
+        run(url, stdin=typed)
+        home.unlink()
+    assert len(server.posts) == 5
     for body in server.posts:
         assert mechanism("set").coder.check(body[16:]) is None
 
@@ -1022,26 +1169,21 @@ def test_the_command_perturbs_the_answer_it_was_given(fake, monkeypatch):
         d.Mechanism, "perturb", lambda self, answer: given.append(answer) or perturb(self, answer)
     )
     server = fake(mechanism("set"), single("one", "x", "y"))
-    run(f"{server.url}/c/set", "high 0", "low 5", "-y")
-    run(f"{server.url}/c/one", "x", "-y")
-    run(f"{server.url}/c/set", "--nothing", "-y")
+    told(f"{server.url}/c/set", "high 0", "low 5")
+    told(f"{server.url}/c/one", "x")
+    told(f"{server.url}/c/set", "-")
     assert given == [{"high 0", "low 5"}, "x", set()]
 
 
-def test_nothing_and_something_at_once_is_refused(fake):
-    server = fake(mechanism("set"))
-    refused(f"{server.url}/c/set", "high 0", "--nothing", "-y")
-
-
-def test_without_an_item_the_command_shows_the_question(fake):
+def test_the_question_can_be_looked_at(fake):
     made = mechanism("bits")
     server = fake(made)
     url = f"{server.url}/c/bits"
-    output = run(url).stdout
+    output = run(url, "--question").stdout
     assert output.startswith("Which one?\n") and all(
         sentence in output for sentence in made.guarantee().sentences()
     )
-    found = json.loads(run(url, "--json").stdout)
+    found = json.loads(run(url, "--question", "--json").stdout)
     assert found == {
         "question": "Which one?",
         "promises": made.guarantee().sentences(),
@@ -1054,27 +1196,24 @@ def test_the_command_refuses_with_a_sentence(fake, home, tmp_path, clock):
     made = mechanism("bits")
     server = fake(made, mechanism("set"))
     url = f"{server.url}/c/bits"
-    assert '"hihg 0" is not an item; did you mean "high 0"?' in refused(url, "hihg 0", "-y")
-    assert "this question takes one item, got 2" in refused(url, "high 0", "low 1", "-y")
-    assert "this question takes one item, got 0" in refused(url, "--nothing", "-y")
-    assert "fingerprint" in refused(f"{url}#{'0' * 64}", "high 0", "-y")
-    assert "above the 0.5 you allow; do not answer" in refused(
-        url, "high 0", "--max-epsilon", 0.5, "-y"
-    )
-    assert "max-epsilon" in refused(url, "high 0", "--max-epsilon", 0, "-y")
+    assert '"hihg 0" is not an item; did you mean "high 0"?' in refused(url, "hihg 0")
+    assert "one item, one line, got 2 lines" in refused(url, "high 0", "low 1")
+    assert "one item, one line, got 0 lines" in refused(url)
+    assert "a line with - alone" in refused(f"{server.url}/c/set")
+    assert "fingerprint" in refused(f"{url}#{'0' * 64}", "high 0")
+    assert "above the 0.5 you allow; do not answer" in refused(url, "high 0", "--max-epsilon", 0.5)
+    assert "max-epsilon" in refused(url, "high 0", "--max-epsilon", 0)
     pin = tmp_path / "policy.toml"
     pin.write_text(
         'question = "Which one?"\n[[level]]\nname = "a"\nepsilon = 1\nitems = ["high 0", "x"]\n'
     )
-    assert "is not the policy you named" in refused(url, "high 0", "--policy", pin, "-y")
-    assert "there is no such collection" in refused(f"{server.url}/c/none", "high 0", "-y")
-    assert "cannot be used: Connection refused" in refused(
-        "http://127.0.0.1:9/c/bits", "high 0", "-y"
-    )
+    assert "is not the policy you named" in refused(url, "high 0", "--policy", pin)
+    assert "there is no such collection" in refused(f"{server.url}/c/none", "high 0")
+    assert "cannot be used: Connection refused" in refused("http://127.0.0.1:9/c/bits", "high 0")
     assert server.posts == [] and not home.exists()
-    run(url, "high 0", "-y")
-    assert "you already gave an earlier answer" in refused(f"{server.url}/c/set", "high 0", "-y")
-    run(f"{server.url}/c/set", "high 0", "--agree", "-y")
+    told(url, "high 0")
+    assert "you already gave an earlier answer" in refused(f"{server.url}/c/set", "high 0")
+    told(f"{server.url}/c/set", "high 0", "--agree")
     assert len(server.posts) == 2
 
 
@@ -1085,10 +1224,9 @@ def test_the_command_on_a_real_collector_that_has_closed(tmp_path, home):
     store.close_collection("closed")
     collector = app.Collector(store, Metrics(tmp_path), "a-token-of-the-organiser")
     with listening(collector.application()) as url:
-        line = refused(f"{url}/c/closed#{made.fingerprint}", "a", "-y")
-    assert (
-        line == 'error: the collector refused: the collection "closed" is closed and '
-        "takes no more reports; nothing was counted"
+        line = refused(f"{url}/c/closed#{made.fingerprint}", "a")
+    assert line.startswith(
+        'error: the collector refused: the collection "closed" is closed and takes no more'
     )
 
 

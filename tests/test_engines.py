@@ -274,6 +274,27 @@ def test_a_task_that_fails_and_is_retried(tmp_path):
     assert len(set(reports)) == 1000  # nothing was sent twice
 
 
+def test_tickets_of_folders_within_folders_and_files_of_two_shapes(spark, tmp_path):
+    """Spark alone would not look into folders, and would take one file's columns for all."""
+    from discreet.reports import report_files, tally_files, write_reports
+
+    mechanism, other = MECHANISMS["ticket"], MECHANISMS["sets, ticket"]
+    (tmp_path / "r" / "monday").mkdir(parents=True)
+    write_reports(
+        tmp_path / "r" / "a.parquet", mechanism, [mechanism.perturb_many(answers(mechanism, 300))]
+    )
+    rows = mechanism.perturb_many(answers(mechanism, 70))
+    marks = np.where(np.arange(70) < 50, mechanism.fingerprint, other.fingerprint)
+    numbers = pa.array(rows.view("<u4")[:, 0].astype("int64"))
+    pq.write_table(
+        pa.table({"report": numbers, "fingerprint": pa.array(marks.tolist())}),
+        tmp_path / "r" / "monday" / "b.parquet",
+    )
+    expected = tally_files(report_files([str(tmp_path / "r")]), mechanism)
+    assert expected[None].n == 350 and expected[None].refused == {"fingerprint": 20}
+    assert engine.tally_files([str(tmp_path / "r")], mechanism) == expected
+
+
 WITHOUT = """
 import sys
 import pyarrow as pa
@@ -500,6 +521,26 @@ def test_corrupt_and_strange_files(spark, tmp_path):
         code=2,
     )
     assert '"nobody" is not an item' in text and text.count("\n") == 1
+
+
+def test_integers_on_spark_are_labels_and_indices_by_name(spark, tmp_path):
+    """As in every other file of answers, and the columns to keep with them."""
+    mechanism = d.design(d.Policy.from_levels([("all", 2, ["1", "2", "3"])]), "opt0")
+    mechanism.save(tmp_path / "m.json")
+    table = pa.table({"item": np.repeat([1, 2], [3000, 1000]), "region": ["a", "b"] * 2000})
+    pq.write_table(table, tmp_path / "a.parquet")
+    command = ("perturb", tmp_path / "m.json", tmp_path / "a.parquet", "--engine", "spark")
+    for name, more, expected in (("labels", [], 0), ("indices", ["--indices"], 1)):
+        run(*command, "-o", tmp_path / name, "--keep", "region", *more)
+        groups = engine.tally(spark.read.parquet(str(tmp_path / name)), mechanism, by="region")
+        assert {key: tally.n for key, tally in groups.items()} == {"a": 2000, "b": 2000}
+        estimate = sum(groups.values(), d.Tally.empty(mechanism)).estimate()
+        truth = np.roll([3000, 1000, 0], expected)
+        assert (np.abs(estimate.counts - truth) <= 7 * estimate.stderr).all()  # 10^-11 each
+    _, words = data_of(spark, MECHANISMS["ticket"], 10)
+    numbers = words.selectExpr("1 AS item")
+    with pytest.raises(Exception, match="no label of the policy is one; if they are indices"):
+        engine.perturb(numbers, MECHANISMS["ticket"]).count()
 
 
 def test_what_must_not_be_kept_and_missing_columns(spark):

@@ -144,7 +144,39 @@ def test_quoted_labels_with_line_breaks_are_refused_in_one_line(tmp_path):
 def test_empty_cells_are_refused(tmp_path, cell):
     path = tmp_path / "a.csv"
     path.write_text(f"item,other\nHIV,1\n{cell},2\n")
-    assert "rows 1 to 2" in refused(path)
+    assert ", row 2 is blank or has no item" in refused(path)
+
+
+BLANK = {
+    "one column": "item\nHIV\n\nanemia\n",
+    "two columns": "item,other\nHIV,1\n\nanemia,2\n",
+    "Windows": "item,other\r\nHIV,1\r\n\r\nanemia,2\r\n",
+    "at the end": "item\nHIV\n\n",
+    "user rows": "user,item\na,HIV\n\nb,HIV\n",
+}
+
+
+@pytest.mark.parametrize("kind", BLANK)
+def test_blank_rows_do_not_vanish(tmp_path, monkeypatch, kind):
+    """Somebody may have stood there. From a file and from a pipe, in single and set input."""
+    mechanism = SETS if kind == "user rows" else SINGLE
+    path = tmp_path / "a.csv"
+    path.write_bytes(BLANK[kind].encode())
+    assert ", row 2 is blank or has no item; remove it" in refused(path, mechanism)
+    monkeypatch.setattr(sys, "stdin", _Stdin(BLANK[kind].encode()))
+    assert "-, row 2 is blank or has no item; remove it" in refused("-", mechanism)
+
+
+def test_the_row_of_a_blank_line_is_its_own_in_any_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "BLOCK", 3)
+    path = csv(tmp_path / "a.csv", ["HIV"] * 7 + [""] + ["HIV"])
+    assert ", row 8 is blank" in refused(path)
+
+
+def test_a_blank_first_line(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("\nitem\nHIV\n")
+    assert "its first line, which names the columns, is blank" in refused(path)
 
 
 def test_spaces_around_a_label_are_not_removed_silently(tmp_path):
@@ -179,10 +211,56 @@ def test_empty_and_headless_files(tmp_path):
     assert single(path) == []
 
 
-def test_text_that_is_not_utf_8(tmp_path):
+@pytest.mark.parametrize("text", ["item\ngröße\n", "größe,item\n1,HIV\n"], ids=["cell", "header"])
+def test_text_that_is_not_utf_8(tmp_path, monkeypatch, text):
     path = tmp_path / "a.csv"
-    path.write_bytes("item\ngröße\n".encode("latin-1"))
-    refused(path)
+    path.write_bytes(text.encode("latin-1"))
+    assert "is not UTF-8 text (Latin-1, perhaps); save it as UTF-8" in refused(path)
+    monkeypatch.setattr(sys, "stdin", _Stdin(text.encode("latin-1")))
+    assert "is not UTF-8 text" in refused("-")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.dat"])
+def test_text_in_wide_characters(tmp_path, monkeypatch, encoding, name):
+    path = tmp_path / name
+    raw = "item\nHIV\n".encode(encoding)
+    with (gzip.open if name.endswith(".gz") else open)(path, "wb") as out:
+        out.write(raw)
+    assert "save it as UTF-8" in refused(path) or encoding == "utf-32"
+    assert encoding != "utf-16" or "is UTF-16 text" in refused(path)
+    monkeypatch.setattr(sys, "stdin", _Stdin(raw))
+    refused("-")
+
+
+@pytest.mark.parametrize(
+    ("mark", "what"), [(";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")]
+)
+def test_other_marks_between_the_columns(tmp_path, monkeypatch, mark, what):
+    """Also where the rows have commas of their own, as numbers of a German spreadsheet."""
+    text = f'"item"{mark}size\nHIV{mark}1,5\nanemia{mark}2\n'
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    assert refused(path) == f"{path} has {what} between its columns; save it with commas"
+    monkeypatch.setattr(sys, "stdin", _Stdin(text.encode()))
+    assert what in refused("-")
+    path.write_text("item,a;b\nHIV,1\n")
+    assert single(path) == [0]
+
+
+def test_packed_files_of_another_name(tmp_path):
+    """A spreadsheet, a Parquet file and a packed one that are called .csv."""
+    path = tmp_path / "a.csv"
+    for start, what in (
+        (b"PK\x03\x04", "is a spreadsheet or another zip file"),
+        (b"\xd0\xcf\x11\xe0", "is a spreadsheet"),
+        (gzip.compress(b"item\nHIV\n"), "is packed with gzip"),
+        (lzma.compress(b"item\nHIV\n"), "is packed with xz"),
+    ):
+        path.write_bytes(start + b"\x00\x01\xff rest")
+        assert what in refused(path)
+    parquet(path, item=pa.array(["HIV"]))
+    assert "is a Parquet file" in refused(path)
 
 
 @pytest.mark.parametrize("columns", ["item,item", "item,user,item"])
@@ -204,6 +282,7 @@ def test_files_that_cannot_be_opened(tmp_path):
 def test_other_kinds_of_files_are_refused(tmp_path, name):
     path = csv(tmp_path / name, ["HIV"])
     assert ".csv, .parquet or FIMI .dat" in refused(path)
+    assert ("is a spreadsheet; save its table as CSV" in refused(path)) == ("xlsx" in name)
 
 
 # ---- Parquet -------------------------------------------------------------------------------------
@@ -224,23 +303,71 @@ def test_parquet_labels(tmp_path, column):
 @pytest.mark.parametrize(
     "kind", [pa.int8(), pa.uint8(), pa.int32(), pa.int64(), pa.uint64()], ids=str
 )
-def test_parquet_integers_are_indices(tmp_path, kind):
-    path = parquet(tmp_path / "a.parquet", item=pa.array(ANSWERS, kind))
-    assert single(path) == ANSWERS
-    wrong = parquet(tmp_path / "b.parquet", item=pa.array([0, 5], kind))
-    assert "item index 5 is out of range; it must be from 0 to 4" in refused(wrong)
+def test_parquet_integers_are_labels(tmp_path, kind):
+    """DESIGN 4. "1", "2", "3" and the integers 1, 2, 3: the item called 1 is the first one, at
+    index 0; it was counted as the second.
+    """
+    mechanism = d.design(d.Policy.from_levels([("all", 1, ["1", "2", "3"])]))
+    column = pa.array([1, 2, 3, 1], kind)
+    path = parquet(tmp_path / "a.parquet", item=column)
+    assert single(path, mechanism) == [0, 1, 2, 0]
+    assert single(path, mechanism) == single(csv(tmp_path / "a.csv", "1231"), mechanism)
+    coded = parquet(tmp_path / "c.parquet", item=column.dictionary_encode())
+    assert single(coded, mechanism) == [0, 1, 2, 0]
+    wrong = parquet(tmp_path / "b.parquet", item=pa.array([1, 0], kind))
+    assert '"0" is not an item; if they are indices, say --indices' in refused(wrong, mechanism)
+
+
+@pytest.mark.parametrize("value", [0, -1, 2**63 - 1, -(2**63)])
+def test_integers_are_compared_as_they_are_written(tmp_path, value):
+    mechanism = d.design(d.Policy.from_levels([("all", 1, ["01", "x", str(value)])]))
+    path = parquet(tmp_path / "a.parquet", item=pa.array([value], pa.int64()))
+    assert single(path, mechanism) == [2]
+    path = parquet(tmp_path / "a.parquet", item=pa.array([1], pa.int64()))
+    assert '"1" is not an item' in refused(path, mechanism)
+
+
+def test_integers_where_no_label_is_one(tmp_path):
+    """An index is asked for by name."""
+    path = parquet(tmp_path / "a.parquet", item=pa.array(ANSWERS))
+    assert "no label of the policy is one; if they are indices (0 is the first item), say " in (
+        refused(path)
+    )
+    lists = parquet(tmp_path / "b.parquet", item=pa.array(PEOPLE, pa.list_(pa.int32())))
+    assert "say --indices" in refused(lists, SETS)
+    assert single(path, indices=True) == ANSWERS
+    assert sets(lists, indices=True) == [sorted(x) for x in PEOPLE]
+
+
+@pytest.mark.parametrize("mechanism", [SINGLE, NUMBERED], ids=["words", "numbers"])
+def test_indices_by_name_in_every_format(tmp_path, fimi, mechanism):
+    """Whatever the labels look like."""
+    given = [0, 3, 1, 1, 2]
+    paths = [
+        parquet(tmp_path / "a.parquet", item=pa.array(given, pa.uint16())),
+        parquet(tmp_path / "b.parquet", item=pa.array(list(map(str, given)))),
+        csv(tmp_path / "a.csv", list(map(str, given))),
+        fimi("\n".join(map(str, given))),
+    ]
+    for path in paths:
+        assert single(path, mechanism, indices=True) == given
+    for text in ("HIV", "1.0", "", "1 2", "١", "9" * 30, "-1", str(mechanism.m)):
+        assert refused(csv(tmp_path / "a.csv", ["0", f'"{text}"']), mechanism, indices=True)
+    assert "line 2: item index 40 is out of range" in refused(
+        fimi("1\n40\n"), mechanism, indices=True
+    )
+    assert 'line 3: "x" is not an index' in refused(fimi("1\n2\nx\n"), mechanism, indices=True)
 
 
 def test_parquet_indices_far_out(tmp_path):
     for kind, value in ((pa.uint64(), 2**64 - 1), (pa.int64(), -1), (pa.int64(), -(2**63))):
         path = parquet(tmp_path / "a.parquet", item=pa.array([0, value], kind))
-        assert f"item index {value} is out of range" in refused(path)
+        assert f"item index {value} is out of range" in refused(path, indices=True)
 
 
 LISTS = {
     "labels": pa.array([[LABELS[i] for i in x] for x in PEOPLE], pa.list_(pa.string())),
     "large": pa.array([[LABELS[i] for i in x] for x in PEOPLE], pa.large_list(pa.large_string())),
-    "indices": pa.array(PEOPLE, pa.list_(pa.int32())),
 }
 
 
@@ -251,11 +378,15 @@ def test_parquet_lists(tmp_path, column):
     assert "input is single" in refused(path, SINGLE)
 
 
+def test_parquet_lists_of_integers_are_labels(tmp_path):
+    column = pa.array([[10, 30], [], [40, 10, 40]], pa.list_(pa.int64()))
+    path = parquet(tmp_path / "a.parquet", item=column)
+    assert sets(path, NUMBERED_SETS) == [[0, 2], [], [0, 3]]
+
+
 def test_repeated_items_of_a_list_count_once(tmp_path):
-    path = parquet(
-        tmp_path / "a.parquet", item=pa.array([[1, 1, 0], [], [2, 2]], pa.list_(pa.int64()))
-    )
-    assert sets(path) == [[0, 1], [], [2]]
+    column = pa.array([["anemia", "anemia", "HIV"], [], ["headache"] * 2])
+    assert sets(parquet(tmp_path / "a.parquet", item=column)) == [[0, 1], [], [2]]
 
 
 NULLS = {
@@ -391,7 +522,9 @@ def test_a_user_whose_rows_stand_apart_is_refused(tmp_path, monkeypatch, block):
 def test_user_rows_that_cannot_be_grouped(tmp_path):
     assert "no user" in refused(user_rows(tmp_path / "a.csv", [("", "HIV")]), SETS)
     assert 'no column "user"' in refused(csv(tmp_path / "b.csv", ["HIV"]), SETS)
-    assert "rows 1 to 2" in refused(user_rows(tmp_path / "c.csv", [("a", "HIV"), ("a", "")]), SETS)
+    assert ", row 2 is blank" in refused(
+        user_rows(tmp_path / "c.csv", [("a", "HIV"), ("a", "")]), SETS
+    )
     assert "not an item" in refused(user_rows(tmp_path / "d.csv", [("a", "flu")]), SETS)
 
 
@@ -469,6 +602,66 @@ def test_a_packed_file_with_a_flipped_byte(tmp_path):
         refused(path, NUMBERED)
 
 
+# ---- columns to keep -----------------------------------------------------------------------------
+
+
+def kept(path, mechanism, *names):
+    """The kept columns of all people, in order; as many rows as there are people."""
+    asked = files.Wanted(keep=names)
+    blocks = list(files.read_people(str(path), mechanism, asked))
+    for found in blocks:
+        n = len(found.block[1]) - 1 if mechanism.policy.takes_sets else len(found.block)
+        assert len(found.kept) == n and found.kept.column_names == list(names)
+    return pa.concat_tables(x.kept for x in blocks).to_pydict()
+
+
+def keeping_refused(path, mechanism, *names):
+    with pytest.raises(DataError) as caught:
+        list(files.read_people(str(path), mechanism, files.Wanted(keep=names)))
+    return str(caught.value)
+
+
+def test_kept_columns_stay_beside_their_answers(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    path.write_text("region,item,age\nnorth,HIV,07\n,anemia,8\nsouth,HIV,x\n", encoding="utf-8")
+    assert kept(path, SINGLE, "age", "region") == {
+        "age": ["07", "8", "x"], "region": ["north", None, "south"],
+    }  # fmt: skip
+    columns = {"item": pa.array(LABELS), "age": pa.array([1, 2, None, 4, 5], pa.int8())}
+    columns["town"] = pa.array(["x", "y", "x", "x", None]).dictionary_encode()
+    path = parquet(tmp_path / "a.parquet", **columns)
+    for block in (1, 2, 100):
+        monkeypatch.setattr(files, "BLOCK", block)
+        assert kept(path, SINGLE, "age", "town") == {
+            "age": [1, 2, None, 4, 5], "town": ["x", "y", "x", "x", None],
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("block", range(1, 9))
+def test_kept_columns_of_user_rows_are_of_the_user(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(files, "BLOCK", block)
+    users, items = zip(*ROWS, strict=True)
+    homes = {"ann": "north", "bob": None, "cy": "south", "di": "north"}
+    columns = {"user": pa.array(users), "item": pa.array(items)}
+    path = parquet(tmp_path / "a.parquet", **columns, home=pa.array([homes[x] for x in users]))
+    assert kept(path, SETS, "home") == {"home": ["north", None, "south", "north"]}
+    assert sets(path) == GROUPED
+    for k in (1, 5):  # the second row of ann, the last of cy
+        told = [homes[x] for x in users]
+        told[k] = "west"
+        path = parquet(tmp_path / "b.parquet", **columns, home=pa.array(told))
+        assert 'differ in "home"' in keeping_refused(path, SETS, "home")
+
+
+def test_columns_that_cannot_be_kept(tmp_path, fimi):
+    path = parquet(tmp_path / "a.parquet", item=pa.array(["HIV"]), pages=pa.array([[1]]))
+    assert "several values a row" in keeping_refused(path, SINGLE, "pages")
+    assert 'no column "town"; it has item, pages; name another with --keep' in keeping_refused(
+        path, SINGLE, "town"
+    )
+    assert "no columns to keep" in keeping_refused(fimi("10\n"), NUMBERED, "town")
+
+
 # ---- standard input and blocks -------------------------------------------------------------------
 
 
@@ -499,7 +692,9 @@ def test_files_larger_than_a_block_are_the_same_as_whole(tmp_path, monkeypatch):
     paths["dat"].write_text("".join(f"{labels[i]}\n" for i in answers))
     lists = {
         "dat": tmp_path / "s.dat",
-        "parquet": parquet(tmp_path / "s.parquet", item=pa.array(people, pa.list_(pa.int64()))),
+        "parquet": parquet(
+            tmp_path / "s.parquet", item=pa.array([[int(labels[i]) for i in x] for x in people])
+        ),
     }
     lists["dat"].write_text("".join(" ".join(labels[i] for i in x) + "\n" for x in people))
     whole = [sorted(x) for x in people]

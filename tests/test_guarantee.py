@@ -2,6 +2,7 @@
 
 import math
 import re
+from fractions import Fraction
 from itertools import islice, product
 
 import numpy as np
@@ -9,11 +10,13 @@ import pytest
 from exhaustive import answers, distribution, sets, subsets
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small import small
 from strategies import of_kind, policies, with_pairs
 
 import discreet as d
 from discreet import guarantee as room
 from discreet.errors import DataError, DesignError
+from discreet.exact import D
 from discreet.policy import Budget, Pair, Policy
 
 CLOSE = 1e-7  # relative: logarithms of ratios of floats, 2^-53 over probabilities of 2^-32 or more
@@ -443,7 +446,9 @@ def test_one_sentence_per_level_rounded_up(model, policy):
         (3.99, "3.99"),
         (3.991, "4"),
         (4, "4"),
-        (999.991, "1000"),
+        (999.99, "999.99"),
+        (999.991, "1,000"),
+        (1000, "1,000"),
         (1000.1, "1,001"),
         (12345, "12,345"),
     ],
@@ -452,9 +457,92 @@ def test_factors_are_rounded_up(factor, told):
     assert room.in_words(factor) == told
 
 
-@pytest.mark.parametrize("factor", [4.000000005, 1000.0000005])
+@pytest.mark.parametrize(
+    "factor",
+    [
+        *(4.000000005, 1000.0000005, 1.0000000005, 1 + 1e-12, 4 + 1e-12, 1 + 2**-52),
+        *(math.nextafter(4, 5), math.nextafter(100, 101), 1000 + 2**-43),
+        *(Fraction(4) + Fraction(1, 10**40), Fraction(1000) + Fraction(1, 10**40)),
+    ],
+)
 def test_factors_are_never_rounded_down(factor):
-    assert float(room.in_words(factor).replace(",", "")) >= factor
+    """Not even in the last digit, and not by much."""
+    told = Fraction(room.in_words(factor).replace(",", ""))
+    assert factor <= told <= Fraction(factor) + (Fraction(1, 100) if factor < 1000 else 1)
+
+
+def exactly(mechanism):
+    """Per level, the largest ratio of any report between two inputs, in integers."""
+    states = []
+    for part in mechanism.parts:
+        rows = {}
+        for item, level in enumerate(mechanism.policy.level_of):
+            g = mechanism.groups[level]
+            c, a, b = part.chance_[g], part.own_[g], part.other_[g]
+            base = part.bases[g]
+            rows[item] = (
+                {Fraction(c * D)}
+                if not a
+                else {Fraction(c * a * base, b), Fraction(c * (D - a) * base, base - b)}
+            )
+        if mechanism.policy.takes_sets:
+            rows["none"] = {Fraction(part.none * D)}
+        states.append(rows)
+    found = [Fraction(1)] * len(mechanism.policy.levels)
+    for rows in states:
+        for item, level in enumerate(mechanism.policy.level_of):
+            for other in rows.keys() - {item}:
+                high = max(max(rows[item]) / min(rows[other]), max(rows[other]) / min(rows[item]))
+                found[level] = max(found[level], high)
+    return found
+
+
+@pytest.mark.parametrize("padding", [None, 2])
+@pytest.mark.parametrize("kind", ["fixed", "bits", "ticket"])
+def test_promised_factors_are_those_of_the_integers(kind, padding):
+    for what in ("parts", "one", "groups"):
+        mechanism = small(kind, what, padding)
+        guarantee = mechanism.guarantee()
+        assert list(guarantee.factors) == exactly(mechanism)
+        floats = [float(x) for x in guarantee.factors]
+        assert floats == pytest.approx(np.exp(guarantee.epsilons).tolist(), rel=1e-12)
+
+
+def test_a_factor_that_is_a_whole_number_is_told_as_one(toy):
+    """Generalised randomised response over five items at ln(4) reports the answer in one of two
+    cases: 4 exactly, though e^ln(4) in floats is more.
+    """
+    policy = Policy.from_levels([("all", "ln(4)", list("abcde"))])
+    part = {"chance": [D], "own": [D // 2], "other": [1]}
+    body = {
+        "format": "discreet-mechanism/2",
+        "policy": policy.to_canonical(),
+        "model": "grr",
+        "prior": "uniform",
+        "encoding": {"kind": "fixed"},
+        "padding": 0,
+        "groups": [0],
+        "shares": [D],
+        "parts": [part],
+    }
+    guarantee = d.Mechanism.from_body(body).guarantee()
+    assert guarantee.factors == (Fraction(4),)
+    assert guarantee.sentences()[0].endswith("by at most a factor of 4.")
+    body["parts"] = [{**part, "own": [D // 2 - 1]}]  # and a little less is told as 4, too
+    assert d.Mechanism.from_body(body).guarantee().sentences()[0].endswith("a factor of 4.")
+    once = d.Mechanism.from_body(body).guarantee()
+    assert d.compose([once, once]).sentences()[0].endswith("a factor of 16.")
+
+
+def test_a_promise_is_never_one_unless_nothing_is_told():
+    """Chances that differ by 2^-32 change the odds: by at most 1.01, and not by at most 1."""
+    policy = Policy.from_levels([("all", "ln(4)", list("abc"))])
+    body = d.design(policy, "rappor").to_canonical()
+    body["parts"][0] |= {"own": [D // 2 + 1], "other": [D // 2]}
+    guarantee = d.Mechanism.from_body(body).guarantee()
+    assert guarantee.sentences()[0].endswith("by at most a factor of 1.01.")
+    body["parts"][0] |= {"own": [D // 2]}
+    assert d.Mechanism.from_body(body).guarantee().sentences()[0].endswith("a factor of 1.")
 
 
 def test_sets_are_told_about_having(toy):

@@ -167,9 +167,9 @@ def test_two_phases_make_one_report_per_person(monkeypatch):
     """Counted where reports are made: a person in two groups would spend her budget twice."""
     made, real = [], perturb.many
 
-    def counted(mechanism, answers, threads=None):
-        made.append(len(real(mechanism, answers, threads)))
-        return real(mechanism, answers, threads)
+    def counted(mechanism, answers, *settings):
+        made.append(len(real(mechanism, answers, *settings)))
+        return real(mechanism, answers, *settings)
 
     monkeypatch.setattr(perturb, "many", counted)
     found = two_phases(policy(30, 4), people(np.random.default_rng(4), 3_000, 30, 3), pilot=0.4)

@@ -198,9 +198,7 @@ def test_reports_are_really_made_in_both_encodings(data, tmp_path, monkeypatch):
     monkeypatch.setattr(
         perturb,
         "many",
-        lambda mechanism, answers, threads=None: (
-            made.append(mechanism) or many(mechanism, answers, threads)
-        ),
+        lambda mechanism, *given: made.append(mechanism) or many(mechanism, *given),
     )
     result = reproduce(
         "fig8", "--data", data, "--out", tmp_path, "--quick", "--through-reports", "--repeats", "1"

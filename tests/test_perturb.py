@@ -365,7 +365,7 @@ SINGLE = {
 @pytest.mark.parametrize("form", SINGLE)
 def test_every_form_of_single_answers(form, encoding):
     mechanism = survey("single", encoding=encoding)
-    assert perturb.indices(mechanism, SINGLE[form]).tolist() == [0, 1, 2, 0]
+    assert perturb.places(mechanism, SINGLE[form]).tolist() == [0, 1, 2, 0]
     reports = mechanism.perturb_many(SINGLE[form])
     assert reports.shape == (4, mechanism.report_size) and reports.dtype == np.uint8
     if encoding == "bits":
@@ -467,6 +467,68 @@ def test_one_set():
         assert sum(counts) == 1 and counts[2:] == [0, 0, 0]
 
 
+# ---- labels that look like whole numbers ---------------------------------------------------------
+
+NUMBERS = ["1", "2", "3"]
+
+
+def numbered(kind="single", labels=NUMBERS):
+    policy = d.Policy.from_levels([("only", 60, list(labels))], input=kind)
+    return d.design(policy, "opt0", padding=2 if kind == "set" else None)
+
+
+INTS = {
+    "int": lambda m: m.perturb(1),
+    "numpy int": lambda m: m.perturb(np.int64(1)),
+    "list": lambda m: m.perturb_many([m.policy.items[0], 2]),
+    "array": lambda m: m.perturb_many(np.array([1, 2])),
+    "Arrow": lambda m: m.perturb_many(pa.array([1, 2])),
+    "Arrow dictionary": lambda m: m.perturb_many(pa.array([1, 2]).dictionary_encode()),
+}
+INTS_OF_SETS = {
+    "set": lambda m: m.perturb({1}),
+    "list of sets": lambda m: m.perturb_many([{m.policy.items[0]}, {2}]),
+    "ragged": lambda m: m.perturb_many((np.array([1, 2]), np.array([0, 1, 2]))),
+    "Arrow lists": lambda m: m.perturb_many(pa.array([[1], [2]])),
+}
+
+
+@pytest.mark.parametrize("labels", [NUMBERS, ["a", "b", "-7"], ["x", "007", "y"]], ids=str)
+@pytest.mark.parametrize("form", [*INTS, *INTS_OF_SETS])
+def test_an_int_that_may_be_a_label_is_refused(form, labels):
+    """DESIGN 4: with a sentence that says how to mean either."""
+    mechanism = numbered("set" if form in INTS_OF_SETS else "single", labels)
+    sentence = refused(lambda: {**INTS, **INTS_OF_SETS}[form](mechanism), "label")
+    label = next(x for x in labels if x.strip("-").isdigit())
+    assert f'because "{label}" is a label' in sentence
+    assert "policy.items[" in sentence or "say indices=True" in sentence
+
+
+@pytest.mark.parametrize("kind", ["single", "set"])
+def test_how_to_mean_either(kind):
+    mechanism = numbered(kind)
+    wrap = (lambda x: x) if kind == "single" else (lambda x: {x})
+    assert read_back(mechanism, [mechanism.perturb(wrap("1"))] * 9)[1:] == [0, 0]
+    by_index = mechanism.perturb(wrap(mechanism.policy.items[1]))
+    assert read_back(mechanism, [by_index])[::2] == [0, 0]
+    given = (
+        [[0, 1, 1], np.array([0, 1, 1]), pa.array([0, 1, 1])]
+        if kind == "single"
+        else [[{0}, {1}, {1}], (np.array([0, 1, 1]), np.arange(4)), pa.array([[0], [1], [1]])]
+    )
+    for answers in given:
+        read = perturb.places if kind == "single" else lambda *x: perturb.ragged(*x)[0]
+        assert read(mechanism, answers, True).tolist() == [0, 1, 1]
+        assert len(mechanism.perturb_many(answers, indices=True)) == 3
+
+
+def test_labels_are_not_indices():
+    for answers in (["1"], np.array(["1"]), [True]):
+        refused(lambda x=answers: numbered().perturb_many(x, indices=True), "an index is a whole")
+    many = numbered().perturb_many(["1", "2", "3"] * 50)
+    assert read_back(numbered(), many) == [50, 50, 50]
+
+
 # ---- bad answers ---------------------------------------------------------------------------------
 
 NAN = float("nan")
@@ -493,6 +555,7 @@ def refused(call, match):
         call()
     text = str(caught.value)
     assert "\n" not in text and len(text) < 200, text
+    return text
 
 
 @pytest.mark.parametrize("bad", BAD_ITEMS)

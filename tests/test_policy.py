@@ -8,6 +8,7 @@ from dataclasses import FrozenInstanceError, replace
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -158,6 +159,35 @@ def test_budgets_are_exact(raw, value, is_log, text):
     assert float(budget) == pytest.approx(math.log(value) if is_log else float(value), rel=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (np.float32(2.5), "2.5"),
+        (np.float32(0.1), "0.1"),  # not the nearest double to it, 0.10000000149011612
+        (np.float16(0.1), "0.1"),
+        (np.float64(0.1), "0.1"),
+        (np.longdouble("1.5"), "1.5"),
+        (np.int64(3), "3"),
+        (np.uint8(3), "3"),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_numbers_of_numpy_are_budgets_as_they_are_printed(raw, text):
+    assert Budget.parse(raw) == Budget.parse(text)
+    policy = Policy.from_levels([("a", raw, ["x"], raw)])
+    assert policy.levels[0].budget.text == text
+    assert policy.levels[0].weight == float(raw) and type(policy.levels[0].weight) is float
+    assert Policy.from_budgets({"x": raw}).levels[0].budget.text == text
+
+
+@pytest.mark.parametrize(
+    "raw", [np.float32("nan"), np.float32("inf"), np.int64(0), np.float32(-1), np.bool_(True)]
+)
+def test_numbers_of_numpy_that_are_no_budget(raw):
+    with pytest.raises(PolicyError, match="must be a positive number"):
+        Budget.parse(raw)
+
+
 short = st.decimals(min_value=Decimal("0.000001"), max_value=1000, places=6).map(str)
 logs = st.builds("ln({}/{})".format, st.integers(10**9, 10**12), st.integers(1, 10**8))
 floats = st.floats(min_value=1e-6, max_value=1e6)
@@ -201,6 +231,46 @@ def test_the_same_pair_twice_is_fine():
         Policy.from_levels([("a", 1, ["x"]), ("b", 2, ["y"])], pairs=pairs).pair_epsilon(1, 0)
         == 0.5
     )
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("a", "b", 0.5), ["a", "b", "0.5"], ("b", "a", np.float32(0.5)), Pair("a", "b", 0.5),
+        Pair("a", "b", "0.50"), Pair("b", "a", Decimal("0.5")), Pair("a", "b", Budget.parse(0.5)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_pairs_in_python(pair):
+    """Tuples, and budgets as they are given to levels: they crashed."""
+    policy = Policy.from_levels([("a", 1, ["x"]), ("b", 2, ["y", "z"])], pairs=[pair])
+    assert policy.pair_epsilon(0, 1) == 0.5 and policy.pairs[0].budget == Budget.parse("0.5")
+    assert d.design(policy).guarantee().holds
+    assert Policy.from_canonical(policy.to_canonical()) == policy
+
+
+def test_a_pair_of_none_is_not_protected():
+    rows = [("a", 1, ["x"]), ("b", 2, ["y"])]
+    policy = Policy.from_levels(rows, pairs=[("a", "b", None)])
+    assert policy == Policy.from_levels(rows, pairs=(Pair("a", "b", None),))
+    assert policy.pair_epsilon(0, 1) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("pair", "match"),
+    [
+        (("a", "b"), r"a pair is \(level, level, epsilon\)"),
+        ("ab", r"a pair is \(level, level, epsilon\)"),
+        ({"levels": ["a", "b"]}, r"a pair is \(level, level, epsilon\)"),
+        (("a", "b", -1), r"epsilon = -1 in the pair \['a', 'b'\] must be a positive number"),
+        (("a", "b", ""), "must be a positive number"),
+        (("a", ["b"], 1), "a pair names two levels"),
+        (("a", "c", 1), 'the level "c", which does not exist'),
+    ],
+)
+def test_pairs_in_python_that_are_none(pair, match):
+    with pytest.raises(PolicyError, match=match):
+        Policy.from_levels([("a", 1, ["x"]), ("b", 2, ["y"])], pairs=[pair])
 
 
 @pytest.mark.parametrize("weight", [1, 2.5, 1e-3, 10**6])
@@ -303,6 +373,40 @@ def test_differences_sees_which_items_a_pair_binds():
         for of in ((0, 1, 0), (0, 1, 1))
     )
     assert one.differences(two) != []
+
+
+# ---- other files than policies -------------------------------------------------------------------
+
+
+def not_loaded(path):
+    with pytest.raises(PolicyError) as caught:
+        Policy.load(path)
+    sentence = str(caught.value)
+    assert sentence.startswith(str(path)) and "\n" not in sentence
+    return sentence
+
+
+@pytest.mark.parametrize("name", ["m.json", "m.toml", "m"])
+def test_a_mechanism_or_a_tally_is_not_a_policy(tmp_path, toy, name):
+    mechanism = d.design(toy)
+    mechanism.save(tmp_path / name)
+    assert not_loaded(tmp_path / name).endswith(
+        " is a mechanism, not a policy; give the policy file that it was made from"
+    )
+    mechanism.tally([mechanism.perturb("HIV")]).save(tmp_path / name)
+    assert " is a tally, not a policy" in not_loaded(tmp_path / name)
+
+
+def test_tables_of_budgets_as_spreadsheets_write_them(tmp_path):
+    path = write(tmp_path / "p.csv", "item;epsilon\nx;1,5\ny;2\n")
+    assert "has semicolons between its columns; save it with commas" in not_loaded(path)
+    write(path, "item,epsilon\ngröße,1\n", "latin-1")
+    assert "is not UTF-8 text (Latin-1, perhaps); save it as UTF-8" in not_loaded(path)
+    write(path, "item,epsilon\nx,1\n", "utf-16")
+    assert "is UTF-16 text; save it as UTF-8" in not_loaded(path)
+    for name in ("p.xlsx", "p.csv"):
+        (tmp_path / name).write_bytes(b"PK\x03\x04\x14\x00\x06\x00")
+        assert "is a spreadsheet or another zip file" in not_loaded(tmp_path / name)
 
 
 # ---- bad input: one sentence that names key and value --------------------------------------------

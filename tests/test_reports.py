@@ -410,3 +410,56 @@ def test_one_bad_file_among_many_is_named(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="is damaged") as caught:
         reports.tally_files(paths, TICKETS, threads=2)
     assert str(caught.value).startswith(str(paths[1]))
+
+
+# ---- what an attack found ------------------------------------------------------------------------
+
+
+def test_groups_without_a_value_lose_nobody(tmp_path):
+    """NaN is no number, and equal to nothing, not even itself."""
+    rows, _ = many(TICKETS, 999)
+    region = np.where(np.arange(999) % 3 == 0, np.nan, np.arange(999) % 3)
+    column = pa.array(rows.view("<u4")[:, 0], pa.uint32())
+    path = parquet(tmp_path / "r.parquet", report=column, region=pa.array(region))
+    found = reports.tally_files([path], TICKETS, "region")
+    assert {key: tally.n for key, tally in found.items()} == {None: 333, 1.0: 333, 2.0: 333}
+
+
+def test_few_of_many_groups_make_no_histograms(tmp_path):
+    rows, _ = many(TICKETS, 600)
+    column = pa.array(rows.view("<u4")[:, 0], pa.uint32())
+    groups = np.arange(600) % 200
+    path = parquet(tmp_path / "r.parquet", report=column, group=pa.array(groups))
+    found = reports.tally_files([path], TICKETS, "group")
+    assert all(found[k] == TICKETS.tally(rows[groups == k]) for k in range(200))
+    countings = reports.Countings(TICKETS, "group")
+    countings.add(pq.read_table(path).to_batches()[0])
+    assert not any(counting._all for counting in countings._found.values())
+
+
+ODD = {
+    "count twice": "report,count,count\n5,3,3\n",
+    "report twice": "report,report,count\n5,5,3\n",
+    "a number for a fingerprint": "report,count,fingerprint\n5,2,1\n",
+}
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=ODD.keys())
+def test_odd_tables_are_a_sentence_or_refused(tmp_path, text):
+    path = tmp_path / "c.csv"
+    path.write_text(text)
+    if "fingerprint" in text:
+        assert reports.tally_files([path], TICKETS, counted=True)[None].refused == {
+            "fingerprint": 2
+        }
+        return
+    with pytest.raises(DataError, match="keep one"):
+        reports.tally_files([path], TICKETS, counted=True)
+
+
+def test_counts_of_several_files_do_not_overflow(tmp_path):
+    one = {"report": pa.array([5], pa.uint32()), "count": [2**62 - 1000]}
+    paths = [parquet(tmp_path / f"{k}.parquet", **one) for k in range(3)]
+    assert reports.tally_files(paths[:1], TICKETS, counted=True)[None].n == 2**62 - 1000
+    with pytest.raises(DataError, match="more reports than can be counted"):
+        reports.tally_files(paths, TICKETS, counted=True)

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from rich.console import Console
 from small import small
 
 import discreet as d
@@ -121,6 +122,21 @@ def test_a_certificates_note_is_text(printed):
     )
 
 
+def test_warnings_are_text_behind_the_title(printed):
+    mechanism = small("bits")
+    warnings = ["[red]one [/x]", "word " * 50 + "end"]
+    lines = printed(show.mechanism, mechanism, facts_of(mechanism, warnings=warnings))
+    assert lines[1:3] == [f"Warning: {warning}" for warning in warnings]
+    assert printed(show.plan, forecast(warnings=warnings))[1:3] == lines[1:3]
+
+
+def test_warnings_are_yellow_on_a_terminal(monkeypatch, capsys):
+    terminal = Console(force_terminal=True, color_system="standard", highlight=False, width=140)
+    monkeypatch.setattr(show, "console", lambda: terminal)
+    show.plan(forecast(warnings=["too much"]))
+    assert "\x1b[33mWarning: too much\x1b[0m" in capsys.readouterr().out
+
+
 def forecast(**changes):
     row = {"stderr_count": 1234.56, "stderr_share": 0.0123456, "smallest_share": 0.02}
     return {
@@ -130,7 +146,8 @@ def forecast(**changes):
             {"model": "subset", "level": "low", **row, "users_for_target": 6},
             {"model": "oue", "level": "low", **row, "users_for_target": 7},
         ],
-        "gain": 0.1234, "best": "subset", "best_plain": "oue", "certificate": None, **changes,
+        "gain": 0.1234, "best": "subset", "best_plain": "oue", "certificate": None,
+        "warnings": [], **changes,
     }  # fmt: skip
 
 

@@ -36,7 +36,7 @@ def test_a_mechanism_beside_plain_ldp(survey, prior):
     for k, row in enumerate(facts["levels"]):
         assert row["variance"] == mine[k] and row["plain_variance"][best] == theirs[k]
         assert row["against_best_plain"] == mine[k] / theirs[k]
-        assert row["factor"] == math.exp(survey.guarantee().epsilons[k])
+        assert row["factor"] == pytest.approx(math.exp(survey.guarantee().epsilons[k]), rel=1e-12)
     assert [(row["level"], row["items"], row["epsilon"]) for row in facts["levels"]] == [
         ("high", 5, "1"), ("middle", 5, "1.2"), ("low", 40, "2"),
     ]  # fmt: skip
@@ -150,6 +150,32 @@ def test_a_plan_of_sets_tells_the_padding_of_the_policy():
     policy = d.Policy.from_levels([("a", 1, ["x", "y", "z"])], input="set", padding=2)
     facts = summary.plan(policy, 100, "uniform", None, None, d.design(policy))
     assert facts["padding"] == 2 and not {"grr", "ss"} & set(facts["total_mse"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "settings", "words"),
+    [
+        ([("a", 20, ["x", "y"])], {}, []),
+        ([("a", "20.1", ["x", "y"])], {}, ['epsilon = 20.1 in level "a" asks for next to no']),
+        ([("a", 1, ["x"]), ("b", 50, ["y"])], {}, ['50 in level "b"', "e^50 on the odds"]),
+        ([("a", 30, ["x"]), ("b", 50, ["y"])], {}, ['50 in level "b" (and 1 more above 20)']),
+        ([("a", 1, ["x", "y"])], {"pairs": [("a", "a", 99)]}, ['99 in the pair of "a" and "a"']),
+        ([("a", 1, ["x", "y"])], {"pairs": [("a", "a", None)]}, []),
+        ([("a", 1, ["x"])], {}, ['"x" is the only item, so everybody\'s answer is known']),
+        ([("a", 1, ["x"])], {"input": "set", "padding": 1}, []),  # she has it or she has not
+        ([("a", 1, ["x", "y"])], {}, []),
+    ],
+)
+def test_what_is_hardly_meant_is_warned_of(rows, settings, words):
+    found = summary.warnings(d.Policy.from_levels(rows, **settings))
+    assert len(found) == bool(words) and all(word in found[0] for word in words)
+
+
+def test_warnings_are_said_of_a_design_and_of_a_plan():
+    policy = d.Policy.from_levels([("a", 1, ["x"]), ("b", 50, ["y", "z"])])
+    mechanism = d.design(policy)
+    planned = summary.plan(policy, 100, "uniform", None, None, mechanism)
+    assert summary.describe(mechanism)["warnings"] == planned["warnings"] != []
 
 
 def test_where_there_is_no_error_there_is_no_gain():

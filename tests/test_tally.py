@@ -700,7 +700,7 @@ def test_a_stream_of_tickets_is_a_histogram_and_the_same_tally(threads, blocks):
     policy = d.Policy.from_levels([("a", 1, range_labels(40)), ("b", 2, range_labels(160, 40))])
     mechanism = d.design(policy, encoding="ticket")
     assert len(mechanism.parts) > 1
-    rows = mechanism.perturb_many(np.arange(200_000) % 200)
+    rows = mechanism.perturb_many(np.arange(200_000) % 200, indices=True)
     beyond = np.full((5, 4), 255, np.uint8)
     expected = mechanism.tally(rows[:0])
     for row in np.split(rows, 50):

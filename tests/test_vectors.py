@@ -19,7 +19,13 @@ from discreet import policy as policy_
 from discreet.client import Client, ClientError, Ledger
 from discreet.collector.openapi import DOCUMENT
 from discreet.encodings import ticket
-from discreet.errors import DataError, FingerprintError, GuaranteeError, MechanismError
+from discreet.errors import (
+    DataError,
+    FingerprintError,
+    GuaranteeError,
+    MechanismError,
+    PolicyError,
+)
 from discreet.mechanism import (
     Mechanism,
     canonical_json,
@@ -27,6 +33,7 @@ from discreet.mechanism import (
     read_bytes,
     refuse_strange,
 )
+from discreet.policy import Policy
 from discreet.wire import ID_SIZE
 
 HERE = Path(__file__).parent / "vectors"
@@ -196,6 +203,59 @@ def test_files_that_are_refused(case):
         Mechanism.from_document(read_bytes(content(case)))
     assert isinstance(caught.value, FingerprintError) == (case["expect"] == "fingerprint")
     assert "\n" not in str(caught.value)
+
+
+# ---- texts that people read ----------------------------------------------------------------------
+
+
+def test_texts_are_labels_and_questions_or_not():
+    for case in cases("texts"):
+        text = case["text"]
+        assert policy_.is_label(text) == case["label"], ascii(text)
+        assert policy_.is_prose(text) == case["question"], ascii(text)
+        level = [("a", 1, ["x", text])], [(text, 1, ["x"])]
+        made = [lambda rows=rows: Policy.from_levels(rows) for rows in level]
+        made.append(lambda text=text: Policy.from_levels([("a", 1, ["x"])], name=text))
+        for make_ in made:
+            accepts(make_, case["label"])
+        accepts(
+            lambda text=text: Policy.from_levels([("a", 1, ["x"])], question=text),
+            case["question"],
+        )
+
+
+def accepts(make_, fine):
+    if fine:
+        make_()
+        return
+    with pytest.raises(PolicyError) as caught:
+        make_()
+    assert str(caught.value).isprintable()
+
+
+def test_labels_that_look_the_same_are_named_once():
+    rows = cases("pairs")
+    assert sum(case["same"] for case in rows) > 200 and not all(case["same"] for case in rows)
+    for case in rows:
+        first, second = case["first"], case["second"]
+        shared = {*policy_.looks(first)} & {*policy_.looks(second)}
+        assert bool(shared) == case["same"], (ascii(first), ascii(second))
+        levels = [(first, 1, ["x"]), (second, 2, ["y"])]
+        for rows_ in ([("a", 1, [first, second])], levels):
+            if not case["same"]:
+                Policy.from_levels(rows_)
+                continue
+            with pytest.raises(PolicyError, match="look the same") as caught:
+                Policy.from_levels(rows_)
+            for label in (first, second):  # both are named
+                assert policy_.show(label) in str(caught.value)
+
+
+def test_the_look_alikes_are_a_table():
+    told = {letter: twins for letter, *twins in policy_.TWINS.split()}
+    assert {k: [*twins] for k, twins in CONSTANTS["twins"].items()} == told
+    assert len({twin for twins in told.values() for twin in twins}) == sum(map(len, told.values()))
+    assert CONSTANTS["said_characters"] == policy_._LONGEST_SAID
 
 
 # ---- reports -------------------------------------------------------------------------------------

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from discreet.errors import GuaranteeError, MechanismError
+from discreet.guarantee import Guarantee, in_words
 from discreet.mechanism import Mechanism, fingerprint, read_document, refuse_strange
 from discreet.policy import Policy
+
+MAX_SENTENCES = 1000  # levels whose promises are told one by one; with more, the extremes
 
 
 @dataclass
@@ -43,12 +46,28 @@ def audit(path: str, policy: Policy | None = None) -> Findings:
     except MechanismError as error:
         findings.problems.append(str(error))
     findings.certificate = mechanism.certificate.sentence if mechanism.certificate else ""
-    findings.promises = (
-        mechanism.guarantee().sentences() if len(mechanism.policy.levels) <= 1000 else []
-    )
+    guarantee = mechanism.guarantee()
+    few = len(mechanism.policy.levels) <= MAX_SENTENCES
+    findings.promises = guarantee.sentences() if few else _in_short(guarantee)
     if policy is not None:
         differences = policy.differences(mechanism.policy)
         if policy.padding is not None and policy.padding != mechanism.padding:
             differences.append(f"padding is {mechanism.padding}, not {policy.padding}")
         findings.problems += [f"not the policy given: {text}" for text in differences]
     return findings
+
+
+def _in_short(guarantee: Guarantee) -> list[str]:
+    """The promises of too many levels to be told one by one (none of them has explicit pairs)."""
+    factors, names = guarantee.factors, guarantee.names
+    least, most = (pick(range(len(names)), key=factors.__getitem__) for pick in (min, max))
+    promise = (
+        "having or not having an item changes the chance of any report"
+        if guarantee.policy.takes_sets
+        else "whoever sees your report can change their odds between an answer and any other"
+    )
+    return [
+        f"{len(names):,} levels: {promise} by at most a factor that is the answer's level's, from "
+        f'{in_words(factors[least])} (level "{names[least]}") to {in_words(factors[most])} '
+        f'(level "{names[most]}").'
+    ]

@@ -28,6 +28,8 @@ MODEL_HELP = (
     "rappor, oue, grr or ss (plain LDP)."
 )
 
+_NOT_PARQUET = (".csv", ".tsv", ".txt", ".json", ".dat", ".xlsx", ".arrow", ".gz", ".xz")
+
 
 class _Group(click.Group):
     """Turns errors into one sentence on standard error and exit code 2, Ctrl-C into 130."""
@@ -101,6 +103,11 @@ _data_options = _options(
         default="user",
         show_default=True,
         help="Column of the users, for sets as user,item rows.",
+    ),
+    click.option(
+        "--indices",
+        is_flag=True,
+        help="The items are indices (0 is the policy's first item); otherwise they are labels.",
     ),
 )
 _engine_options = _options(
@@ -274,6 +281,12 @@ def plan(
     "-o", "--output", required=True, help="Write the reports here (Parquet; with Spark a folder)."
 )
 @_data_options
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="COLUMN",
+    help="Write this column beside the reports, as it is, for tally --by; also several times.",
+)
 @_engine_options
 @_as_json
 def perturb(
@@ -282,6 +295,8 @@ def perturb(
     output: str,
     column: str,
     user: str,
+    indices: bool,
+    keep: tuple[str, ...],
     engine: str,
     master: str | None,
     as_json: bool,
@@ -293,19 +308,25 @@ def perturb(
     DATA is a folder of Parquet.
     """
     from discreet import files
-    from discreet.reports import write_reports
+    from discreet.reports import checked_keep, write_reports
 
     loaded = _mechanism(mechanism)
+    kept = checked_keep(keep, column)
+    if Path(output).suffix.lower() in _NOT_PARQUET:
+        raise DataError(f"{output}: reports are written as Parquet; name it ….parquet")
     if engine == "spark":
         from discreet.engines import spark
 
-        count = spark.perturb_files(data, loaded, output, column, master)
+        count = spark.perturb_files(data, loaded, output, column, master, kept, indices)
     else:
+        asked = files.Wanted(column, user, indices, tuple(kept))
         with _progress(f"Perturbing {data}", [data]) as advance:
-            blocks = files.read_answers(data, loaded, column, user, advance)
-            count = write_reports(
-                output, loaded, (loaded.perturb_many(block) for block in _some(blocks, data))
+            people = files.read_people(data, loaded, asked, advance)
+            blocks = (
+                (loaded.perturb_many(some.block, indices=True), some.kept)
+                for some in _some(people, data)
             )
+            count = write_reports(output, loaded, blocks)
     facts = {"reports": count, "bytes_per_report": loaded.report_size, "output": output}
     _print_json(facts) if as_json else click.echo(
         f"Wrote {count:,} reports of {loaded.report_size:,} bytes to {output}."
@@ -485,6 +506,7 @@ def simulate(
     seed: int | None,
     column: str,
     user: str,
+    indices: bool,
     plot: str | None,
     as_json: bool,
 ) -> None:
@@ -500,11 +522,12 @@ def simulate(
     loaded = _policy(policy)
     models = alternatives(loaded, _prior(prior), padding)
     with _progress(f"Reading {data}", [data]) as advance:
-        answers = joined(files.read_answers(data, models["oue"], column, user, advance), loaded)
+        blocks = files.read_answers(data, models["oue"], column, user, advance, indices)
+        answers = joined(blocks, loaded)
     scores = []
     with _steps("Simulating", len(models)) as advance:
         for name, mechanism in models.items():
-            scores += compare(answers, {name: mechanism}, k, repeats, seed)
+            scores += compare(answers, {name: mechanism}, k, repeats, seed, indices=True)
             advance(1)
     if plot:
         from discreet.plots import models as draw
@@ -720,11 +743,9 @@ def page(output: str) -> None:
     click.echo(f"{answer_hash()}  {output}")
 
 
-@main.command(
-    epilog="Example:  discreet answer http://127.0.0.1:8000/c/health-survey#FINGERPRINT anemia"
-)
+@main.command(epilog="Example:  discreet answer http://127.0.0.1:8000/c/health-survey#FINGERPRINT")
 @click.argument("url")
-@click.argument("items", nargs=-1, metavar="ITEM...")
+@click.argument("items", nargs=-1, metavar="")
 @click.option("--policy", help="Answer only if the collection's policy is this file's.")
 @click.option(
     "--max-epsilon",
@@ -734,7 +755,12 @@ def page(output: str) -> None:
 @click.option(
     "--agree", is_flag=True, help="Agree to the summed budget of questions about the same items."
 )
-@click.option("--nothing", is_flag=True, help="Set input: I have none of the items.")
+@click.option(
+    "--max-total",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Answer only if the budgets of all you ever answered do not sum to more.",
+)
+@click.option("--question", is_flag=True, help="Only show the question, its promises and answers.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before sending.")
 @_as_json
 def answer(
@@ -743,50 +769,55 @@ def answer(
     policy: str | None,
     max_epsilon: float | None,
     agree: bool,
-    nothing: bool,
+    max_total: float | None,
+    question: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Answer at URL with ITEM (several for a set): verified and perturbed here, then sent. Without
-    ITEM, shows the question.
+    """Answer at URL: the answer is asked for, verified and perturbed here, and the report is sent.
 
-    The answer stays in this process; only the perturbed report leaves it. What was sent is
-    remembered in a ledger.
+    The answer never stands on the command line, where other users and the shell's history could see
+    it. A script gives it on standard input with --yes, one item per line; for a set, a line with -
+    alone says that none applies. It stays in this process; only the perturbed report leaves it.
+    What was sent is remembered in a ledger.
     """
-
     from discreet.client import Client, invitation
 
+    if items:
+        raise DataError(
+            "an answer on the command line is seen by others and kept in the shell's history; "
+            "leave it out, and you are asked for it"
+        )
     server, name, pinned = invitation(url)
-    client = Client(server)
+    client = Client(server, max_total=max_total)
     collection = client.collection(
         name,
         policy=_policy(policy) if policy else None,
         max_epsilon=max_epsilon,
         fingerprint=pinned,
     )
-    if items and nothing:
-        raise DataError("--nothing says that you have none of the items; leave it or the items out")
-    if not items and not nothing:
-        shown = {
-            "question": collection.mechanism.policy.question,
-            "promises": collection.mechanism.guarantee().sentences(),
-        }
+    asked = collection.mechanism.policy
+    asks = _person()
+    if question or asks:
+        promises = collection.mechanism.guarantee().sentences()
         if as_json:
-            _print_json({**shown, "items": list(collection.mechanism.policy.items)})
+            shown = {"question": asked.question, "promises": promises, "items": list(asked.items)}
+            _print_json(shown)
+        else:
+            click.echo("\n".join([asked.question, *(f"  • {promise}" for promise in promises)]))
+            click.echo("\n".join(f"{k:>5}  {item}" for k, item in enumerate(asked.items, 1)))
+        if question:
             return
-        click.echo(shown["question"])
-        for sentence in shown["promises"]:
-            click.echo(f"  • {sentence}")
-        click.echo(f"Answer with: discreet answer {url} ITEM")
-        return
-    given: Any = set(items) if collection.mechanism.policy.takes_sets else _one(items)
+    if not asks and not yes:
+        raise DataError("standard input holds the answer, so nothing can be asked: say --yes")
+    given = _ask(asked) if asks else _read_answer(asked)
     prepared = client.prepare(collection, given, agree=agree)
-    if not yes and not as_json:
+    if not yes:
         click.echo(
             f"This report will be sent: {prepared.report.hex()}"
             + (" (the same as before)" if prepared.repeated else "")
         )
-        click.confirm("Send it?", abort=True)
+        click.confirm("Send it? It cannot be taken back", abort=True)
     receipt = client.send(prepared)
     if as_json:
         facts = {"accepted": receipt.accepted, "duplicates": receipt.duplicates}
@@ -797,10 +828,43 @@ def answer(
         )
 
 
-def _one(items: tuple[str, ...]) -> str:
-    if len(items) != 1:
-        raise DataError(f"this question takes one item, got {len(items)}")
-    return items[0]
+def _person() -> bool:
+    """Whether someone sits there who can be asked."""
+    return sys.stdin.isatty()
+
+
+def _ask(policy: Policy) -> Any:
+    """The answer, typed: a number of the list or a label; for a set one per line."""
+
+    def one(text: str) -> str:
+        number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+        if text not in policy.index and 1 <= number <= policy.m:
+            return policy.items[number - 1]
+        return policy.items[policy.place(text)]
+
+    if not policy.takes_sets:
+        return one(str(click.prompt("Your answer, by number or in words")).strip())
+    chosen: set[str] = set()
+    ask = "One answer, by number or in words; nothing more to end; - if none applies"
+    while text := str(click.prompt(ask, default="", show_default=False)).strip():
+        if text == "-":
+            return set()
+        chosen.add(one(text))
+    if not chosen:
+        raise DataError("no answer was given; - says that none applies")
+    return chosen
+
+
+def _read_answer(policy: Policy) -> Any:
+    """The answer on standard input: one item per line."""
+    lines = [line.rstrip("\n") for line in sys.stdin if line.strip()]
+    if policy.takes_sets:
+        if not lines:
+            raise DataError("standard input is empty; a line with - alone says that none applies")
+        return set() if lines == ["-"] else set(lines)
+    if len(lines) != 1:
+        raise DataError(f"this question takes one item, one line, got {len(lines)} lines")
+    return lines[0]
 
 
 # ---- reproduce -----------------------------------------------------------------------------------

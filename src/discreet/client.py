@@ -18,7 +18,6 @@ import random
 import re
 import secrets
 import time
-import unicodedata
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -31,9 +30,9 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from discreet.encodings import REASONS
 from discreet.errors import DataError, DiscreetError, FingerprintError
 from discreet.files import write_text
-from discreet.guarantee import in_words
+from discreet.guarantee import MARGIN, in_words
 from discreet.mechanism import Mechanism
-from discreet.policy import Policy, without_joiners
+from discreet.policy import Policy, cleaned, is_prose, looks
 from discreet.wire import ID_SIZE, path_of, upload_headers
 
 _LARGEST = 256 << 20  # bytes of an answer that are read
@@ -58,7 +57,8 @@ class OverlapError(DiscreetError):
     """
 
     def __init__(self, item: str, epsilon: float, earlier: int) -> None:
-        factor = in_words(math.exp(min(epsilon, 700)))
+        # budgets in floats: the margin keeps the factor above the truth
+        factor = in_words(math.exp(epsilon) * MARGIN if epsilon < 700 else math.inf)
         times = "an earlier answer" if earlier == 1 else f"{earlier} earlier answers"
         super().__init__(
             f"you already gave {times} about the same items; together, your reports can change "
@@ -66,6 +66,21 @@ class OverlapError(DiscreetError):
             "agree to that (--agree, agree=True) or refuse"
         )
         self.item, self.epsilon = item, epsilon
+
+
+class TotalError(DiscreetError):
+    """More would be told in all than the person allows; `epsilon` is the sum over all collections,
+    whatever they ask about.
+    """
+
+    def __init__(self, epsilon: float, limit: float, earlier: int) -> None:
+        times = "an earlier answer" if earlier == 1 else f"{earlier} earlier answers"
+        what = f"this answer and {times} together have" if earlier else "this answer has"
+        super().__init__(
+            f"{what} the budget {epsilon:.4g}, above the {limit:.4g} that you allow in all; "
+            "it is not sent, even if you agree"
+        )
+        self.epsilon, self.limit = epsilon, limit
 
 
 @dataclass(frozen=True)
@@ -86,6 +101,7 @@ class Prepared:
     report: bytes
     repeated: bool  # the report of an earlier answer to this very collection
     agreed: int = 0  # earlier questions about the same items to which the person agreed
+    max_total: float | None = None  # the sum over all collections that the person allows
 
 
 @dataclass(frozen=True)
@@ -101,21 +117,30 @@ class Receipt:
 
 
 class Client:
-    """Answers at a collector.
+    """Answers at a collector. `max_total` caps the sum of the budgets over all collections in the
+    ledger, whatever they ask about: labels can be rewritten, a sum cannot.
 
     >>> client = Client("http://127.0.0.1:8000")                                # doctest: +SKIP
     >>> policy = Policy.load("survey.toml")  # doctest: +SKIP
     >>> client.answer("health-survey", "anemia", policy=policy)  # doctest: +SKIP
     """
 
-    def __init__(self, url: str, ledger: Ledger | None = None, patience: float = 60.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        ledger: Ledger | None = None,
+        patience: float = 60.0,
+        max_total: float | None = None,
+    ) -> None:
         parts = _split(url)
         if parts is None:
             raise DataError(
-                f'"{url}" is not the address of a collector; it begins with http:// or https://'
+                f'"{cleaned(url)}" is not the address of a collector; it begins with http:// or '
+                "https://"
             )
         self.url, self.origin = url.rstrip("/"), f"{parts.scheme}://{parts.netloc}".lower()
         self.ledger, self.patience = ledger or Ledger(), patience
+        self.max_total = _limit(max_total)
 
     # ---- ask -------------------------------------------------------------------------------------
 
@@ -148,10 +173,15 @@ class Client:
             _check_budgets(mechanism, max_epsilon)
         return Asked(name, mechanism, state == "open")
 
-    def prepare(self, asked: Asked, answer: Any, agree: bool = False) -> Prepared:
+    def prepare(
+        self, asked: Asked, answer: Any, agree: bool = False, max_total: float | None = None
+    ) -> Prepared:
         """Perturb an answer; nothing is sent or stored yet. A collection answered before gives its
-        report again.
+        report again. `agree` is to the sum for the same items; `max_total`, here or of the client,
+        is not lifted by it.
         """
+        limits = [x for x in (_limit(max_total), self.max_total) if x is not None]
+        most = min(limits, default=None)
         mechanism = asked.mechanism
         fresh = mechanism.perturb(answer)  # also refuses an answer that is none
         with self.ledger.locked() as entries:
@@ -163,11 +193,12 @@ class Client:
                     bytes.fromhex(earlier["report"]),
                     repeated=True,
                 )
+            _check_total(entries, mechanism, most)
             agreed = _overlaps(entries, mechanism)
             if agreed and not agree:
                 raise _overlap(mechanism, agreed)
         return Prepared(
-            asked, secrets.token_bytes(ID_SIZE), fresh, repeated=False, agreed=len(agreed)
+            asked, secrets.token_bytes(ID_SIZE), fresh, False, agreed=len(agreed), max_total=most
         )
 
     def send(self, prepared: Prepared) -> Receipt:
@@ -178,6 +209,7 @@ class Client:
         with self.ledger.locked() as entries:
             entry = _find(entries, self.origin, asked)  # another process may have been quicker
             if entry is None:
+                _check_total(entries, mechanism, prepared.max_total)
                 now = _overlaps(entries, mechanism)
                 if len(now) > prepared.agreed:
                     raise _overlap(mechanism, now)
@@ -202,10 +234,17 @@ class Client:
                     known["sent"] = True
         return receipt
 
-    def answer(self, name: str, answer: Any, agree: bool = False, **pins: Any) -> Receipt:
+    def answer(
+        self,
+        name: str,
+        answer: Any,
+        agree: bool = False,
+        max_total: float | None = None,
+        **pins: Any,
+    ) -> Receipt:
         """Ask, prepare and send; `pins` are those of `collection`."""
         asked = self.collection(name, **pins)
-        return self.send(self.prepare(asked, answer, agree))
+        return self.send(self.prepare(asked, answer, agree, max_total))
 
     # ---- talk ------------------------------------------------------------------------------------
 
@@ -243,7 +282,8 @@ class Client:
                 )
             except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
                 reason = getattr(error, "reason", error)
-                why = getattr(reason, "strerror", None) or str(reason) or type(error).__name__
+                said = getattr(reason, "strerror", None) or str(reason)
+                why = cleaned(said) or type(error).__name__
             except (ValueError, RecursionError):
                 raise ClientError(
                     f"{self.url} does not answer like a collector; check the address"
@@ -268,7 +308,8 @@ _OPENER = urllib.request.build_opener(_Stay)
 
 def _detail(error: urllib.error.HTTPError) -> str:
     try:
-        return str(json.loads(error.read(65536))["detail"])[:300]
+        said = json.loads(error.read(65536))["detail"]
+        return (cleaned(said) if isinstance(said, str) else "") or f"it answers {error.code}"
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return f"it answers {error.code}"
 
@@ -286,7 +327,8 @@ def invitation(url: str) -> tuple[str, str, str | None]:
     found = re.fullmatch(r"(.*)/(?:c|v1/collections)/([^/]+)/?", parts.path) if parts else None
     if not parts or not found:
         raise DataError(
-            f'"{url}" is not an invitation; it looks like https://host/c/survey#fingerprint'
+            f'"{cleaned(url)}" is not an invitation; it looks like '
+            "https://host/c/survey#fingerprint"
         )
     pinned = parts.fragment.removeprefix("fingerprint=") or None
     if pinned is not None and not re.fullmatch("[0-9a-f]{64}", pinned):
@@ -303,31 +345,31 @@ def _split(url: str) -> SplitResult | None:
         parts = urlsplit(url)
     except ValueError:
         return None
-    return parts if parts.scheme in ("http", "https") and parts.netloc else None
+    web = parts.scheme in ("http", "https") and parts.netloc
+    return parts if web and is_prose(url) else None
 
 
 def _check_budgets(mechanism: Mechanism, limit: float | Mapping[str, float]) -> None:
     levels = mechanism.guarantee().epsilons.tolist()
-    pinned = (
-        {_plainly(item): most for item, most in limit.items()}
-        if isinstance(limit, Mapping)
-        else None
-    )
-    for most in (limit,) if pinned is None else pinned.values():
-        if not isinstance(most, int | float) or not most > 0:
+    given = limit if isinstance(limit, Mapping) else {}
+    pinned: dict[str, float] = {}  # by every look of its item; of two pins the smaller counts
+    for item, most in [*given.items(), *([] if isinstance(limit, Mapping) else [("", limit)])]:
+        if isinstance(most, bool) or not isinstance(most, int | float) or not most > 0:
             raise DataError(f"a budget is a positive number, got {most!r}")
-    if pinned is not None and (
-        unknown := pinned.keys() - set(map(_plainly, mechanism.policy.items))
-    ):
+        for look in looks(item):
+            pinned[look] = min(pinned.get(look, math.inf), most)
+    there = {look for item in mechanism.policy.items for look in looks(item)}
+    unknown = [item for item in given if there.isdisjoint(looks(item))]
+    if unknown:
         raise PromiseError(
             f'"{min(unknown)}", for which you pinned a budget, is not an item of this collection; '
             "do not answer"
         )
     for item, k in zip(mechanism.policy.items, mechanism.policy.level_of, strict=True):
         most = (
-            limit
-            if not isinstance(limit, Mapping)
-            else (pinned or {}).get(_plainly(item), math.inf)
+            min(pinned.get(look, math.inf) for look in looks(item))
+            if isinstance(limit, Mapping)
+            else limit
         )
         if levels[k] > most + 1e-9:
             raise PromiseError(
@@ -392,9 +434,11 @@ class Ledger:
         if text is None:
             return []
         try:
-            entries = json.loads(text)["entries"]
-            if all(_is_entry(entry) for entry in entries):
-                return list(entries)
+            whole = json.loads(text)
+            entries = whole["entries"]
+            shape = len(whole) == 1 and isinstance(entries, list)
+            if shape and all(_is_entry(entry) for entry in entries):
+                return entries
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             pass
         raise LedgerError(
@@ -416,22 +460,19 @@ class Ledger:
 
 
 def _is_entry(entry: dict[str, Any]) -> bool:
-    texts = all(
-        isinstance(entry[key], str) for key in ("origin", "name", "fingerprint", "id", "report")
-    )
+    texts = all(isinstance(entry[key], str) for key in ("origin", "name", "fingerprint"))
+    sent = all(re.fullmatch("([0-9a-f]{2})+", entry[key]) for key in ("id", "report"))
+    items = entry["items"]
     levels, level_of = entry["budgets"]["levels"], entry["budgets"]["levelOf"]
-    bytes.fromhex(entry["id"]), bytes.fromhex(entry["report"])
-    placed = len(level_of) == len(entry["items"]) and all(
+    if not all(isinstance(x, list) for x in (items, levels, level_of)) or not items:
+        return False
+    placed = len(level_of) == len(items) and all(
         type(k) is int and 0 <= k < len(levels) for k in level_of
     )
-    known = all(isinstance(x, int | float) and math.isfinite(x) and x >= 0 for x in levels)
-    return (
-        texts
-        and placed
-        and known
-        and all(isinstance(x, str) for x in entry["items"])
-        and isinstance(entry["sent"], bool)
-    )
+    known = all(type(x) in (int, float) and math.isfinite(x) and x >= 0 for x in levels)
+    named = all(isinstance(x, str) for x in items)
+    whole = len(entry["id"]) == 2 * ID_SIZE and isinstance(entry["sent"], bool)
+    return texts and sent and placed and known and named and whole
 
 
 def _entry(origin: str, prepared: Prepared) -> dict[str, Any]:
@@ -459,34 +500,53 @@ def _find(entries: list[dict[str, Any]], origin: str, asked: Asked) -> dict[str,
     return next((e for e in entries if (e["origin"], e["name"], e["fingerprint"]) == wanted), None)
 
 
-def _plainly(label: str) -> str:
-    """A label without what people do not see as a difference: form and case of letters, blanks,
-    joiners.
-    """
-    return " ".join(unicodedata.normalize("NFKC", without_joiners(label)).casefold().split())
-
-
 def _overlaps(entries: list[dict[str, Any]], mechanism: Mechanism) -> list[dict[str, Any]]:
     """Earlier questions, of whatever server, that share an item."""
-    items = {_plainly(item) for item in mechanism.policy.items}
-    return [entry for entry in entries if not items.isdisjoint(map(_plainly, entry["items"]))]
+    here = {look for item in mechanism.policy.items for look in looks(item)}
+    return [
+        entry
+        for entry in entries
+        if any(not here.isdisjoint(looks(item)) for item in entry["items"])
+    ]
 
 
 def _overlap(mechanism: Mechanism, earlier: list[dict[str, Any]]) -> OverlapError:
     """The item about which most would be told in all: budgets add up (sequential composition)."""
-    spent: dict[str, float] = {}
-    for entry in earlier:
-        each: dict[str, float] = {}
-        for item, k in zip(entry["items"], entry["budgets"]["levelOf"], strict=True):
-            key = _plainly(item)
-            each[key] = max(each.get(key, 0.0), entry["budgets"]["levels"][k])
-        for key, epsilon in each.items():
-            spent[key] = spent.get(key, 0.0) + epsilon
-    own = mechanism.guarantee().epsilons.tolist()
-    totals = [
-        (spent[_plainly(item)] + own[k], item)
-        for item, k in zip(mechanism.policy.items, mechanism.policy.level_of, strict=True)
-        if _plainly(item) in spent
-    ]
+    spent = [_spent(entry) for entry in earlier]
+    own, totals = mechanism.guarantee().epsilons.tolist(), []
+    for item, k in zip(mechanism.policy.items, mechanism.policy.level_of, strict=True):
+        each = [
+            max(known[look] for look in looks(item) if look in known)
+            for known in spent
+            if not known.keys().isdisjoint(looks(item))
+        ]
+        if each:
+            totals.append((math.fsum([*each, own[k]]), item))
     epsilon, item = max(totals)
     return OverlapError(item, epsilon, len(earlier))
+
+
+def _spent(entry: dict[str, Any]) -> dict[str, float]:
+    """The budget of every look of an item; the larger, where two labels are one item."""
+    found: dict[str, float] = {}
+    for item, k in zip(entry["items"], entry["budgets"]["levelOf"], strict=True):
+        for look in looks(item):
+            found[look] = max(found.get(look, 0.0), entry["budgets"]["levels"][k])
+    return found
+
+
+def _check_total(entries: list[dict[str, Any]], mechanism: Mechanism, most: float | None) -> None:
+    """Refuse what would bring the sum over all collections above the cap."""
+    if most is None:
+        return
+    each = [max(entry["budgets"]["levels"]) for entry in entries]
+    total = math.fsum([*each, *mechanism.guarantee().epsilons.max(keepdims=True).tolist()])
+    if total > most + 1e-9:
+        raise TotalError(total, most, len(entries))
+
+
+def _limit(most: float | None) -> float | None:
+    number = isinstance(most, int | float) and not isinstance(most, bool)
+    if most is not None and not (number and most > 0):
+        raise DataError(f"max_total is a positive number, got {most!r}")
+    return most

@@ -160,8 +160,10 @@ class Estimate:
             order = np.argsort(-np.nan_to_num(self.counts, nan=-np.inf), kind="stable")
             return table.take(order[:k]).rows()
         shrunk = self.shrunk()
-        chance = shrunk.in_top(min(k, len(table)))
-        table = Table({**table.columns, "shrunk": shrunk.counts, "in_top": chance})
+        more = {"shrunk": shrunk.counts}
+        if k < len(table):  # of all items, every one is in the top
+            more["in_top"] = shrunk.in_top(k)
+        table = Table({**table.columns, **more})
         return table.take(np.argsort(-shrunk.counts, kind="stable")[:k]).rows()
 
     @property

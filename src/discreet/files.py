@@ -1,7 +1,8 @@
 """Files in and out, streamed in blocks; an interrupted output never looks complete.
 
 Answers: CSV or Parquet with a column of items, `user,item` rows or a column of lists for sets, and
-FIMI `.dat` lines, plain, `.gz` or `.xz`.
+FIMI `.dat` lines, plain, `.gz` or `.xz`. Items are labels, also where a file stores them as whole
+numbers; they are indices only where that is said.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import texts
 from discreet.errors import DataError, DesignError
 from discreet.mechanism import Mechanism
 
@@ -30,6 +32,22 @@ BLOCK = 1 << 20  # people per block, at most
 BLOCK_BYTES = 1 << 26  # of their reports, at most
 Advance = Callable[[int], None]  # told how many bytes of the input were read
 Block = Any  # item indices, or (items, offsets) for sets
+
+
+class Wanted(NamedTuple):
+    """What is read of a data file."""
+
+    column: str = "item"
+    user: str = "user"
+    indices: bool = False  # the items are indices, not labels
+    keep: tuple[str, ...] = ()  # columns to pass on
+
+
+class Answers(NamedTuple):
+    """Answers of some people, with the columns of theirs that were asked for."""
+
+    block: Block
+    kept: Any = None  # an Arrow table, one row per person
 
 
 # ---- output --------------------------------------------------------------------------------------
@@ -113,8 +131,19 @@ def read_answers(
     column: str = "item",
     user: str = "user",
     advance: Advance = lambda _: None,
+    indices: bool = False,
 ) -> Iterator[Block]:
-    """Blocks of answers of a data file, as item indices or as (items, offsets) for sets."""
+    """Blocks of answers of a data file, as item indices or as (items, offsets) for sets. Its items
+    are labels, or indices where that is said.
+    """
+    asked = Wanted(column, user, indices)
+    return (answers.block for answers in read_people(path, mechanism, asked, advance))
+
+
+def read_people(
+    path: str, mechanism: Mechanism, asked: Wanted, advance: Advance = lambda _: None
+) -> Iterator[Answers]:
+    """Blocks of answers of a data file, with the columns to keep."""
     suffixes = [s.lower() for s in Path(path).suffixes]
     packed = suffixes[-1] if suffixes and suffixes[-1] in (".gz", ".xz") else ""
     kind = (
@@ -127,14 +156,17 @@ def read_answers(
     if path == "-":
         kind = ".csv"
     if kind == ".parquet":
-        return _parquet_answers(path, mechanism, column, user, advance)
+        return _parquet_answers(path, mechanism, asked, advance)
     if kind == ".dat":
-        return _fimi_answers(path, mechanism, advance)
+        if asked.keep:
+            raise DataError(f"{path}: a FIMI file has no columns to keep; use CSV or Parquet")
+        return _fimi_answers(path, mechanism, asked.indices, advance)
     if kind not in (".csv", ".txt", ".tsv"):
+        what = f" {texts.SPREADSHEET}" if kind in texts.SPREADSHEETS else ""
         raise DataError(
-            f"{path}: answers are .csv, .parquet or FIMI .dat files, these also as .gz or .xz"
+            f"{path}{what}: answers are .csv, .parquet or FIMI .dat files, these also as .gz or .xz"
         )
-    return _csv_answers(path, packed, mechanism, column, user, advance)
+    return _csv_answers(path, packed, mechanism, asked, advance)
 
 
 class _Counted(io.RawIOBase):
@@ -185,6 +217,8 @@ def read_fimi(
     packed = Path(path).suffix.lower()
     before = 0
     with _opened(path, packed, advance) as stream:
+        if strange := texts.stranger(stream.peek(1 << 12)):  # type: ignore[attr-defined]
+            raise DataError(f"{path} {strange}")
         while lines := list(islice(stream, block)):
             text = pa.array([line.decode("utf-8", "replace") for line in lines], pa.string())
             text = pc.utf8_trim_whitespace(text)
@@ -200,7 +234,9 @@ def read_fimi(
             before += len(lines)
 
 
-def _fimi_answers(path: str, mechanism: Mechanism, advance: Advance) -> Iterator[Block]:
+def _fimi_answers(
+    path: str, mechanism: Mechanism, indices: bool, advance: Advance
+) -> Iterator[Answers]:
     """Sets; for single input the line's only item."""
     from discreet.perturb import distinct, lookup
 
@@ -213,37 +249,40 @@ def _fimi_answers(path: str, mechanism: Mechanism, advance: Advance) -> Iterator
                 "is single"
             )
         try:
-            items = lookup(mechanism, labels)
+            items = lookup(mechanism, labels, indices)
         except DataError as error:
-            known = mechanism.policy.index
+            known = set(map(str, range(mechanism.m))) if indices else mechanism.policy.index
             place = next(k for k, label in enumerate(labels.to_pylist()) if label not in known)
             line = before + int(np.searchsorted(offsets, place, side="right"))
             raise DataError(f"{path}, line {line}: {error}") from None
-        yield distinct(items, offsets) if mechanism.policy.takes_sets else items
+        yield Answers(distinct(items, offsets) if mechanism.policy.takes_sets else items)
 
 
 def _csv_answers(
-    path: str, packed: str, mechanism: Mechanism, column: str, user: str, advance: Advance
-) -> Iterator[Block]:
+    path: str, packed: str, mechanism: Mechanism, asked: Wanted, advance: Advance
+) -> Iterator[Answers]:
     import pyarrow as pa
     import pyarrow.csv as pc
 
+    wanted = (asked.column, asked.user, *asked.keep)
     with _opened(path, packed, advance) as stream:
+        _check_text(path, stream.peek(1 << 12), asked)  # type: ignore[attr-defined]
         try:
-            convert = pc.ConvertOptions(
-                column_types={column: pa.string(), user: pa.string()},
-                strings_can_be_null=True,
-                null_values=[""],
-            )
+            options = {
+                # a blank line is a row without an item, not nothing: it is refused like one
+                "parse_options": pc.ParseOptions(ignore_empty_lines=False),
+                "convert_options": pc.ConvertOptions(
+                    column_types=dict.fromkeys(wanted, pa.string()),
+                    strings_can_be_null=True,
+                    null_values=[""],
+                ),
+            }
             if os.path.isfile(path):
-                reader = pc.open_csv(
-                    stream, read_options=pc.ReadOptions(block_size=1 << 22), convert_options=convert
-                )
-                yield from _table_answers(path, reader.schema, reader, mechanism, column, user)
+                reader = pc.open_csv(stream, pc.ReadOptions(block_size=1 << 22), **options)
+                yield from _table_answers(path, reader.schema, reader, mechanism, asked)
             else:  # a pipe: wait for it here, where Ctrl-C is heard, and give Arrow whole lines
                 tables = (
-                    pc.read_csv(io.BytesIO(block), convert_options=convert)
-                    for block in _whole_lines(stream)
+                    pc.read_csv(io.BytesIO(block), **options) for block in _whole_lines(stream)
                 )
                 first = next(tables, None)
                 if first is None:
@@ -251,13 +290,31 @@ def _csv_answers(
                 batches = (
                     batch for table in chain((first,), tables) for batch in table.to_batches()
                 )
-                yield from _table_answers(path, first.schema, batches, mechanism, column, user)
+                yield from _table_answers(path, first.schema, batches, mechanism, asked)
         except pa.ArrowInvalid as error:
             message = str(error).splitlines()[0]
-            empty = "Empty CSV" in message
-            raise DataError(
-                f"{path} is empty" if empty else f"{path} is not a table: {message[:160]}"
-            ) from None
+            if "Empty CSV" in message:
+                raise DataError(f"{path} is empty") from None
+            if "invalid UTF8" in message:
+                raise DataError(f"{path} {texts.NOT_UTF_8}") from None
+            raise DataError(f"{path} is not a table: {message[:160]}") from None
+
+
+def _check_text(path: str, head: bytes, asked: Wanted) -> None:
+    """Refuse what is no UTF-8 text with commas, as far as its beginning tells."""
+    if strange := texts.stranger(head):
+        raise DataError(f"{path} {strange}")
+    line, end, _ = head.partition(b"\n")
+    try:
+        header = line.decode("utf-8-sig").strip("\r")
+    except UnicodeDecodeError:
+        if end:  # otherwise it may be cut within a character
+            raise DataError(f"{path} {texts.NOT_UTF_8}") from None
+        return
+    if end and not header.strip():
+        raise DataError(f"{path}: its first line, which names the columns, is blank")
+    if strange := texts.separated(header, [asked.column]):
+        raise DataError(f"{path} {strange}")
 
 
 def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
@@ -277,8 +334,8 @@ def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _parquet_answers(
-    path: str, mechanism: Mechanism, column: str, user: str, advance: Advance
-) -> Iterator[Block]:
+    path: str, mechanism: Mechanism, asked: Wanted, advance: Advance
+) -> Iterator[Answers]:
     import pyarrow as pa
 
     file = parquet_file(path)
@@ -293,51 +350,90 @@ def _parquet_answers(
             except (pa.ArrowInvalid, OSError) as error:
                 raise DataError(f"{path} is damaged: {str(error).splitlines()[0][:120]}") from None
 
-        yield from _table_answers(path, file.schema_arrow, batches(), mechanism, column, user)
+        yield from _table_answers(path, file.schema_arrow, batches(), mechanism, asked)
 
 
 def _table_answers(
-    path: str, schema: Any, batches: Iterable[Any], mechanism: Mechanism, column: str, user: str
-) -> Iterator[Block]:
+    path: str, schema: Any, batches: Iterable[Any], mechanism: Mechanism, asked: Wanted
+) -> Iterator[Answers]:
     """From the batches of a table: a column of items, of lists, or `user,item` rows."""
-    import pyarrow as pa
-
-    from discreet.perturb import lookup, ragged
+    from discreet.perturb import lists, lookup
 
     names = [name.lstrip("\ufeff") for name in schema.names]
-    if column not in names:
-        raise DataError(
-            f'{path} has no column "{column}"; it has {", ".join(names)}; name another with '
-            "--column"
-        )
-    if names.count(column) > 1:
-        raise DataError(f'{path} has {names.count(column)} columns "{column}"; keep one')
-    kind = schema.field(names.index(column)).type
-    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    single = not mechanism.policy.takes_sets
-    if single and lists:
-        raise DataError(f'{path}: column "{column}" holds lists, but the policy\'s input is single')
-    if not single and not lists and user not in names:
-        raise DataError(
-            f'{path}: sets need a column of lists, or rows of "{user}" and "{column}"; there is '
-            f'no column "{user}"'
-        )
+    in_lists = _check_columns(path, schema, names, mechanism, asked)
+    place = names.index(asked.column)
     grouped = _Grouped(path)
-    start = 0
-    some = people(mechanism)
+    start, some = 0, people(mechanism)
     for batch in (x.slice(k, some) for x in batches for k in range(0, len(x), some)):
-        values = batch.column(names.index(column))
+        values = batch.column(place)
+        if values.null_count:
+            row = start + int(values.is_null().to_numpy(zero_copy_only=False).argmax()) + 1
+            raise DataError(f"{path}, row {row} {_missing(in_lists, mechanism)}")
         try:
-            if lists:
-                yield ragged(mechanism, values)
-            elif single:
-                yield lookup(mechanism, values)
+            kept = _kept(batch, names, asked.keep)
+            if in_lists:
+                yield Answers(lists(mechanism, values, asked.indices), kept)
+            elif not mechanism.policy.takes_sets:
+                yield Answers(lookup(mechanism, values, asked.indices), kept)
             else:
-                yield from grouped.add(batch.column(names.index(user)), lookup(mechanism, values))
+                users = batch.column(names.index(asked.user))
+                yield from grouped.add(users, lookup(mechanism, values, asked.indices), kept)
         except DataError as error:
             raise DataError(f"{path}, rows {start + 1} to {start + len(batch)}: {error}") from None
         start += len(batch)
     yield from grouped.rest()
+
+
+def _check_columns(
+    path: str, schema: Any, names: list[str], mechanism: Mechanism, asked: Wanted
+) -> bool:
+    """Refuse a table without the columns that are asked for; whether its items are in lists."""
+    import pyarrow as pa
+
+    for name, option in ((asked.column, "--column"), *((name, "--keep") for name in asked.keep)):
+        if name not in names:
+            raise DataError(
+                f'{path} has no column "{name}"; it has {", ".join(names)}; name another with '
+                f"{option}"
+            )
+        if names.count(name) > 1:
+            raise DataError(f'{path} has {names.count(name)} columns "{name}"; keep one')
+    for name in asked.keep:
+        if pa.types.is_nested(schema.field(names.index(name)).type):
+            raise DataError(f'{path}: column "{name}" cannot be kept: it has several values a row')
+    kind = schema.field(names.index(asked.column)).type
+    in_lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    single = not mechanism.policy.takes_sets
+    if single and in_lists:
+        raise DataError(
+            f'{path}: column "{asked.column}" holds lists, but the policy\'s input is single'
+        )
+    if not single and not in_lists and asked.user not in names:
+        raise DataError(
+            f'{path}: sets need a column of lists, or rows of "{asked.user}" and '
+            f'"{asked.column}"; there is no column "{asked.user}"'
+        )
+    return bool(in_lists)
+
+
+def _missing(in_lists: bool, mechanism: Mechanism) -> str:
+    """The rest of a sentence about a row without an answer."""
+    if in_lists:
+        return "has no list; write an empty list for someone who has no item"
+    if mechanism.policy.takes_sets:
+        return "is blank or has no item; remove it, or use lists for people who have no item"
+    return "is blank or has no item; remove it if this person did not answer"
+
+
+def _kept(batch: Any, names: list[str], keep: tuple[str, ...]) -> Any:
+    """The columns to keep of a batch, as a table."""
+    import pyarrow as pa
+
+    if not keep:
+        return None
+    columns = [batch.column(names.index(name)) for name in keep]
+    plain = [x.cast(x.type.value_type) if pa.types.is_dictionary(x.type) else x for x in columns]
+    return pa.table(dict(zip(keep, plain, strict=True)))
 
 
 class _Grouped:
@@ -348,8 +444,9 @@ class _Grouped:
         self.seen: set[int] = set()
         self.user: Any = None
         self.items: list[NDArray[np.int64]] = []
+        self.kept: Any = None  # the current user's row of the columns to keep
 
-    def add(self, users: Any, items: NDArray[np.int64]) -> Iterator[Block]:
+    def add(self, users: Any, items: NDArray[np.int64], kept: Any = None) -> Iterator[Answers]:
         """The sets that are complete after these rows."""
         from discreet.perturb import distinct
 
@@ -359,6 +456,7 @@ class _Grouped:
         if not len(names):
             return
         starts = np.flatnonzero(np.concatenate(([True], names[1:] != names[:-1])))
+        goes_on = names[0] == self.user
         pieces = np.split(items, starts[1:])
         done: list[NDArray[np.int64]] = []
         for first, piece in zip(starts, pieces, strict=True):
@@ -373,13 +471,33 @@ class _Grouped:
                 self.seen.add(hash(names[first]))
                 self.user, self.items = names[first], []
             self.items.append(piece)
+        rows = None if kept is None else self._rows(kept, starts, goes_on)
         if done:
-            yield distinct(np.concatenate(done), np.cumsum([0] + [len(x) for x in done]))
+            sets = distinct(np.concatenate(done), np.cumsum([0] + [len(x) for x in done]))
+            yield Answers(sets, rows)
 
-    def rest(self) -> Iterator[Block]:
+    def _rows(self, kept: Any, starts: NDArray[np.int64], goes_on: bool) -> Any:
+        """One row of kept columns for every set that is complete; the rows of a user must agree."""
+        import pyarrow as pa
+
+        before = [] if self.kept is None else [self.kept]
+        whole = pa.concat_tables([*(before if goes_on else []), kept])
+        first = starts + len(before) if goes_on else starts
+        first = np.concatenate(([0], first[1:]))  # of a user that goes on, her first row of all
+        inside = np.ones(len(whole), dtype=bool)
+        inside[first] = False
+        for name in whole.column_names:
+            codes = whole[name].combine_chunks().dictionary_encode("encode").indices.to_numpy()
+            if (inside[1:] & (codes[1:] != codes[:-1])).any():
+                raise DataError(f'the rows of a user differ in "{name}", which cannot be kept then')
+        rows = pa.concat_tables([*([] if goes_on else before), whole.take(first)])
+        self.kept = rows.slice(len(rows) - 1)
+        return rows.slice(0, len(rows) - 1)
+
+    def rest(self) -> Iterator[Answers]:
         """The last user's set."""
         from discreet.perturb import distinct
 
         if self.user is not None:
             last = np.concatenate(self.items)
-            yield distinct(last, np.array([0, len(last)]))
+            yield Answers(distinct(last, np.array([0, len(last)])), self.kept)

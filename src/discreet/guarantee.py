@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from discreet import theory
+from discreet import exact, theory
 from discreet.errors import DesignError
 from discreet.mechanism import Floats, Mechanism, Part
-from discreet.policy import Policy
+from discreet.policy import Budget, Policy
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,16 @@ class Guarantee:
         """
         return self.item_epsilons if self.policy.takes_sets else self.level_epsilons
 
+    @cached_property
+    def factors(self) -> tuple[Fraction, ...]:
+        """What a person is promised per class as a factor, never less than the truth: exactly that
+        of the checked integers for one mechanism, for several from `epsilons` with a margin above
+        the floats' own error.
+        """
+        if len(self.mechanisms) == 1:
+            return _level_factors(self.mechanisms[0], self.policy.takes_sets)
+        return tuple(Fraction(math.exp(min(x, 700)) * MARGIN) for x in self.epsilons.tolist())
+
     @property
     def ldp_epsilon(self) -> float:
         """The realised budget of plain LDP."""
@@ -185,7 +196,14 @@ class Guarantee:
         """Pairs of levels that the policy leaves out, with the bound that they still have through
         others.
         """
-        found = []
+        return [
+            (policy.levels[i].name, policy.levels[j].name, float(paths[i, j]))
+            for policy, paths, i, j in self._open
+        ]
+
+    @property
+    def _open(self) -> Iterator[tuple[Policy, Floats, int, int]]:
+        """The same by places, each with the shortest paths of its policy."""
         for mechanism in self.mechanisms:
             policy = mechanism.policy
             paths = _shortest(policy) if policy.pairs else None
@@ -194,8 +212,7 @@ class Guarantee:
                     names = [level.name for level in policy.levels]
                     i, j = names.index(pair.first), names.index(pair.second)
                     if i != j or policy.sizes[i] > 1:
-                        found.append((pair.first, pair.second, float(paths[i, j])))
-        return found
+                        yield policy, paths, i, j
 
     # ---- leakage ---------------------------------------------------------------------------------
 
@@ -272,7 +289,7 @@ class Guarantee:
             if len(member.setdefault(k, [])) < 3:
                 member[k].append(f'"{item}"')
         sets = policy.takes_sets
-        factors = _exp(self.epsilons)
+        factors = self.factors
         for k, name in enumerate(self.names):
             more = int(self.sizes[k]) - len(member[k])
             who = ", ".join(member[k]) + (f" and {more} more" if more else "")
@@ -288,15 +305,16 @@ class Guarantee:
                     f"by at most a factor of {in_words(factors[k])}"
                 )
             found.append(f"{name} ({who}): {promise}.")
-        for first, second, bound in self.unprotected:
+        for policy, paths, i, j in self._open:
+            first, second = policy.levels[i].name, policy.levels[j].name
             what = (
                 f'answers of "{first}" and answers of "{second}"'
                 if first != second
                 else f'two answers of "{first}"'
             )
             still = (
-                f"only through others, by a factor of at most {in_words(float(_exp(bound)))}"
-                if bound < math.inf
+                f"only through others, by a factor of at most {_through(policy, paths, i, j)}"
+                if paths[i, j] < math.inf
                 else "not at all"
             )
             found.append(
@@ -510,9 +528,110 @@ def _named_shares(shares: Floats, count: int | None, largest: bool) -> tuple[Flo
     return included, excluded
 
 
-def in_words(x: float) -> str:
-    """A factor as people read it: rounded up, so that the promise stays true."""
+# ---- factors, rounded up -------------------------------------------------------------------------
+
+MARGIN = 1 + 1e-12  # of a factor that floats were added up for: above their error, for ever so many
+
+
+def in_words(x: float | Fraction) -> str:
+    """A factor as people read it: rounded up, exactly, so that the promise stays true. A float is
+    the decimal that it is written as, and nothing is forgiven: whoever computed it in floats has
+    added their error before.
+    """
     if x == math.inf:
         return "more than any number"
-    x *= 1 - 1e-12  # the floats' own error must not turn 4 into 4.01
-    return f"{math.ceil(x):,}" if x >= 1000 else f"{math.ceil(x * 100) / 100:g}"
+    return _root_in_words((x if isinstance(x, Fraction) else Fraction(repr(float(x)))) ** 2)
+
+
+def _root_in_words(square: Fraction) -> str:
+    """The same for the root of a number: under `avg`, e^r itself is none."""
+    hundredths = _root_up(10_000 * square)
+    return f"{hundredths / 100:g}" if hundredths < 100_000 else f"{_root_up(square):,}"
+
+
+def _root_up(square: Fraction) -> int:
+    """The least whole number whose square is as large."""
+    least = math.ceil(square)
+    root = math.isqrt(least)
+    return root + (root * root < least)
+
+
+def _level_factors(mechanism: Mechanism, with_none: bool) -> tuple[Fraction, ...]:
+    """Per level, e to the power of what `_level_epsilons` says, from the integers themselves."""
+    sizes = [*mechanism.group_sizes.tolist(), *([1] if with_none else [])]
+    worst = [Fraction(1)] * len(mechanism.group_sizes)
+    if sum(sizes) == 1:
+        return tuple(worst)
+    for part in mechanism.parts:
+        states = [_exact_states(part, g) for g in range(len(worst))]
+        if with_none:
+            states.append((none := Fraction((part.none or 0) * exact.D), none))
+        highest = _first_two([high for high, _ in states], sizes, largest=True)
+        lowest = _first_two([low for _, low in states], sizes, largest=False)
+        for g in range(len(worst)):
+            high, low = states[g]
+            worst[g] = max(worst[g], high / _but(lowest, g), _but(highest, g) / low)
+    return tuple(worst[g] for g in mechanism.groups)
+
+
+def _exact_states(part: Part, g: int) -> tuple[Fraction, Fraction]:
+    """The largest and the smallest state of a group (see exact.py)."""
+    chance, own, other, base = part.chance_[g], part.own_[g], part.other_[g], part.bases[g]
+    if not own:
+        return (silent := Fraction(chance * exact.D), silent)
+    named = Fraction(chance * own * base, other)
+    unnamed = Fraction(chance * (exact.D - own) * base, base - other)
+    return max(named, unnamed), min(named, unnamed)
+
+
+Ends = list[tuple[Fraction, int]]
+
+
+def _first_two(values: list[Fraction], sizes: list[int], largest: bool) -> Ends:
+    """The extreme value with its group, then that of another input: the same, if it has two."""
+    order = sorted(range(len(values)), key=values.__getitem__, reverse=largest)[:2]
+    first = order[0]
+    second = first if sizes[first] > 1 else order[-1]
+    return [(values[first], first), (values[second], second)]
+
+
+def _but(ends: Ends, g: int) -> Fraction:
+    """The extreme value over the inputs that are not this one of group g."""
+    return ends[0][0] if ends[0][1] != g else ends[1][0]
+
+
+def _through(policy: Policy, paths: Floats, i: int, j: int) -> str:
+    """In words, at most what tells two levels apart through others: the budgets along the shortest
+    path, each as a rational at least e^r.
+    """
+    if _exp(paths[i, j]) == math.inf:
+        return in_words(math.inf)
+    edges = [_pair_budgets(policy, k) for k in range(len(policy.levels))]
+    square, here = Fraction(1), i
+    for _ in policy.levels:
+        ways = edges[here] + paths[:, j]
+        following = int(ways.argmin())
+        if edges[here][j] <= ways[following]:
+            return _root_in_words(square * _square_up(policy, here, j))
+        square *= _square_up(policy, here, following)
+        here = following
+    return in_words(float(_exp(paths[i, j])) * MARGIN)  # budgets too small to be told from none
+
+
+def _square_up(policy: Policy, i: int, j: int) -> Fraction:
+    """At least e^{2 r} of two levels."""
+    given = policy.overrides.get((i, j))
+    if given is not None:
+        return _factor_up(given) ** 2
+    first, second = policy.levels[i].budget, policy.levels[j].budget
+    if policy.notion == "avg":
+        return _factor_up(first) * _factor_up(second)
+    return _factor_up(min(first, second, key=float)) ** 2
+
+
+def _factor_up(budget: Budget) -> Fraction:
+    """A rational at least e^epsilon, for an epsilon up to 710; exactly k for the budget ln(k)."""
+    if budget.is_log:
+        return budget.value
+    # of the Taylor sum's 2,000 terms each is less than 2^-80 e^x too small
+    return exact.exp_lower(budget.value) * (1 + Fraction(1, 2**60))

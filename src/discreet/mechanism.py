@@ -29,7 +29,7 @@ from discreet.errors import (
     PolicyError,
 )
 from discreet.exact import D
-from discreet.policy import Policy, check_padding, is_text, show
+from discreet.policy import Policy, check_padding, cleaned, is_text, show
 
 if TYPE_CHECKING:
     from discreet.guarantee import Guarantee
@@ -369,11 +369,15 @@ class Mechanism:
 
         return perturb.one(self, answer)
 
-    def perturb_many(self, answers: Any, threads: int | None = None) -> NDArray[np.uint8]:
-        """Many people's reports as an n x report_size array, with secure randomness."""
+    def perturb_many(
+        self, answers: Any, threads: int | None = None, indices: bool = False
+    ) -> NDArray[np.uint8]:
+        """Many people's reports as an n x report_size array, with secure randomness. Whole numbers
+        are indices; where labels look like whole numbers, only if `indices` says so.
+        """
         from discreet import perturb
 
-        return perturb.many(self, answers, threads=threads)
+        return perturb.many(self, answers, threads, indices)
 
     def tally(self, reports: Any = (), counts: Any = None, threads: int | None = None) -> Tally:
         """The tally of reports (an array, or a list of bytes; tickets also as whole numbers); with
@@ -433,7 +437,7 @@ class Mechanism:
         refuse_strange(body)
         got = fingerprint(body)
         if document.get("fingerprint") != got:
-            raise FingerprintError(str(document.get("fingerprint")), got)
+            raise FingerprintError(cleaned(str(document.get("fingerprint"))), got)
         mechanism = cls.from_body(body)
         mechanism.check_written_as(body)
         return mechanism

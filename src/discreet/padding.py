@@ -224,6 +224,7 @@ def two_phases(
     pilot: float = 0.2,
     model: str = "subset",
     encoding: str | None = None,
+    indices: bool = False,
 ) -> TwoPhases:
     """Collect sets without knowing their sizes: a random first group decides the padding, the
     others answer with it.
@@ -235,7 +236,7 @@ def two_phases(
     if not 0 < pilot < 1:
         raise DesignError(f"pilot = {pilot} must be a share of the participants between 0 and 1")
     first = design(policy, model, padding=_PILOT_PADDING, encoding=encoding)
-    items, offsets = perturb.ragged(first, answers)
+    items, offsets = perturb.ragged(first, answers, indices)
     n = len(offsets) - 1
     draw = Keystream().uint32(n) / 2**32  # who is in which group does not depend on the answers
     groups = [
@@ -247,15 +248,17 @@ def two_phases(
     if len(size_offsets) < 2 or len(sampled[1]) < 2 or users < 1:
         raise DataError(f"{n} people are too few for two phases")
     counter = design(size_policy(policy))
-    sizes = counter.tally(counter.perturb_many(size_answers(np.diff(size_offsets)))).estimate()
-    tally = first.tally(first.perturb_many(sampled))
+    held = size_answers(np.diff(size_offsets))
+    sizes = counter.tally(counter.perturb_many(held, indices=True)).estimate()
+    tally = first.tally(first.perturb_many(sampled, indices=True))
     shares = size_shares(sizes)
     per_person = float(shares @ np.minimum(np.arange(len(shares)), _PILOT_PADDING))
     choice = choose_padding(
         policy, sizes, users, popularity=concentration(tally.estimate(), per_person), model=model
     )
     mechanism = design(policy, model, padding=choice.padding, encoding=encoding)
-    return TwoPhases(choice, mechanism, mechanism.tally(mechanism.perturb_many(rest)), n - users)
+    reports = mechanism.perturb_many(rest, indices=True)
+    return TwoPhases(choice, mechanism, mechanism.tally(reports), n - users)
 
 
 def concentration(estimate: Estimate, per_person: float) -> float:

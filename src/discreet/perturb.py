@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from discreet.errors import DataError
 from discreet.mechanism import Mechanism
+from discreet.policy import show
 from discreet.randomness import Keystream, Source
 from discreet.threads import run_blocks
 
 Bytes = NDArray[np.uint8]
+INDEX = "^-?[0-9]{1,18}$"  # an index in text; whether it is out of range is seen later
 _BLOCK_BYTES = 1 << 21  # of reports made at once by a thread
 
 
@@ -36,27 +38,31 @@ def one(mechanism: Mechanism, answer: Any) -> bytes:
     return _rows(mechanism, np.array(chosen, dtype=np.int64), np.array([0, len(chosen)])).tobytes()
 
 
-def many(mechanism: Mechanism, answers: Any, threads: int | None = None) -> Bytes:
+def many(
+    mechanism: Mechanism, answers: Any, threads: int | None = None, indices: bool = False
+) -> Bytes:
     """Many people's reports as an n x report_size array.
 
     Single input: a sequence of labels or of indices. Set input: a sequence of sets, a pair (items,
     offsets) of a ragged array, or an Arrow list array. `threads`: by default as many as there are
-    cores, where the work is worth it.
+    cores, where the work is worth it. `indices`: all items are indices, also where labels look like
+    whole numbers.
     """
     if not mechanism.policy.takes_sets:
-        return _rows(mechanism, indices(mechanism, answers), threads=threads)
-    items, offsets = ragged(mechanism, answers)
+        return _rows(mechanism, places(mechanism, answers, indices), threads=threads)
+    items, offsets = ragged(mechanism, answers, indices)
     return _rows(mechanism, items, offsets, threads=threads)
 
 
 # ---- answers -------------------------------------------------------------------------------------
 
 
-def indices(mechanism: Mechanism, answers: Any) -> NDArray[np.int64]:
+def places(mechanism: Mechanism, answers: Any, indices: bool = False) -> NDArray[np.int64]:
     """Single answers as item indices, validated."""
     if _is_arrow(answers):
-        return lookup(mechanism, answers)
+        return lookup(mechanism, answers, indices or _are_indices(mechanism, answers.type))
     if isinstance(answers, np.ndarray) and answers.dtype.kind in "iu" and answers.ndim == 1:
+        _check_meaning(mechanism, indices)
         _check_range(mechanism, answers)
         return answers.astype(np.int64)
     if (
@@ -66,9 +72,31 @@ def indices(mechanism: Mechanism, answers: Any) -> NDArray[np.int64]:
     ):
         raise DataError("answers are a sequence of items, one per person")
     index = mechanism.policy.index
-    if all(type(a) is str and a in index for a in answers):
+    if not indices and all(type(a) is str and a in index for a in answers):
         return np.array([index[a] for a in answers], dtype=np.int64)
-    return np.array([mechanism.policy.place(_no_set(a)) for a in answers], dtype=np.int64)
+    found = [mechanism.policy.place(_no_set(a), indices) for a in answers]
+    return np.array(found, dtype=np.int64)
+
+
+def _are_indices(mechanism: Mechanism, kind: Any) -> bool:
+    """Whether values of an Arrow type are indices, as ints are in Python: if they are whole
+    numbers, and that can mean nothing else.
+    """
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not pa.types.is_integer(kind):
+        return False
+    _check_meaning(mechanism, False)
+    return True
+
+
+def _check_meaning(mechanism: Mechanism, indices: bool) -> None:
+    if not indices and mechanism.policy.number is not None:
+        raise DataError(
+            "whole numbers may be labels or indices here, because "
+            f"{show(mechanism.policy.number)} is a label; pass labels as text, or say indices=True"
+        )
 
 
 def _is_arrow(answers: Any) -> bool:
@@ -92,10 +120,13 @@ def _no_set(answer: Any) -> Any:
     return answer
 
 
-def ragged(mechanism: Mechanism, answers: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def ragged(
+    mechanism: Mechanism, answers: Any, indices: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Sets as (items, offsets), every set without duplicates, validated."""
     if _is_arrow(answers):
-        return _from_arrow(mechanism, answers)
+        kind = answers.type.value_type if _is_lists(answers.type) else None
+        return lists(mechanism, answers, indices or bool(kind and _are_indices(mechanism, kind)))
     if (
         isinstance(answers, tuple)
         and len(answers) == 2
@@ -119,56 +150,100 @@ def ragged(mechanism: Mechanism, answers: Any) -> tuple[NDArray[np.int64], NDArr
             raise DataError(
                 "offsets of a ragged array start at 0, never fall and end at the number of items"
             )
+        _check_meaning(mechanism, indices or not len(items))
         _check_range(mechanism, items)
         return distinct(items.astype(np.int64), offsets)
     if isinstance(answers, str | np.ndarray) or not isinstance(answers, Iterable):
         raise DataError("answers are a sequence of sets of items, one set per person")
-    lists = []
+    found = []
     for answer in answers:
         if isinstance(answer, str) or not isinstance(answer, Iterable):
             raise DataError(f"this mechanism takes a set of items per person, got {answer!r}")
-        lists.append(sorted({mechanism.policy.place(item) for item in answer}))
-    offsets = np.cumsum([0] + [len(x) for x in lists])
-    return np.array([i for x in lists for i in x], dtype=np.int64), offsets
+        found.append(sorted({mechanism.policy.place(item, indices) for item in answer}))
+    offsets = np.cumsum([0] + [len(x) for x in found])
+    return np.array([i for x in found for i in x], dtype=np.int64), offsets
 
 
-def _from_arrow(mechanism: Mechanism, answers: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _is_lists(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+# ---- columns of data -----------------------------------------------------------------------------
+
+
+def lists(
+    mechanism: Mechanism, answers: Any, indices: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sets as (items, offsets) of an Arrow list array, its items as `lookup` reads them."""
     import pyarrow as pa
 
     if isinstance(answers, pa.ChunkedArray):
         answers = answers.combine_chunks()
-    if not (pa.types.is_list(answers.type) or pa.types.is_large_list(answers.type)):
+    if not _is_lists(answers.type):
         raise DataError(f"sets are an Arrow list array, got {answers.type}")
     if answers.null_count:
         raise DataError("a person's set is null; write an empty list for someone who has no item")
     lengths = answers.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
-    items = lookup(mechanism, answers.flatten())
+    items = lookup(mechanism, answers.flatten(), indices)
     return distinct(items, np.concatenate(([0], np.cumsum(lengths))))
 
 
-def lookup(mechanism: Mechanism, values: Any) -> NDArray[np.int64]:
-    """Item indices of an Arrow array of labels (text) or of indices (integers)."""
+def lookup(mechanism: Mechanism, values: Any, indices: bool = False) -> NDArray[np.int64]:
+    """Item indices of a column of data, an Arrow array: its text and its whole numbers are labels,
+    or indices where that is said.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if values.null_count:
         raise DataError("an item is missing (null or empty); items are labels or whole numbers")
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
     if pa.types.is_boolean(values.type):
         raise DataError("items are labels or whole numbers, got true and false")
-    if pa.types.is_integer(values.type):
-        numbers = values.to_numpy(zero_copy_only=False)
-        _check_range(mechanism, numbers)
-        return numbers.astype(np.int64)
     if pa.types.is_floating(values.type):
         raise DataError("items are labels or whole numbers, got decimal numbers")
+    if indices:
+        return _from_indices(mechanism, values)
+    if pa.types.is_integer(values.type) and mechanism.policy.number is None:
+        raise DataError(
+            "the items are whole numbers, but no label of the policy is one; if they are indices "
+            "(0 is the first item), say --indices, in Python indices=True"
+        )
     try:
         found = pc.index_in(values.cast(pa.string()), value_set=_labels(mechanism.policy))
     except pa.ArrowException:
         raise DataError(f"items are labels or whole numbers, got {values.type}") from None
     if found.null_count:
-        stranger = values.filter(pc.is_null(found))[0].as_py()
-        mechanism.policy.place(str(stranger))  # raises, with the nearest label
+        stranger = str(values.filter(pc.is_null(found))[0].as_py())
+        if pa.types.is_integer(values.type):
+            raise DataError(f'"{stranger}" is not an item; if they are indices, say --indices')
+        mechanism.policy.place(stranger)  # raises, with the nearest label
     return found.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _from_indices(mechanism: Mechanism, values: Any) -> NDArray[np.int64]:
+    """Indices as whole numbers, or as text in a CSV or FIMI file."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_integer(values.type):
+        try:
+            text = values.cast(pa.string())
+        except pa.ArrowException:
+            raise DataError(f"indices are whole numbers, got {values.type}") from None
+        wrong = text.filter(pc.invert(pc.match_substring_regex(text, INDEX)))
+        if len(wrong):
+            raise DataError(
+                f"{show(wrong[0].as_py())} is not an index, a whole number from 0 to "
+                f"{mechanism.m - 1}"
+            )
+        values = text.cast(pa.int64())
+    numbers = values.to_numpy(zero_copy_only=False)
+    _check_range(mechanism, numbers)
+    return numbers.astype(np.int64)
 
 
 @lru_cache(maxsize=4)

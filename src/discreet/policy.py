@@ -13,19 +13,23 @@ import sys
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from discreet import texts
 from discreet.errors import DataError, DiscreetError, PolicyError
 
 NOTIONS = ("min", "avg")
 INPUTS = ("single", "set")
 MAX_LEVELS_WITH_PAIRS = 200
 
+_WHOLE = re.compile(r"\s*[+-]?\d+\s*")
 _LN = re.compile(r"\s*ln\(\s*([0-9./]+)\s*\)\s*")
 # characters of a budget; its canonical text is held to the same limit, so it can be read back
 _LONGEST = 100
@@ -60,14 +64,16 @@ class Budget:
 
     @classmethod
     def parse(cls, raw: object, where: str = "") -> Budget:
-        """Read a number or "ln(k)"; `where` completes the sentence if it is neither."""
+        """Read a number (also numpy's: the shortest decimal, as it is printed) or "ln(k)"; `where`
+        completes the sentence if it is neither.
+        """
         where = f" in {where}" if where else ""
         bad = PolicyError(
             f'epsilon = {show(raw)}{where} must be a positive number or "ln(k)" with k > 1'
         )
         if isinstance(raw, Budget):
             return raw
-        if isinstance(raw, bool) or not isinstance(raw, int | float | Decimal | str):
+        if isinstance(raw, bool) or not isinstance(raw, Real | Decimal | str):
             raise bad
         long = PolicyError(
             f"epsilon{where} is too long to be kept exactly; write it with fewer digits"
@@ -126,11 +132,35 @@ class Level:
 
 @dataclass(frozen=True)
 class Pair:
-    """An explicit pair budget between two levels; without a budget the pair is not protected."""
+    """An explicit pair budget between two levels; with None the pair is not protected.
+
+    >>> Pair("serious", "common", 2.5)
+    Pair(first='serious', second='common', budget=Budget('2.5'))
+    """
 
     first: str
     second: str
-    budget: Budget | None
+    budget: Budget | None  # given as a number or "ln(k)" too
+
+    def __post_init__(self) -> None:
+        for name in (self.first, self.second):
+            if not isinstance(name, str):
+                raise PolicyError(f"a pair names two levels, got {show(name)} for one")
+        if self.budget is not None:
+            where = f"the pair {show([self.first, self.second])}"
+            object.__setattr__(self, "budget", Budget.parse(self.budget, where))
+
+    @classmethod
+    def of(cls, raw: object) -> Pair:
+        """Itself, or from (level, level, epsilon); None for epsilon where it is not protected."""
+        if isinstance(raw, Pair):
+            return raw
+        if not isinstance(raw, tuple | list) or len(raw) != 3:
+            raise PolicyError(
+                f"a pair is (level, level, epsilon), with None for a pair that is not protected, "
+                f"got {show(raw)}"
+            )
+        return cls(*raw)
 
 
 @dataclass(frozen=True)
@@ -171,7 +201,7 @@ class Policy:
         >>> Policy.from_budgets({"a": 1, "b": "1.5", "c": 1}).level_of
         (0, 1, 0)
         """
-        parsed = {item: Budget.parse(eps, f'item "{item}"') for item, eps in budgets.items()}
+        parsed = {item: Budget.parse(eps, f"item {show(item)}") for item, eps in budgets.items()}
         places: dict[Budget, int] = {}
         level_of = tuple(places.setdefault(budget, len(places)) for budget in parsed.values())
         levels = tuple(Level(budget.text, budget) for budget in places)
@@ -195,8 +225,11 @@ class Policy:
             else:
                 document = tomllib.loads(text, parse_float=Decimal)
         except (ValueError, RecursionError) as error:
+            with suppress(ValueError, RecursionError):
+                _refuse_others(path, json.loads(text))
             kind = "JSON" if suffix == ".json" else "TOML"
             raise PolicyError(f"{_name(path)} is not {kind}: {error}") from None
+        _refuse_others(path, document)
         try:
             return cls.from_document(
                 document, path.parent, "survey" if str(path) == "-" else path.stem
@@ -245,18 +278,23 @@ class Policy:
     def __post_init__(self) -> None:
         for name in ("items", "level_of", "levels", "pairs"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "pairs", tuple(map(Pair.of, self.pairs)))
         if not self.items:
             raise PolicyError("the policy has no items; add a [[level]] with items")
         for label in self.items:
             if not isinstance(label, str) or not is_label(label):
                 raise PolicyError(
-                    f"item {show(label)} must be a non-empty text without control characters"
+                    f"item {show(label)} must be a non-empty text without control characters "
+                    "and characters that nobody sees"
                 )
         _refuse_duplicates(self.items, "item")
         _refuse_duplicates([level.name for level in self.levels], "level")
         for level in self.levels:
             if not isinstance(level.name, str) or not is_label(level.name):
-                raise PolicyError(f"name = {show(level.name)} of a level must be a non-empty text")
+                raise PolicyError(
+                    f"name = {show(level.name)} of a level must be a non-empty text without "
+                    "control characters and characters that nobody sees"
+                )
             ok = isinstance(level.weight, int | float) and not isinstance(level.weight, bool)
             if not (ok and 0 < level.weight <= 1e12):
                 raise PolicyError(
@@ -270,11 +308,19 @@ class Policy:
                 )
         _choice("notion", self.notion, NOTIONS)
         _choice("input", self.input, INPUTS)
-        for key, value in (("name", self.name), ("question", self.question)):
-            if not isinstance(value, str) or not (key == "question" or is_text(value)):
-                raise PolicyError(f"{key} = {show(value)} must be a text")
-        if not without_joiners(self.name).strip():
+        for key, value, fine in (
+            ("name", self.name, is_text),
+            ("question", self.question, is_prose),
+        ):
+            if not isinstance(value, str) or not fine(value):
+                raise PolicyError(
+                    f"{key} = {show(value)} must be a text of one line, without control "
+                    "characters and characters that nobody sees"
+                )
+        if not _seen(self.name).strip():
             raise PolicyError(f"name = {show(self.name)} must not be empty")
+        _refuse_twins(self.items, "item")
+        _refuse_twins([level.name for level in self.levels], "level")
         self._check_padding()
         self._check_pairs()
 
@@ -324,9 +370,18 @@ class Policy:
         """Whether a person answers with a set of items."""
         return self.input == "set"
 
-    def place(self, item: Any) -> int:
-        """The place of an item given by label (str) or index (int)."""
-        if isinstance(item, str):
+    @cached_property
+    def number(self) -> str | None:
+        """The first label that looks like a whole number, if there is one: then an int alone is
+        neither a label nor an index.
+        """
+        return next((label for label in self.items if _WHOLE.fullmatch(label)), None)
+
+    def place(self, item: Any, indices: bool = False) -> int:
+        """The place of an item given by label (str) or index (int); an int is refused where it may
+        be meant as a label, unless `indices` says that it is none.
+        """
+        if isinstance(item, str) and not indices:
             place = self.index.get(item)
             if place is None:
                 import difflib
@@ -338,7 +393,14 @@ class Policy:
                 )
             return place
         if isinstance(item, bool) or not hasattr(item, "__index__") or hasattr(item, "__len__"):
+            if indices:
+                raise DataError(f"an index is a whole number, got {item!r}")
             raise DataError(f"an item is a label (text) or an index (whole number), got {item!r}")
+        if self.number is not None and not indices:
+            raise DataError(
+                f"{item} may be a label or an index, because {show(self.number)} is a label; write "
+                f'"{item}" for the label, policy.items[{item}] for the item at that index'
+            )
         if not 0 <= item < self.m:
             raise DataError(f"item index {item} is out of range; it must be from 0 to {self.m - 1}")
         return int(item)
@@ -506,16 +568,24 @@ def _build(
         for key in ("name", "epsilon"):
             if key not in row:
                 raise PolicyError(f"{key} is missing in {where if name else 'a level'}")
-        weight: Any = row.get("weight", 1)
-        whole = isinstance(weight, int | Decimal) and not isinstance(weight, bool)
-        if whole and abs(weight) < 10**300:
-            weight = float(weight)
-        levels.append(Level(name, Budget.parse(row["epsilon"], where), weight))  # type: ignore[arg-type]
+        budget = Budget.parse(row["epsilon"], where)
+        levels.append(Level(name, budget, _weight(row.get("weight", 1))))  # type: ignore[arg-type]
     if members is None:
         items, level_of = _from_lists(rows)
     else:
         items, level_of = _from_members(rows, *members)
     return Policy(tuple(items), tuple(level_of), tuple(levels), **settings)
+
+
+def _weight(raw: Any) -> Any:
+    """A number of any kind as a float; whatever else it is, the policy refuses it."""
+    if isinstance(raw, bool) or not isinstance(raw, Real | Decimal):
+        return raw
+    try:
+        number = float(raw)
+    except OverflowError:  # an integer of hundreds of digits
+        return raw
+    return number if math.isfinite(number) else raw
 
 
 def _from_lists(rows: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
@@ -526,14 +596,14 @@ def _from_lists(rows: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
         listed = row.get("items")
         if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
             raise PolicyError(
-                f'items = {show(listed)} in level "{row["name"]}" must be a non-empty list of '
-                "labels"
+                f"items = {show(listed)} in level {show(row['name'])} must be a non-empty list "
+                "of labels"
             )
         for item in listed:
             if isinstance(item, str) and home.setdefault(item, k) != k:
                 raise PolicyError(
-                    f'item "{item}" is in two levels: "{rows[home[item]]["name"]}" and '
-                    f'"{row["name"]}"'
+                    f"item {show(item)} is in two levels: {show(rows[home[item]]['name'])} and "
+                    f"{show(row['name'])}"
                 )
         items += listed
         level_of += [k] * len(listed)
@@ -546,14 +616,14 @@ def _from_members(
     for row in rows:
         if "items" in row:
             raise PolicyError(
-                f'level "{row["name"]}" lists items, but items_file names the items already'
+                f"level {show(row['name'])} lists items, but items_file names the items already"
             )
     place = {row["name"]: k for k, row in enumerate(rows)}
     unknown = next((name for name in names if name not in place), None)
     if unknown is not None:
         raise PolicyError(
             f"items_file names the level {show(unknown)}; the policy has "
-            f"{', '.join(map(str, place))}"
+            f"{', '.join(show(name)[1:-1] for name in place)}"
         )
     return items, [place[name] for name in names]
 
@@ -599,18 +669,30 @@ def _rows(table: dict[str, Any], key: str) -> list[Any]:
 
 def _read(path: Path) -> str:
     try:
-        text = (sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()).decode(
-            "utf-8-sig"
-        )
+        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except FileNotFoundError:
         raise PolicyError(f"{path} does not exist") from None
-    except UnicodeDecodeError:
-        raise PolicyError(f"{_name(path)} is not UTF-8 text") from None
     except OSError as error:
         raise PolicyError(f"{path} cannot be read: {error.strerror}") from None
+    if strange := texts.stranger(raw[:1024]):
+        raise PolicyError(f"{_name(path)} {strange}")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise PolicyError(f"{_name(path)} {texts.NOT_UTF_8}") from None
     if not text.strip():
         raise PolicyError(f"{_name(path)} is empty")
     return text.replace("\r\n", "\n")
+
+
+def _refuse_others(path: Path, document: object) -> None:
+    """Of the files that discreet writes, say which one it is."""
+    kind = str(document.get("format", "")) if isinstance(document, dict) else ""
+    if found := re.match(r"discreet-(\w+)", kind):
+        raise PolicyError(
+            f"{_name(path)} is a {found[1]}, not a policy; give the policy file that it was made "
+            "from"
+        )
 
 
 def _name(path: Path) -> str:
@@ -624,6 +706,8 @@ def _columns(path: Path, text: str, wanted: tuple[str, str]) -> tuple[list[str],
         header, *rows = ([cell.strip() for cell in row] for row in reader if row)
     except csv.Error as error:
         raise PolicyError(f"{path} is not a table: line {reader.line_num}: {error}") from None
+    if strange := texts.separated(text.partition("\n")[0], wanted):
+        raise PolicyError(f"{path} {strange}")
     for name in wanted:
         if name not in header:
             raise PolicyError(f'{path} has no column "{name}"; it has {", ".join(header)}')
@@ -652,32 +736,123 @@ def _choice(key: str, value: object, allowed: Sequence[str]) -> None:
         raise PolicyError(f"{key} = {show(value)} must be one of {', '.join(allowed)}")
 
 
+# ---- texts that people read ----------------------------------------------------------------------
+# The same rules and tables as in discreet.js, held together by tests/vectors. They are written out
+# where the categories of Unicode depend on its version.
+
+# Show nothing, and are needed: Persian, Indic scripts and emoji are spelled with the two joiners,
+# Mongolian, CJK and emoji with the selectors of a variant.
+_SILENT = "\u180b-\u180d\u180f\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef"
+# Show nothing or a blank, and are needed by nobody; their categories are those of letters, marks
+# and symbols, or they are not assigned.
+_EMPTY = (
+    "\u034f\u115f\u1160\u17b4\u17b5\u2065\u2800\u3164\uffa0\ufff0-\ufff8\U00016fe4\U0001d159"
+    "\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
+)
+_FORMATS = (  # of the category Cf, and default-ignorable: refused by the category
+    "\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+)
+_silent, _empty = re.compile(f"[{_SILENT}]"), re.compile(f"[{_EMPTY}]")
+_unseen = re.compile(f"[{_SILENT}{_EMPTY}{_FORMATS}]")
+_blanks = re.compile("[\\s\x1c-\x1f\x85]+")
+# Greek and Cyrillic letters, and a few of the rest of Latin, by the letter or digit they look like.
+TWINS = (  # a letter, then its twins
+    "A\u0391\u0410 B\u0392\u0412 C\u03f9\u0421 E\u0395\u0415 G\u050c H\u0397\u041d "
+    "I\u0399\u0406\u04c0 J\u037f\u0408 K\u039a\u041a M\u039c\u041c N\u039d O\u039f\u041e "
+    "P\u03a1\u0420 Q\u051a S\u0405 T\u03a4\u0422 V\u0474 W\u051c X\u03a7\u0425 "
+    "Y\u03a5\u0423 Z\u0396 a\u03b1\u0430\u0251 b\u0432 c\u03f2\u0441 d\u0501 "
+    "e\u03b5\u0435 g\u0261 h\u04bb i\u03b9\u0456\u0131 j\u03f3\u0458\u0237 k\u03ba\u043a "
+    "l\u04cf m\u043c n\u03b7 o\u03bf\u043e p\u03c1\u0440 q\u051b r\u0433 s\u0455 "
+    "t\u03c4\u0442 u\u03c5 v\u03bd\u0475 w\u051d x\u03c7\u0445 y\u03b3\u0443 "
+    "3\u0417\u0437 6\u0431 \u0413\u0393 \u041f\u03a0 \u0424\u03a6 \u0444\u03c6"
+)
+_LETTER_OF = str.maketrans({twin: all_[0] for all_ in TWINS.split() for twin in all_})
+_LONGEST_SAID = 300  # characters of what a stranger says
+
+
 def is_label(text: str) -> bool:
     """Something to see, without control characters."""
-    return bool(without_joiners(text).strip()) and is_text(text)
+    return bool(_seen(text).strip()) and is_text(text)
 
 
 def is_text(text: str) -> bool:
-    """Without control and formatting characters; the joiners are fine. By categories, as browsers
-    know them, and without the format controls of Egyptian hieroglyphs, whose category depends on
-    the version of Unicode.
+    """One line without control and formatting characters, and without those that nobody sees but
+    the joiners and selectors that scripts need. By categories, as browsers know them, and without
+    the format controls of Egyptian hieroglyphs, whose category depends on the version of Unicode.
     """
-    plain = without_joiners(text)
-    return (plain.isascii() and plain.isprintable()) or not any(map(_is_control, plain))
+    plain = _seen(text)
+    return (plain.isascii() and plain.isprintable()) or not any(
+        _is_hidden(c) or _is_strange_blank(c) for c in plain
+    )
 
 
-def _is_control(c: str) -> bool:
+def is_prose(text: str) -> bool:
+    """The same with blanks of any width, as French and Japanese have them between words."""
+    plain = _seen(text)
+    return (plain.isascii() and plain.isprintable()) or not any(map(_is_hidden, plain))
+
+
+def cleaned(text: str) -> str:
+    """What a stranger says, fit for a terminal: one line of at most 300 characters, U+FFFD in the
+    place of whatever `is_prose` refuses.
+    """
+    text = _blanks.sub(" ", text).strip()
+    text = "".join("\ufffd" if not is_prose(c) else c for c in text[: _LONGEST_SAID + 1])
+    return text if len(text) <= _LONGEST_SAID else text[: _LONGEST_SAID - 1] + "…"
+
+
+def looks(label: str) -> tuple[str, str]:
+    """Two labels that share one of these are the same to people: without what nobody sees, width
+    and form of letters, case, and how many blanks there are; the second with Greek and Cyrillic
+    letters as the Latin ones they look like.
+    """
+    if label.isascii():
+        return (plain := " ".join(label.lower().split())), plain
+    text = _unseen.sub("", label)
+    shown = unicodedata.normalize("NFKD", text.translate(_LETTER_OF)).translate(_LETTER_OF)
+    return _folded(unicodedata.normalize("NFKD", text)), _folded(shown)
+
+
+def _folded(text: str) -> str:
+    # as casefold, by steps that browsers have too: "ß" is "ss"
+    text = text.lower().upper().lower().replace("ς", "σ")
+    return _blanks.sub(" ", unicodedata.normalize("NFKD", text)).strip()
+
+
+def _refuse_twins(labels: Sequence[str], what: str) -> None:
+    """Two labels that people cannot tell apart."""
+    known: dict[str, int] = {}
+    for k, label in enumerate(labels):
+        for look in looks(label):
+            first = labels[known.setdefault(look, k)]
+            if first != label:
+                codes = sorted({c for c in {*first} ^ {*label} if not c.isascii()})
+                told = ", ".join(f"U+{ord(c):04X}" for c in codes[:4])
+                raise PolicyError(
+                    f"the {what}s {show(first)} and {show(label)} look the same"
+                    + (f" (they differ in {told})" if told else "")
+                    + f": case, blanks and look-alike letters do not make another {what}"
+                )
+
+
+@lru_cache(20_000)
+def _is_hidden(c: str) -> bool:
     code = ord(c)
     if code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF or 0x13430 <= code <= 0x1345F:
         return True
-    return c != " " and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs")
+    kind = unicodedata.category(c)
+    return kind in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or bool(_empty.match(c))
 
 
-def without_joiners(text: str) -> str:
-    """Without the two invisible characters that Persian, Indic scripts and emoji are
-    spelled with.
-    """
-    return text.replace("\u200c", "").replace("\u200d", "")
+@lru_cache(20_000)
+def _is_strange_blank(c: str) -> bool:
+    return c != " " and unicodedata.category(c) == "Zs"
+
+
+def _seen(text: str) -> str:
+    """Without the characters that show nothing and that scripts need."""
+    return text if text.isascii() else _silent.sub("", text)
 
 
 def show(value: object) -> str:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,47 +24,76 @@ from discreet.tally import Counting, Tally, as_rows, as_times
 
 FINGERPRINT = b"discreet.fingerprint"
 ROW_GROUP = 1 << 22  # bytes, at least: what a thread reads at once
+Rows = NDArray[np.uint8] | tuple[NDArray[np.uint8], Any]
+_TAKEN = ("report", "count", "fingerprint")  # columns with a meaning in a file of reports
 
 
 # ---- writing -------------------------------------------------------------------------------------
 
 
-def write_reports(
-    path: str | Path, mechanism: Mechanism, blocks: Iterable[NDArray[np.uint8]]
-) -> int:
-    """Write reports as Parquet, block by block; returns how many."""
+def checked_keep(keep: Iterable[str], column: str) -> list[str]:
+    """Names of columns to write beside the reports, each once; never that of the answers, nor those
+    that mean something in a file of reports.
+    """
+    names = list(dict.fromkeys(keep))
+    if column in names:
+        raise DataError(f'keeping the column "{column}" would store the answers beside the reports')
+    for name in names:
+        if name in _TAKEN:
+            raise DataError(
+                f'the column "{name}" cannot be kept: in a file of reports that is a name of its '
+                "own; rename it"
+            )
+    return names
+
+
+def write_reports(path: str | Path, mechanism: Mechanism, blocks: Iterable[Rows]) -> int:
+    """Write reports as Parquet, block by block; returns how many. A block is an array, or an array
+    and an Arrow table of columns to keep beside it, the same for all.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     kind = pa.uint32() if mechanism.encoding.number else pa.binary(mechanism.report_size)
-    schema = pa.schema(
-        [pa.field("report", kind, nullable=False)],
-        metadata={FINGERPRINT: mechanism.fingerprint.encode()},
-    )
     plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
     total = 0
-    with (
-        written_aside(path) as aside,
-        pq.ParquetWriter(str(aside), schema, data_page_size=ROW_GROUP, **plain) as writer,
-    ):
-        for rows in _larger(blocks):
-            buffer = pa.py_buffer(np.ascontiguousarray(rows))
-            column = pa.Array.from_buffers(kind, len(rows), [None, buffer])
-            writer.write_batch(pa.record_batch([column], schema=schema))
-            total += len(rows)
+    with written_aside(path) as aside:
+        found = _larger(x if isinstance(x, tuple) else (x, None) for x in blocks)
+        first = next(found, None)
+        beside = [] if first is None or first[1] is None else list(first[1].schema)
+        schema = pa.schema(
+            [pa.field("report", kind, nullable=False), *beside],
+            metadata={FINGERPRINT: mechanism.fingerprint.encode()},
+        )
+        with pq.ParquetWriter(str(aside), schema, data_page_size=ROW_GROUP, **plain) as writer:
+            for rows, kept in chain([] if first is None else [first], found):
+                buffer = pa.py_buffer(np.ascontiguousarray(rows))
+                column = pa.Array.from_buffers(kind, len(rows), [None, buffer])
+                more = [] if kept is None else [x.combine_chunks() for x in kept.columns]
+                writer.write_batch(pa.record_batch([column, *more], schema=schema))
+                total += len(rows)
     return total
 
 
-def _larger(blocks: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
+def _larger(
+    blocks: Iterable[tuple[NDArray[np.uint8], Any]],
+) -> Iterator[tuple[NDArray[np.uint8], Any]]:
     """The same rows in blocks that are worth a row group."""
-    held: list[NDArray[np.uint8]] = []
-    for rows in blocks:
-        held.append(rows)
-        if sum(x.nbytes for x in held) >= ROW_GROUP:
-            yield held[0] if len(held) == 1 else np.concatenate(held)
+    held: list[tuple[NDArray[np.uint8], Any]] = []
+    for block in blocks:
+        held.append(block)
+        if sum(rows.nbytes for rows, _ in held) >= ROW_GROUP:
+            yield held[0] if len(held) == 1 else _joined(held)
             held = []
     if held:
-        yield np.concatenate(held)
+        yield _joined(held)
+
+
+def _joined(held: list[tuple[NDArray[np.uint8], Any]]) -> tuple[NDArray[np.uint8], Any]:
+    import pyarrow as pa
+
+    kept = [table for _, table in held if table is not None]
+    return np.concatenate([rows for rows, _ in held]), pa.concat_tables(kept) if kept else None
 
 
 # ---- counting ------------------------------------------------------------------------------------
@@ -112,11 +142,12 @@ class Countings:
         if self.by is None:
             self._add(None, batch, column, counted)
             return
-        values = batch.column(self.by)
-        for key in pc.unique(values).to_pylist():
-            like = None if key is None else pa.scalar(key, values.type)
-            same = pc.is_null(values) if like is None else pc.equal(values, like)
-            self._add(key, batch.filter(same), column, counted)
+        values = batch.column(self.by).dictionary_encode()
+        codes = pc.fill_null(values.indices, -1).to_numpy(zero_copy_only=False)
+        names = [None if key != key else key for key in values.dictionary.to_pylist()]
+        for code in np.unique(codes).tolist():  # what has no value, or none that is a number: None
+            some = batch.filter(pa.array(codes == code))
+            self._add(None if code < 0 else names[code], some, column, counted)
 
     def _add(self, key: Any, batch: Any, column: str, counted: str | None) -> None:
         import pyarrow.compute as pc
@@ -137,7 +168,11 @@ class Countings:
 
     def tallies(self, threads: int | None = None) -> dict[Any, Tally]:
         """What was counted."""
-        return {key: counting.tally(threads) for key, counting in self._found.items()}
+        tallies = {}
+        while self._found:  # one after the other: what it counted in is let go
+            key, counting = self._found.popitem()
+            tallies[key] = counting.tally(threads)
+        return dict(reversed(tallies.items()))
 
 
 def _times(batch: Any, counted: str) -> NDArray[np.int64]:
@@ -238,6 +273,7 @@ def _read_csv(path: Path, mechanism: Mechanism, by: str | None) -> Iterator[Any]
 
     number = mechanism.encoding.number
     types = {"report": pa.int64() if number else pa.string(), "count": pa.int64()}
+    types["fingerprint"] = pa.string()
     if by is not None:
         types[by] = pa.string()
     wanted = pc.ConvertOptions(column_types=types)
@@ -274,7 +310,7 @@ def _named(path: Path) -> Iterator[None]:
         if str(error).startswith(str(path)):
             raise
         raise DataError(f"{path}: {error}") from None
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} is damaged: {str(error).splitlines()[0][:120]}") from None
 
 
@@ -301,6 +337,10 @@ def check_reports(
         raise DataError(
             f'{path}: column "count" must be an integer, got {schema.field("count").type}'
         )
+    if "fingerprint" in schema.names:
+        kind = schema.field("fingerprint").type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            raise DataError(f'{path}: column "fingerprint" must be text, got {kind}')
     mark = (schema.metadata or {}).get(FINGERPRINT)
     if mark is not None and mark.decode("ascii", "replace") != mechanism.fingerprint:
         raise DataError(f"{path} has reports of another mechanism; its fingerprint differs")
@@ -310,6 +350,9 @@ def _check_columns(path: Path, names: list[str], by: str | None, counted: bool) 
     for name in ("report", "count" if counted else None, by):
         if name is not None and name not in names:
             raise DataError(f'{path} has no column "{name}"; it has {", ".join(names) or "none"}')
+    for name in ("report", "count", "fingerprint", *([by] if by else [])):
+        if names.count(name) > 1:
+            raise DataError(f'{path} has {names.count(name)} columns "{name}"; keep one')
     if "count" in names and not counted and by != "count":
         raise DataError(
             f'{path} has a column "count": if its reports are counted already, say --counted'

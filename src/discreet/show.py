@@ -42,6 +42,7 @@ def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
         f"{facts['level_count']:,} levels, "
         f"{answers}, notion {facts['notion']}"
     )
+    _warnings(out, facts)
     size = facts["report_bytes"]
     out.print(
         f"model [bold]{facts['model']}[/bold] at the {facts['prior']} prior; "
@@ -95,6 +96,11 @@ def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
     _guarantee(out, facts)
 
 
+def _warnings(out: Console, facts: dict[str, Any]) -> None:
+    for sentence in facts["warnings"]:
+        out.print(f"[yellow]Warning: {escape(sentence)}[/yellow]", soft_wrap=True)
+
+
 def _probabilities(out: Console, found: Mechanism) -> None:
     from discreet.summary import MAX_ROWS
 
@@ -136,6 +142,7 @@ def plan(facts: dict[str, Any]) -> None:
         f"[bold]{escape(facts['name'])}[/bold]: what {facts['users']:,} people would tell, at the "
         f"{facts['prior']} prior"
     )
+    _warnings(out, facts)
     heads = [
         "model",
         "level",

@@ -2,8 +2,10 @@
 
 `shrink` is empirical Bayes: the noise of every estimate is known (it differs by level), the mixture
 of the true counts is fitted to all estimates by maximum likelihood, and the posterior mean is
-reported. `project` is the nearest point, in units of the noise, among counts that are not negative
-(and sum to n for single input).
+reported. A mixture fitted to few items is a few spikes that say nothing of the next item, so every
+item may also be of a kind of its own, of which only its own estimate tells. `project` is the
+nearest point, in units of the noise, among counts that are not negative (and sum to n for single
+input).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import nnls
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 from discreet.errors import DataError
 from discreet.mechanism import Floats
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from discreet.estimate import Estimate
 
 _CLEAR = 12.0  # estimates this many standard errors above zero stand for themselves
+_FEW = 100  # items up to which nobody's count rests on the fitted mixture by more than half
 _GAP = 0.05  # of the log-likelihood, in all, at which the fit of the mixture stops
 _CHUNK = 4096  # items whose posteriors are computed at once
 
@@ -155,15 +158,21 @@ def _likelihood(rows: _Rows, grid: Floats, scaled: bool = True) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Shrunk:
-    """Posterior means and standard deviations of the counts, under fitted mixtures.
+    """Posterior means and standard deviations of the counts, within [0, n].
 
-    `mixtures[pool_of[i]]` is that of item i. Intervals are credible, with whole-numbered ends
-    within [0, n].
+    The posterior of an item has two parts. With chance 1 - `own` it is Bayes' rule under the fitted
+    mixture `mixtures[pool_of[i]]`; with chance `own` the item is of a kind of its own, and all that
+    is known is its estimate: normal, clipped to [0, n], so that its quantiles are the ends of the
+    raw interval. `own` grows as the items of the pool get fewer and as the mixture explains the
+    estimate worse (`_own`). So with few items the numbers are those of the raw estimate within
+    [0, n], whose intervals hold for every item whatever the others are and whose squared error is
+    never above raw; with many they are those of the mixture.
     """
 
     estimate: Estimate
     mixtures: tuple[Mixture, ...]
     pool_of: Any
+    own: Floats
     counts: Floats
     sd: Floats
 
@@ -173,34 +182,56 @@ class Shrunk:
         return self.counts / self.estimate.n
 
     def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper ends of credible intervals, from the smoothed mixture: its atoms alone
-        would make them too short.
+        """Lower and upper ends of credible intervals, whole numbers within [0, n] that enclose the
+        count; from the smoothed mixture, whose atoms alone would make them too short.
         """
-        tail, clear = (1 - confidence) / 2, self._clear
-        low, high = np.empty(len(clear)), np.empty(len(clear))
+        tail = (1 - confidence) / 2
+        raw = self.estimate.interval(confidence)
+        ends = [np.clip(end, 0, self.estimate.n) for end in raw]
         for k, mixture in enumerate(self._smooth):
-            for chunk in _chunks(np.flatnonzero(self.pool_of == k)):
+            for chunk in _chunks(np.flatnonzero((self.pool_of == k) & (self.own < 1))):
                 cdf = self._cdf(mixture, chunk)
-                low[chunk] = _where(cdf, mixture.grid, tail)
-                high[chunk] = _where(cdf, mixture.grid, 1 - tail)
-        raw_low, raw_high = self.estimate.interval(confidence)
-        low, high = np.where(clear, raw_low, low), np.where(clear, raw_high, high)
-        return np.floor(np.clip(low, 0, self.estimate.n)), np.ceil(
-            np.clip(high, 0, self.estimate.n)
-        )
+                for end, q, half in zip(ends, (tail, 1 - tail), (-0.5, 0.5), strict=True):
+                    end[chunk] = self._reach(q, half, chunk, cdf, mixture.grid, end[chunk])
+        return np.floor(np.minimum(ends[0], self.counts)), np.ceil(np.maximum(ends[1], self.counts))
+
+    def _reach(self, q: float, half: float, which: Any, cdf: Floats, grid: Floats, raw: Any) -> Any:
+        """Where the posteriors reach q: between where their two parts do, by bisection; where the
+        mixture does if hardly anything is left of the other part.
+        """
+        found = _where(cdf, grid, q)
+        both = np.flatnonzero(self.own[which] > 1e-6)
+        if not len(both):
+            return found
+        y, base, slope = _columns(self.estimate, which[both])
+        edge, own = y + half * self.estimate.step[which[both]], self.own[which[both]]
+        cdf, raw = cdf[both], raw[both]
+        low, high = np.minimum(found[both], raw), np.maximum(found[both], raw)
+        for _ in range(self.estimate.n.bit_length() + 10):  # the ends will be whole numbers
+            middle = (low + high) / 2
+            sd = np.sqrt(np.maximum(base + slope * middle, 1e-9 * base))
+            reached = (1 - own) * _at(cdf, grid, middle) + own * ndtr((middle - edge) / sd) >= q
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        found[both] = low if half < 0 else high
+        return found
 
     def exceeds(self, threshold: float) -> Floats:
         """Posterior probability that the true count is above a threshold, per item."""
+        if threshold < 0:
+            return np.ones(len(self.counts))
         below = self._each(lambda cdf, grid: _at(cdf, grid, threshold))
-        return np.where(self._clear, self._clear_exceeds(threshold), 1 - below)
+        above = (1 - self.own) * (1 - below) + self.own * self._own_exceeds(threshold)
+        return np.clip(above, 0, 1)  # sums of chances end near 1
 
-    def _clear_exceeds(self, threshold: float) -> Floats:
-        return ndtr((self.counts - threshold) / self.estimate.stderr)
+    def _own_exceeds(self, threshold: float) -> Floats:
+        return ndtr((self.estimate.counts - threshold) / _stderr(self.estimate))
 
     def in_top(self, k: int) -> Floats:
         """Posterior probability that an item is among the true top k: above the threshold that k
         items are expected to pass.
         """
+        if k >= len(self.counts):
+            return np.ones(len(self.counts))
         low, high = 0.0, float(self.estimate.n)
         for _ in range(25):
             middle = (low + high) / 2
@@ -209,27 +240,23 @@ class Shrunk:
 
     def _expected_above(self, threshold: float) -> float:
         """How many items are expected above a threshold: the sum of `exceeds`."""
-        clear = float(self._clear_exceeds(threshold)[self._clear].sum())
-        return clear + sum(
-            n - float(_at(cdf[None], grid, threshold)[0]) for n, cdf, grid in self._together
+        return float(self.own @ self._own_exceeds(threshold)) + sum(
+            share - float(_at(cdf[None], grid, threshold)[0]) for share, cdf, grid in self._together
         )
 
     @cached_property
-    def _together(self) -> list[tuple[int, Floats, Floats]]:
-        """Per mixture: how many items it is for, the sum of their posterior distribution functions,
-        and its grid.
+    def _together(self) -> list[tuple[float, Floats, Floats]]:
+        """Per mixture: how many items are expected to be of it, the sum of their posterior
+        distribution functions, and its grid.
         """
         found = []
         for k, mixture in enumerate(self._smooth):
-            mine, total = np.flatnonzero((self.pool_of == k) & ~self._clear), 0.0
+            mine, total = np.flatnonzero((self.pool_of == k) & (self.own < 1)), 0.0
             for chunk in _chunks(mine):
-                total = total + self._cdf(mixture, chunk).sum(axis=0)
-            found.append((len(mine), total + np.zeros(len(mixture.grid)), mixture.grid))
+                total = total + (1 - self.own[chunk]) @ self._cdf(mixture, chunk)
+            share = float((1 - self.own[mine]).sum())
+            found.append((share, total + np.zeros(len(mixture.grid)), mixture.grid))
         return found
-
-    @property
-    def _clear(self) -> Any:
-        return self.estimate.counts > _CLEAR * np.sqrt(self.estimate.base)
 
     @cached_property
     def _smooth(self) -> list[Mixture]:
@@ -248,12 +275,13 @@ class Shrunk:
         return out
 
 
-def _at(cdf: Floats, grid: Floats, x: float) -> Floats:
-    """Every row at x, linear between the points of the grid; 0 before the first."""
-    k = int(np.searchsorted(grid, x, side="right")) - 1
-    if k < 0 or k + 1 == len(grid):
-        return cdf[:, -1] if k >= 0 else np.zeros(len(cdf))
-    return cdf[:, k] + (x - grid[k]) / (grid[k + 1] - grid[k]) * (cdf[:, k + 1] - cdf[:, k])
+def _at(cdf: Floats, grid: Floats, x: Any) -> Floats:
+    """Every row at x (its own, or one for all), linear between the points of the grid; 0 before the
+    first.
+    """
+    k = np.searchsorted(grid[1:-1], x, side="right")
+    row, part = np.arange(len(cdf)), np.minimum((x - grid[k]) / (grid[k + 1] - grid[k]), 1)
+    return np.where(part < 0, 0, cdf[row, k] + part * (cdf[row, k + 1] - cdf[row, k]))
 
 
 def _where(cdf: Floats, grid: Floats, q: float) -> Floats:
@@ -268,7 +296,7 @@ def _where(cdf: Floats, grid: Floats, q: float) -> Floats:
 
 def shrink(estimate: Estimate, pool: str = "all") -> Shrunk:
     """Posterior means under one fitted mixture for `all` items, one per `level`, or (`auto`)
-    what predicts held-out items better.
+    what predicts held-out items better; with few items they are near the raw counts in [0, n].
     """
     if pool not in ("all", "level", "auto"):
         raise DataError(f'pool = "{pool}" must be all, level or auto')
@@ -281,22 +309,49 @@ def shrink(estimate: Estimate, pool: str = "all") -> Shrunk:
         pool = max(("all", "level"), key=lambda kind: _held_out(estimate, _pool_of(estimate, kind)))
     pool_of = _pool_of(estimate, pool)
     m = estimate.mechanism.m
-    counts, sd, mixtures = np.empty(m), np.empty(m), []
+    own, mean, square, mixtures = np.empty(m), np.empty(m), np.empty(m), []
     for k in range(pool_of.max() + 1):
         mine = np.flatnonzero(pool_of == k)
         fitted = fit(*_columns(estimate, mine), estimate.n)
         mixtures.append(fitted)
         for chunk in _chunks(mine):
             y, base, slope = _columns(estimate, chunk)
-            post = posterior(fitted, y, base, slope)
-            mean = post @ fitted.grid
-            deviation = np.sqrt(np.maximum(post @ fitted.grid**2 - mean**2, 0))
+            post, surprise = _bayes(fitted, y, base, slope)
+            mean[chunk], square[chunk] = post @ fitted.grid, post @ fitted.grid**2
             clear = y > _CLEAR * np.sqrt(base)
-            counts[chunk], sd[chunk] = (
-                np.where(clear, y, mean),
-                np.where(clear, estimate.stderr[chunk], deviation),
-            )
-    return Shrunk(estimate, tuple(mixtures), pool_of, counts, sd)
+            own[chunk] = np.where(clear, 1.0, _own(surprise, len(mine)))
+    alone = _clipped(estimate.counts, _stderr(estimate), estimate.n)
+    counts = (1 - own) * mean + own * alone[0]
+    sd = np.sqrt(np.maximum((1 - own) * square + own * alone[1] - counts**2, 0))
+    return Shrunk(estimate, tuple(mixtures), pool_of, own, np.clip(counts, 0, estimate.n), sd)
+
+
+def _own(surprise: Floats, items: int) -> Floats:
+    """The chance that an item is of a kind of its own, given how much better its estimate is
+    explained that way (the log of the ratio), and among how many items the mixture was fitted.
+
+    Before the estimate is seen the odds are (100 / m)^6. Up to 100 items they are at least even, so
+    that every 95 % interval covers with at least 1 - 5 % / (1 / 2) = 90 %, whatever the other items
+    are; at 1,000 items they are one in a million, and the mixture is left alone.
+    """
+    return expit(surprise + 6 * np.log(_FEW / items))
+
+
+def _stderr(estimate: Estimate) -> Floats:
+    """Standard errors, not quite zero where everyone seems to hold an item."""
+    return np.maximum(estimate.stderr, 1e-6 * np.sqrt(estimate.base))
+
+
+def _clipped(y: Floats, sd: Floats, n: int) -> tuple[Floats, Floats]:
+    """Mean and mean square of a normal variable clipped to [0, n]."""
+
+    def above(x: Floats) -> tuple[Floats, Floats]:  # of its excess over a limit
+        z = x / sd
+        density = sd * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+        return x * ndtr(z) + density, (x**2 + sd**2) * ndtr(z) + x * density
+
+    (first, second), (over, over2) = above(y), above(y - n)
+    return first - over, second - over2 - 2 * n * over
 
 
 def _pool_of(estimate: Estimate, kind: str) -> Any:
@@ -331,13 +386,22 @@ def _held_out(estimate: Estimate, pool_of: Any) -> float:
 
 def posterior(mixture: Mixture, y: Floats, base: Floats, slope: Floats) -> Floats:
     """Posterior weights on the mixture's grid, a row per estimate."""
+    return _bayes(mixture, y, base, slope)[0]
+
+
+def _bayes(mixture: Mixture, y: Floats, base: Floats, slope: Floats) -> tuple[Floats, Floats]:
+    """Posterior weights, and by how much the log-likelihood of the count that explains an estimate
+    best exceeds that of the mixture.
+    """
     var = np.maximum(base[:, None] + slope[:, None] * mixture.grid, 1e-9 * base[:, None])
+    exponent = -((y[:, None] - mixture.grid) ** 2) / (2 * var) - np.log(var) / 2
+    best = exponent.max(axis=1)
     with np.errstate(divide="ignore"):
-        exponent = (
-            np.log(mixture.weights) - (y[:, None] - mixture.grid) ** 2 / (2 * var) - np.log(var) / 2
-        )
-    post = np.exp(exponent - exponent.max(axis=1, keepdims=True))
-    return post / post.sum(axis=1, keepdims=True)
+        exponent += np.log(mixture.weights)
+    top = exponent.max(axis=1)
+    post = np.exp(exponent - top[:, None])
+    total = post.sum(axis=1)
+    return post / total[:, None], best - top - np.log(total)
 
 
 def smooth(mixture: Mixture, estimate: Estimate, width: float = 0.5) -> Mixture:

@@ -40,9 +40,10 @@ def simulate(
     n: int | None = None,
     repeats: int = 10,
     seed: int | None = None,
+    indices: bool = False,
 ) -> Simulation:
-    """Draw experiments: `data` is the true count of every item (single input), or sets of item
-    indices (set input).
+    """Draw experiments: `data` is the true count of every item (single input), or sets of items, as
+    `perturb_many` takes them (set input).
 
     >>> import discreet as d
     >>> policy = d.Policy.from_levels([("a", 1, ["x", "y"]), ("b", 2, ["z"])])
@@ -61,7 +62,7 @@ def simulate(
     else:
         from discreet.perturb import ragged
 
-        items, offsets = ragged(mechanism, data)
+        items, offsets = ragged(mechanism, data, indices)
         total = len(offsets) - 1
         truth = np.bincount(items, minlength=mechanism.m)
         tallies = (draw_set_tally(mechanism, items, offsets, rng) for _ in range(repeats))
@@ -196,11 +197,12 @@ def compare(
     k: int = 20,
     repeats: int = 10,
     seed: int | None = None,
+    indices: bool = False,
 ) -> list[Score]:
-    """Every mechanism on the same data, every view of its estimates."""
+    """Every mechanism on the same data (see `simulate`), every view of its estimates."""
     scores = []
     for name, mechanism in mechanisms.items():
-        result = simulate(data, mechanism, repeats=repeats, seed=seed)
+        result = simulate(data, mechanism, None, repeats, seed, indices)
         rows = [
             measure(estimate, result.truth, min(k, mechanism.m)) for estimate in result.estimates
         ]

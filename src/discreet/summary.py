@@ -12,9 +12,10 @@ import numpy as np
 from discreet import theory
 from discreet.designs import BASELINES, alternatives, best_of, plains
 from discreet.mechanism import Mechanism
-from discreet.policy import Policy
+from discreet.policy import Policy, show
 
 MAX_ROWS = 20  # levels shown one by one; with more, the extremes
+MAX_EPSILON = 20  # a budget above this protects nobody: a factor of 500 million on the odds
 
 
 def describe(mechanism: Mechanism, prior: Any = "uniform") -> dict[str, Any]:
@@ -28,18 +29,18 @@ def describe(mechanism: Mechanism, prior: Any = "uniform") -> dict[str, Any]:
     plain = {name: theory.level_variance(m, at) for name, m in others.items()}
     best = best_of(others, prior).model
     guarantee = mechanism.guarantee()
-    promise = guarantee.epsilons
     levels = []
-    for k in _shown(mine / plain[best]):
+    against = _ratios(mine, plain[best])
+    for k in _shown(against):
         levels.append(
             {
                 "level": policy.levels[k].name,
                 "items": policy.sizes[k],
                 "epsilon": policy.levels[k].budget.text,
-                "factor": math.exp(promise[k]),
+                "factor": float(guarantee.factors[k]),
                 "variance": mine[k],
                 "plain_variance": {name: v[k] for name, v in plain.items()},
-                "against_best_plain": mine[k] / plain[best][k],
+                "against_best_plain": against[k],
             }
         )
     low, high = theory.mse_range(mechanism)
@@ -68,6 +69,7 @@ def describe(mechanism: Mechanism, prior: Any = "uniform") -> dict[str, Any]:
         "holds": guarantee.holds,
         "promises": guarantee.sentences() if len(policy.levels) <= MAX_ROWS else [],
         "certificate": _certificate(mechanism),
+        "warnings": warnings(policy),
         "fingerprint": mechanism.fingerprint,
     }
 
@@ -128,7 +130,33 @@ def plan(
         "certificate": _certificate(chosen),
         "best_plain": best_plain,
         "gain": 1 - mine / plain if plain else 0.0,
+        "warnings": warnings(policy),
     }
+
+
+def warnings(policy: Policy) -> list[str]:
+    """What is allowed and hardly meant, a sentence each."""
+    found = []
+    if policy.m == 1 and not policy.takes_sets:
+        found.append(
+            f"{show(policy.items[0])} is the only item, so everybody's answer is known before they "
+            "give it: a report hides nothing and tells nothing; add the other answers"
+        )
+    budgets = [(f'level "{level.name}"', level.budget) for level in policy.levels]
+    budgets += [
+        (f'the pair of "{pair.first}" and "{pair.second}"', pair.budget)
+        for pair in policy.pairs
+        if pair.budget is not None
+    ]
+    large = [(what, budget) for what, budget in budgets if float(budget) > MAX_EPSILON]
+    if large:
+        what, budget = max(large, key=lambda row: float(row[1]))
+        more = f" (and {len(large) - 1} more above {MAX_EPSILON})" if len(large) > 1 else ""
+        found.append(
+            f"epsilon = {budget.text} in {what}{more} asks for next to no protection: it allows a "
+            f"factor of e^{float(budget):.3g} on the odds; was a smaller number meant?"
+        )
+    return found
 
 
 def _certificate(mechanism: Mechanism) -> dict[str, Any] | None:
@@ -142,6 +170,12 @@ def _certificate(mechanism: Mechanism) -> dict[str, Any] | None:
         "note": c.note,
         "sentence": c.sentence,
     }
+
+
+def _ratios(mine: Any, plain: Any) -> Any:
+    """How the variances compare; 1 where there is no error at all, as with a single item."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(mine == plain, 1.0, mine / plain)
 
 
 def _shown(values: Any) -> list[int]:

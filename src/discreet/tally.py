@@ -196,6 +196,9 @@ class Counting:
 
     def __init__(self, mechanism: Mechanism, n: int | None = None) -> None:
         self.mechanism, self._n = mechanism, n
+        self._total = 0
+        # of a stream: what is held back until it is worth a table
+        self._held: list[tuple[Bytes, NDArray[np.int64] | None]] | None = [] if n is None else None
         self._all: list[Any] = []
         self._free: list[Any] = []
         self._refused: Counter[str] = Counter()
@@ -203,6 +206,10 @@ class Counting:
 
     def add(self, rows: Bytes, times: NDArray[np.int64] | None = None) -> None:
         """Count these rows, each once or so many times."""
+        for some in self._enough(rows, times):
+            self._gather(*some)
+
+    def _gather(self, rows: Bytes, times: NDArray[np.int64] | None) -> None:
         coder = self.mechanism.coder
         with self._lock:
             if not self._free:
@@ -214,6 +221,23 @@ class Counting:
             self._refused.update(refused)
             self._free.append(mine)
 
+    def _enough(self, rows: Bytes, times: NDArray[np.int64] | None) -> list[Any]:
+        """What is to be counted now. The first reports of a stream of unknown length are held back:
+        a group of few is not worth a histogram. The total is watched over.
+        """
+        many = len(rows) if times is None else int(times.sum())
+        with self._lock:
+            self._total += many
+            if self._total >= 2**62:
+                raise DataError("there are more reports than can be counted, 2^62")
+            if self._held is None:
+                return [(rows, times)]
+            self._held.append((rows, times))
+            if not self.mechanism.coder.worth_a_table(self._total):
+                return []
+            held, self._held = self._held, None
+            return held
+
     def refuse(self, reason: str, count: int) -> None:
         """So many were not reports."""
         with self._lock:
@@ -221,6 +245,11 @@ class Counting:
 
     def tally(self, threads: int | None = None) -> Tally:
         """What was counted; nothing is added after this."""
+        if self._held:
+            self._n = self._total
+            for some in self._held:
+                self._gather(*some)
+            self._held = None
         part_n, counts = self.mechanism.coder.settle(self._all, threads)
         return Tally(self.mechanism, part_n, counts, dict(+self._refused))
 
@@ -266,7 +295,7 @@ def as_times(counts: Any, n: int) -> NDArray[np.int64]:
     times = np.asarray(counts)
     if times.shape != (n,) or (n and times.dtype.kind not in "iu"):
         raise DataError(f"counts are one whole number for each of the {n:,} reports")
-    if n and (int(times.min()) < 0 or int(times.max()) >= 2**62 // n):
+    if n and (int(times.min()) < 0 or float(times.astype(float).sum()) >= 2**62):
         raise DataError("counts are whole numbers from 0, and their sum is below 2^62")
     return times.astype(np.int64)
 

@@ -20,7 +20,9 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
 
+from discreet.collector import limits
 from discreet.collector.store import open_store
+from discreet.wire import ID_SIZE, upload_headers
 
 TOKEN = "the organiser's token of these tests"
 DEADLINE = 60.0  # seconds until something that must happen has not happened
@@ -211,15 +213,12 @@ class Server:
 
     def upload(self, mechanism, reports):
         """Reports of other people."""
-        body = b"".join(secrets.token_bytes(16) + bytes(report) for report in reports)
-        headers = {
-            "Content-Type": "application/octet-stream",
-            "Discreet-Mechanism": mechanism.fingerprint,
-        }
-        found = self.http.post(
-            self.api(mechanism.policy.name, "/reports"), content=body, headers=headers
-        )
-        assert found.status_code == 200, found.text
+        headers, path = upload_headers(mechanism.fingerprint), self.api(mechanism.policy.name)
+        for k in range(0, len(reports), limits.FRAMES):
+            some = reports[k : k + limits.FRAMES]
+            body = b"".join(secrets.token_bytes(ID_SIZE) + bytes(report) for report in some)
+            found = self.http.post(f"{path}/reports", content=body, headers=headers)
+            assert found.status_code == 200, found.text
 
     def close_collection(self, name):
         store = open_store(str(self.folder / "discreet.sqlite"))

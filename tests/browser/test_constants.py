@@ -15,7 +15,7 @@ from constants import CONSTANTS, at_the_limits, everything, one, promised
 HERE = Path(__file__).parent
 VECTORS = HERE.parent / "vectors" / "v2"
 NODE = shutil.which("node")
-CHECKS = ("names", "models", "keys", "limits", "reasons", "promises", "uploads", "ledger")
+CHECKS = ("names", "models", "keys", "limits", "reasons", "promises", "twins", "uploads", "ledger")
 pytestmark = [
     pytest.mark.skipif(
         NODE is None, reason="node is not installed, so the JavaScript module cannot be run"
@@ -84,6 +84,7 @@ def test_another_spelling_is_seen():
         ('"silent"', '"quiet"'),
         ("application/octet-stream", "application/binary"),
         ('"levelOf"', '"level_of"'),
+        ('"\\u0391\\u0410"', '"\\u0391\\u0411"'),
     ):
         assert text.count(old) == 1
         text = text.replace(old, new)

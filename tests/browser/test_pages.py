@@ -624,7 +624,7 @@ def test_a_collection_that_closes_while_one_answers(visitor, server):
     server.close_collection("closing")
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text(
-        '"closing" is closed and takes no more reports; nothing was counted'
+        '"closing" is closed and takes no more reports; of this upload nothing was counted now'
     )
     expect(page.locator("#receipt")).to_be_hidden()
     assert server.n("closing") == 0
@@ -993,7 +993,7 @@ def rows(page):
     """The texts of the table: item, picture, people, interval, errors."""
     found = page.evaluate(
         "[...document.querySelectorAll('#rows tr')]"
-        ".map(({ cells }) => [...cells].map((cell) => cell.innerText))"
+        ".map(({ cells }) => [...cells].map((cell) => cell.firstChild?.textContent ?? ''))"
     )
     return [
         tuple("0" if cell == "-0" else cell for cell in row) for row in found
@@ -1020,7 +1020,7 @@ def expected_rows(found, view=""):
         (
             item,
             "",
-            whole(count),
+            whole(max(0, count)),
             "–" if low is None else f"{whole(max(0, low))} to {whole(max(0, high))}",
             f"{'–' if error is None else whole(error)} / {whole(plain)}",
         )
@@ -1094,7 +1094,8 @@ def test_results_are_what_the_service_says(visitor, server, live):
     assert [view["name"] for view in found["views"]] == list(VIEWS) and found["telling"] > 0
     assert rows(page) == expected_rows(found)
     expect(page.locator("#verdict")).to_have_text(
-        f"{found['telling']} of 41 items are held by someone for sure (95 %, all items together)."
+        f"{found['telling']} of 41 items stand out from zero "
+        "(with 95 % confidence in all of them together)."
     )
     for level in found["levels"]:
         change = math.floor(100 * (level["expected_stderr"] / level["plain_stderr"] - 1) + 0.5)
@@ -1169,7 +1170,7 @@ def test_results_update_as_reports_arrive(patient, server):
     soon("Nothing can be said yet: with 5 reports the error of a count is ± ")
     assert rows(page) == expected_rows(server.estimate("few").json())
     server.upload(mechanism, mechanism.perturb_many(np.zeros(5000, int)))
-    soon("held by someone for sure")
+    soon("stand out from zero")
     expect(page.locator("#n")).to_have_text("5,005")
     assert rows(page)[0][0] == "HIV"
     server.close_collection("few")

@@ -177,6 +177,12 @@ def still_good(good: dict[str, Document]) -> dict[str, Document]:
         "note-of-400": changed(note, "certificate/note", "n" * 400),
         "note-of-400-beyond-16-bits": changed(note, "certificate/note", "🙂" * 400),
         "no-certificate": changed(note, "certificate", ...),
+        "question-empty": changed(toy, "policy/question", ""),
+        "question-of-any-blanks": changed(toy, "policy/question", "Quoi\u202f? \u3000何\u00a0?"),
+        "question-with-joiners": changed(toy, "policy/question", f"{NINE[4]} {NINE[7]}"),
+        "items-alike-but-for-accents": changed(toy, "policy/items/1", "H\u0406V\u0301"),
+        "items-in-two-scripts": changed(toy, "policy/items/1", "вич"),
+        "item-with-a-selector": changed(toy, "policy/items/1", "⚕\ufe0f"),
         "share-zero": changed(note, "shares", [0, D]),
         "prior-given": changed(toy, "prior", "given"),
         "own-equals-other": altered(
@@ -283,8 +289,27 @@ def wrong_policies(good: dict[str, Document]) -> dict[str, Document]:
         "delete": "a\x7f", "c1": "a\x85", "no-break-space": "a\u00a0b", "joiners": "\u200d\u200c",
         "right-to-left": "a\u202eb", "soft-hyphen": "a\u00adb", "line-separator": "a\u2028b",
         "byte-order-mark": "\ufeffa", "private": "\ue000", "noncharacter": "a\uffff",
+        "selectors": "\ufe0f\U000e0100", "filler": "a\u3164", "braille-blank": "a\u2800b",
+        "grapheme-joiner": "a\u034fb", "escape": "a\x1b[31mb", "tag": "a\U000e0041",
+        "not-assigned-ignorable": "a\u2065", "another-case": "Hiv", "wide": "ＨＩＶ",
+        "another-blank": " HIV  ", "selector-more": "HIV\ufe0f", "cyrillic": "Н\u0406V",
+        "greek": "\u0397\u0399V",
     }  # fmt: skip
     found = {f"item-{name}": changed(toy, "policy/items/1", text) for name, text in texts.items()}
+    lines = {
+        "line-break": "a\nb", "escape": "a\x1b[2Jb", "carriage-return": "a\rb", "c1": "a\x9b1mb",
+        "tab": "a\tb", "right-to-left": "a\u202eb", "isolate": "a\u2066b", "nul": "\0",
+        "line-separator": "a\u2028b", "zero-width": "a\u200bb", "private": "\ue000",
+        "tag": "a\U000e0041", "filler": "a\u3164", "noncharacter": "a\ufdd0", "null": None,
+    }  # fmt: skip
+    found |= {
+        f"question-{name}": changed(toy, "policy/question", text) for name, text in lines.items()
+    }
+    found |= {
+        f"{name}-{key}": changed(toy, path, texts[key])
+        for name, path in (("name", "policy/name"), ("level-name", "policy/levels/1/name"))
+        for key in ("line-break", "right-to-left", "filler", "selectors", "escape")
+    }
     budgets = [
         "0", "-1", "inf", "nan", "1e0", "1.0", "01", ".5", "1.", "+1", " 1", "1 ", "1\n", "٣",
         "1_0", "ln(1)", "ln(1/2)", "ln(6/1)", "ln(12/2)", "ln(06)", "ln( 6 )", "ln(2.5)", "ln(6",
@@ -309,6 +334,7 @@ def wrong_policies(good: dict[str, Document]) -> dict[str, Document]:
         "level-of-out-of-range": changed(toy, "policy/level_of/4", 2),
         "level-of-negative": changed(toy, "policy/level_of/4", -1),
         "level-without-items": changed(toy, "policy/level_of", [1, 1, 1, 1, 1]),
+        "level-looks-like-another": changed(toy, "policy/levels/1/name", "Seri\u043eus "),
         "level-named-twice": changed(toy, "policy/levels/1/name", "serious"),
         "level-name-blank": changed(toy, "policy/levels/1/name", " "),
         "level-is-text": changed(toy, "policy/levels/1", "common"),
@@ -447,5 +473,8 @@ def wrong_certificates(good: dict[str, Document]) -> dict[str, Document]:
         "lower-bound-blank": changed(note, "certificate/lower_bound", " "),
         "note-too-long": changed(note, "certificate/note", "n" * 401),
         "note-with-a-line-break": changed(note, "certificate/note", "a\nb"),
+        "note-with-an-escape": changed(note, "certificate/note", "a\x1b[1A"),
+        "note-right-to-left": changed(note, "certificate/note", "a\u202eb"),
+        "note-with-a-filler": changed(note, "certificate/note", "a\u3164"),
         "note-is-null": changed(note, "certificate/note", None),
     }

@@ -7,6 +7,8 @@ Run `python tests/vectors/make.py`. Nothing of discreet is used: what the cases 
 `files.json`: the same for the bytes of a file (`text`, or `hex` where it is none).
 `reports.json`: the part and the items that a report names, or why it is refused.
 `tallies.json`: counts and estimates of many reports. `canonical.json`: the canonical JSON.
+`texts.json`: whether a text may be a label, and whether a question. `pairs.json`: two labels, and
+whether people take them for the same; then a policy has one of them, and the ledger sees it again.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from building import HALF, changed
 from good import good_mechanisms
 from reference import (
     SAFE,
+    TWINS,
     D,
     Document,
     Refused,
@@ -28,9 +31,12 @@ from reference import (
     canonical,
     estimate,
     groups_of,
+    label,
     meaning,
+    prose,
     read,
     report_size,
+    same,
     sha256,
     tally,
     verdict,
@@ -295,6 +301,60 @@ def canonicals() -> list[Document]:
     return [{"document": x, "canonical": canonical(x), "sha256": sha256(x)} for x in documents]
 
 
+# ---- texts that people read ----------------------------------------------------------------------
+
+INVISIBLE = [
+    0xFE0F, 0x34F, 0x3164, 0xFFA0, 0x115F, 0x1160, 0x2800, 0x180B, 0x180F, 0xE0100, 0xE01EF, 0x17B4,
+    0x17B5, 0x200C, 0x200D, 0xFE00, 0x200B, 0x2060, 0xAD, 0x61C, 0x202E, 0x2066, 0xFEFF, 0xE0041,
+    0xE0000, 0xE0FFF, 0x2065, 0xFFF8, 0x16FE4, 0x1D159, 0x1D173, 0x180E,
+]  # fmt: skip
+OTHERS = [
+    0, 7, 9, 10, 13, 0x1B, 0x1F, 0x20, 0x7F, 0x80, 0x85, 0x9B, 0x9F, 0xA0, 0x2003, 0x202F, 0x3000,
+    0x2028, 0x2029, 0xE000, 0xF8FF, 0xFDD0, 0xFFFE, 0x1FFFF, 0xF0000, 0x10FFFD, 0x13430, 0x1345F,
+    0x13460, 0x301, 0x378, 0xFFFD, 0x1F642, 0x4E00, 0x5D0, 0x627, 0x915, 0xAC00, 0x2603,
+]  # fmt: skip
+
+
+def texts() -> list[Document]:
+    """Alone, at the end and inside."""
+    points = [chr(k) for k in (*INVISIBLE, *OTHERS)]
+    every = ["", " ", "a", " a ", "  ", *points, *(x for c in points for x in (f"a{c}", f"a{c}b"))]
+    return [{"text": x, "label": is_label(x), "question": prose(x)} for x in every]
+
+
+def is_label(text: str) -> bool:
+    try:
+        return bool(label(text))
+    except Refused:
+        return False
+
+
+def pairs() -> list[Document]:
+    """Spellings of one label; of every twin one; and neighbours that are different."""
+    one, hidden = "Sexual assault", [chr(k) for k in INVISIBLE if is_label(f"a{chr(k)}")]
+    spelled = (
+        "sexual assault |SEXUAL  ASSAULT| sexual assault|Ｓexual assault|sexual assаult|"
+        "Sехual аssault|ѕexuаl aѕѕault|Sεxυαl αssαυlτ|𝐒exual 𝑎ssault|"
+        "sexualassault|sexual assaults|sexual-assault|sexuel assault|séxual assault|"
+        "sexua1 assault|5exual assault|s e x u a l assault|assault sexual"
+    )
+    found = [(one, other) for other in spelled.split("|")]
+    found += [(one, x) for c in hidden for x in (f"{one[:3]}{c}{one[3:]}", one + c, c + one)]
+    others = (
+        "straße|STRASSE;ΟΔΟΣ|οδος;ﬁt|FIT;é|e\u0301;É|\u0415\u0301;HIV|НІV;hiv|НІV;HIV|hіν;"
+        "HIV|ΗΙV;вич|ВИЧ;Нет|НЕТ;НЕТ|HET;Нет|HET;ус|үс;Ус|Үс;αβγ|ΑΒΓ;ГОД|ΓΟΔ;ГП|ΓΠ;ёлка|ЁЛКА;"
+        "ёлка|елка;İl|i\u0307l;Il|ıl;Il|ll;I|1;l|1;0|O;AI|AL;rn|m;3|З;6|б;①|1;½|1⁄2;"
+        "한|\u1112\u1161\u11ab;㎏|KG;カ|ｶ;か|が;می\u200cخواهم|میخواهم;⚕|⚕\ufe0f;ᏸ|Ᏸ;日本|日木;a|ạ;"
+        "a b|ab;a  b|a b;ſ|s;ß|ẞ;ǆ|Ǆ;ﬅ|st;\u00b5|\u03bc;\u212a|k;\u212b|å;ᾳ|αι;"
+        "ΐ|ι\u0308\u0301;ა|Ა;Ꭰ|ꭰ;ϲat|cat;c|σ;ı|i;\u1680a|a"
+    )
+    found += [(x, y) for x, _, y in (row.partition("|") for row in others.split(";"))]
+    twins = [(letter, twin) for letter, all_ in TWINS.items() for twin in all_]
+    found += [*twins, *((f"{x}\u0301x", f"{y}\u0301X") for x, y in twins)]
+    good = [(x, y) for x, y in dict.fromkeys(found) if is_label(x) and is_label(y) and x != y]
+    return [{"first": x, "second": y, "same": same(x, y)} for x, y in good]
+
+
 # ---- writing -------------------------------------------------------------------------------------
 
 
@@ -302,7 +362,7 @@ def rendered() -> dict[str, str]:
     """The text of every file, by its name: a list with one case per line."""
     cases = {
         "mechanisms": mechanisms(), "files": files(), "reports": reports(), "tallies": tallies(),
-        "canonical": canonicals(),
+        "canonical": canonicals(), "texts": texts(), "pairs": pairs(),
     }  # fmt: skip
     return {
         f"{name}.json": "[\n"

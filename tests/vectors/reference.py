@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cache
+from itertools import combinations
 from math import gcd
+from pathlib import Path
 from typing import Any
 
 D = 2**32
@@ -124,26 +126,78 @@ def whole(value: Any, low: int = -SAFE, high: int = SAFE) -> int:
     return value
 
 
-def printable(text: Any) -> bool:
-    """A text without control characters, invisible ones and what is no character; joiners pass."""
-    return isinstance(text, str) and not any(map(hidden, plain(text)))
+# The derived property Default_Ignorable_Code_Point of Unicode, first and last of every run.
+IGNORABLE = [
+    (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5),
+    (0x180B, 0x180F), (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164),
+    (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+]  # fmt: skip
+BLANK = (0x2800, 0x16FE4, 0x1D159)  # show a blank, and are symbols or marks
+JOINERS = (0x200C, 0x200D)
+SELECTORS = [(0x180B, 0x180D), (0x180F, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF)]
+CONTRACT = Path(__file__).parent / "v2" / "constants.json"
+TWINS = json.loads(CONTRACT.read_text(encoding="utf-8"))["twins"]
+LETTERS = {twin: letter for letter, twins in TWINS.items() for twin in twins}
 
 
-def plain(text: str) -> str:
-    return re.sub("[\u200c\u200d]", "", text)
+def within(point: int, runs: list[tuple[int, int]]) -> bool:
+    return any(first <= point <= last for first, last in runs)
+
+
+def unseen(c: str) -> bool:
+    """Shows nothing, or a blank that is none."""
+    return within(ord(c), IGNORABLE) or ord(c) in BLANK
+
+
+def silent(c: str) -> bool:
+    """Shows nothing, and scripts are spelled with it."""
+    return within(ord(c), SELECTORS) or ord(c) in JOINERS
 
 
 def hidden(c: str) -> bool:
+    """A control or formatting character, no character, or one that nobody sees or needs."""
     kind, point = unicodedata.category(c), ord(c)
-    outside = point & 0xFFFE == 0xFFFE or 0xFDD0 <= point <= 0xFDEF
-    blank = kind == "Zs" and c != " "
-    return kind in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or outside or blank
+    outside = point & 0xFFFE == 0xFFFE or 0xFDD0 <= point <= 0xFDEF or 0x13430 <= point <= 0x1345F
+    refused = kind in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or outside or unseen(c)
+    return refused and not silent(c)
+
+
+def prose(text: Any) -> bool:
+    """A text without hidden characters."""
+    return isinstance(text, str) and not any(map(hidden, text))
+
+
+def printable(text: Any) -> bool:
+    """The same, and no blanks but the plain one."""
+    return prose(text) and all(c == " " or unicodedata.category(c) != "Zs" for c in text)
 
 
 def label(text: Any) -> str:
     """A text with something to see."""
-    must(printable(text) and plain(text).strip(" ") != "")
+    must(printable(text) and any(c != " " and not unseen(c) for c in text))
     return text
+
+
+def same(first: str, second: str) -> bool:
+    """Whether people take two labels for one: in other forms of letters, case or blanks, or with
+    letters that look like others.
+    """
+    one, two = ("".join(c for c in text if not unseen(c)) for text in (first, second))
+    return form(one) == form(two) or form(latin(one)) == form(latin(two))
+
+
+@cache
+def form(text: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    return " ".join(unicodedata.normalize("NFKD", decomposed).split())
+
+
+@cache
+def latin(text: str) -> str:
+    """Letter by letter what it looks like, with and without its accents."""
+    once = "".join(LETTERS.get(c, c) for c in text)
+    return "".join(LETTERS.get(c, c) for c in unicodedata.normalize("NFKD", once))
 
 
 def check_shape(document: Any) -> None:
@@ -178,7 +232,7 @@ def check_policy(policy: Any) -> None:
     """Items, levels and pairs."""
     table(policy, POLICY_KEYS)
     label(policy["name"])
-    must(isinstance(policy["question"], str))
+    must(prose(policy["question"]))
     must(policy["input"] in ("single", "set") and policy["notion"] in ("min", "avg"))
     for key in ("items", "levels"):
         names = rows(policy[key])
@@ -187,7 +241,10 @@ def check_policy(policy: Any) -> None:
                 table(level, ["name", "epsilon"])
                 budget(level["epsilon"])
             names = [level["name"] for level in policy["levels"]]
-        must(len(names) > 0 and len({label(name) for name in names}) == len(names))
+        must(len(names) > 0)
+        for name in names:
+            label(name)
+        must(not any(same(x, y) for x, y in combinations(names, 2)))
     places = [
         whole(k, 0, len(policy["levels"]) - 1)
         for k in rows(policy["level_of"], len(policy["items"]))

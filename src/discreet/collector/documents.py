@@ -49,10 +49,10 @@ def describe(collection: Collection, open_results: bool = False) -> dict[str, An
                 "name": level.name,
                 "epsilon": level.budget.text,
                 "items": size,
-                "factor": math.exp(promised),
+                "factor": float(factor),
             }
-            for level, size, promised in zip(
-                policy.levels, policy.sizes, guarantee.epsilons, strict=True
+            for level, size, factor in zip(
+                policy.levels, policy.sizes, guarantee.factors, strict=True
             )
         ],
         "guarantee": {

@@ -258,7 +258,7 @@ DOCUMENT: dict[str, Any] = {
                     "telling": {
                         "type": "integer",
                         "minimum": 0,
-                        "description": "Items that are surely held by someone.",
+                        "description": "Items that stand out from zero, all of them together.",
                     },
                     "views": _list(_object({"name": {"enum": list(VIEWS)}, "about": _TEXT})),
                 }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.collector import limits
 from discreet.collector.store import Store, StoreDown, failing_as, unknown_version
-from discreet.errors import MissingExtra
+from discreet.errors import DataError, MissingExtra
 
 if TYPE_CHECKING:
     import psycopg
@@ -42,6 +42,7 @@ MIGRATIONS = (
     """,
 )
 _LOCK = 0x64697363  # of migrations
+_TIDY = 0x74696479  # of writing tables anew
 
 
 class PostgresStore(Store):
@@ -132,7 +133,29 @@ class PostgresStore(Store):
                 self._forget()
                 raise
 
-    reading = writing
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A snapshot; never while the tables are written anew, which an old one would see empty."""
+        with failing_as(self._errors):
+            if self._left():
+                self._forget()
+            try:
+                self._db.execute("SELECT pg_advisory_lock_shared(%s)", (_TIDY,))
+                self._db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                try:
+                    yield
+                finally:
+                    if not self._db.closed:
+                        self._db.execute("ROLLBACK")
+                        self._db.execute("SELECT pg_advisory_unlock_shared(%s)", (_TIDY,))
+            except StoreDown:
+                self._forget()
+                raise
+            except DataError:  # an answer, not a failure
+                raise
+            except BaseException:
+                self._forget()
+                raise
 
     def _rows(self, name: str | None = None, lock: bool = False) -> list[tuple[Any, ...]]:
         query = "SELECT key, name, keep, open FROM discreet_collection"
@@ -245,6 +268,7 @@ class PostgresStore(Store):
         tables = {"report": "collection, id", "waiting": "collection, reports", "tally": "1"}
         tables["published"] = "1"
         with self.writing():
+            self._db.execute("SELECT pg_advisory_xact_lock(%s)", (_TIDY,))
             for name, order in tables.items():
                 table, aside = f"discreet_{name}", f"discreet_tidy_{name}"
                 self._db.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE".encode())

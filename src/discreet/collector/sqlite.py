@@ -176,6 +176,12 @@ class SqliteStore(Store):
                 self._db.execute("BEGIN")
                 yield
                 self._db.execute("COMMIT")
+            except StoreDown:
+                self._forget()
+                raise
+            except DataError:  # an answer, not a failure
+                self._db.execute("ROLLBACK")
+                raise
             except BaseException:
                 self._forget()
                 raise

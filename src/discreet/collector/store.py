@@ -129,7 +129,7 @@ class Store(ABC):
         interrupted is done when it is called again.
         """
         with self.writing():
-            found = self._must_find(name)
+            found = self._must_find(name, lock=True)
             self._fold(found)
             self._set_closed(found.key)
         self.tidy()
@@ -191,12 +191,11 @@ class Store(ABC):
         key, mechanism = collection.key, collection.mechanism
         if any(which.any() for which in mechanism.coder.refusals(rows)[1].values()):
             raise DataError("an upload held reports that are not of this mechanism")
-        self._wait(key, b"".join(sorted(row.tobytes() for row in rows)))
-        if key not in self._waiting:  # some may be left from before
-            self._waiting[key] = sum(map(len, self._who_waits(key)))
-        else:
-            self._waiting[key] += rows.size
-        waiting, whole = self._waiting[key], 8 * len(mechanism.parts) * (mechanism.m + 1)
+        self._wait(key, sealed(b"".join(sorted(row.tobytes() for row in rows))))
+        before = self._waiting.get(key)  # none: some may be left from before
+        waiting = sum(map(len, self._who_waits(key))) if before is None else before + rows.size
+        self._waiting[key] = waiting
+        whole = 8 * len(mechanism.parts) * (mechanism.m + 1)
         marks = waiting // mechanism.report_size * mechanism.m
         if waiting >= max(limits.FOLD_SIZE, whole) or marks >= limits.FOLD_MARKS:
             self._fold(collection)
@@ -210,10 +209,12 @@ class Store(ABC):
 
     def _whole_tally(self, collection: Collection) -> Tally:
         mechanism = collection.mechanism
-        tally = Tally.from_bytes(unsealed(self._read_numbers(collection.key)), mechanism)
-        waiting = b"".join(self._who_waits(collection.key))
+        tally = self._tally_of(self._read_numbers(collection.key), mechanism)
+        waiting = b"".join(map(unsealed, self._who_waits(collection.key)))
         if not waiting:
             return tally
+        if len(waiting) % mechanism.report_size:
+            raise StoreDamaged("the reports that wait are damaged; bring back a copy of the store")
         rows = np.frombuffer(waiting, np.uint8).reshape(-1, mechanism.report_size)
         return tally + mechanism.tally(rows, threads=1)
 
@@ -238,7 +239,7 @@ class Store(ABC):
         raw = self._read_published(collection.key)
         if raw is None:
             return Tally.empty(collection.mechanism)
-        return Tally.from_bytes(unsealed(raw), collection.mechanism)
+        return self._tally_of(raw, collection.mechanism)
 
     def problems(self, name: str, recount: bool = True) -> list[str]:
         """What does not add up in a collection, in words; with `recount` its stored reports, where
@@ -281,6 +282,14 @@ class Store(ABC):
         reports, width = self._stored(collection.key), collection.mechanism.report_size
         while block := list(islice(reports, limits.BLOCK)):
             yield np.frombuffer(b"".join(block), np.uint8).reshape(-1, width)
+
+    @staticmethod
+    def _tally_of(raw: bytes, mechanism: Mechanism) -> Tally:
+        size = 8 * len(mechanism.parts) * (mechanism.m + 1)
+        numbers = raw if len(raw) == size else unsealed(raw)  # the first version had no checksum
+        if len(numbers) != size:
+            raise StoreDamaged("the stored tally is damaged; bring back a copy of the store")
+        return Tally.from_bytes(numbers, mechanism)
 
     def tally(self, name: str) -> Tally:
         """The tally of a collection."""
@@ -447,17 +456,15 @@ def unknown_version(found: int, known: int) -> DataError:
 
 
 def sealed(numbers: bytes) -> bytes:
-    """The numbers of a tally behind their checksum."""
+    """The same bytes behind their checksum."""
     return b"c" + zlib.crc32(numbers).to_bytes(4, "little") + numbers
 
 
 def unsealed(raw: bytes) -> bytes:
-    """The numbers of a tally, if they are those that were written."""
-    if len(raw) % 8 == 0:  # of the first version, without a checksum
-        return raw
+    """The bytes behind a checksum, if they are those that were written."""
     if raw[:1] != b"c" or zlib.crc32(raw[5:]).to_bytes(4, "little") != raw[1:5]:
         raise StoreDamaged(
-            "the stored tally is damaged: its checksum is another; bring back a copy of the store"
+            "what is stored is damaged: its checksum is another; bring back a copy of the store"
         )
     return raw[5:]
 

@@ -156,6 +156,10 @@ class Coder(ABC):
 
     # ---- many reports: gathered block by block, then settled -------------------------------------
 
+    def worth_a_table(self, n: int) -> bool:
+        """Whether so many reports are worth what `start` makes for many."""
+        return True
+
     def start(self, n: int | None = None) -> Any:
         """What a thread gathers reports in; n: how many there will be, where that is known."""
         k = len(self.parts)

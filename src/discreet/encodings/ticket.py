@@ -149,6 +149,10 @@ class TicketCoder(Coder):
         # additions of the transform, about four times as dear as a mark
         return n * self.m > 4 * self.t * self.q ** (self.t + 2)
 
+    def worth_a_table(self, n: int) -> bool:
+        """Whether so many reports are worth a histogram."""
+        return self.transform_pays(n)
+
     def start(self, n: int | None = None) -> Any:
         """A histogram of all tickets, unless there are too many of them, or too few reports."""
         large = len(self.parts) * self.tickets
@@ -185,6 +189,9 @@ class TicketCoder(Coder):
             small = table.astype(np.int32 if n < 2**31 else np.int64, copy=False)
             return self._named_by(small, self.other[part, self.group_of])
         seen = np.flatnonzero(table)
+        if n > 4 * len(seen):  # seen often: each is looked at once
+            rows = seen.astype("<u4").view(np.uint8).reshape(-1, 4)
+            return self.count(part, rows, table[seen].astype(np.int64))
         tickets = np.repeat(seen.astype("<u4"), table[seen])
         return self.count(part, tickets.view(np.uint8).reshape(-1, 4))
 

@@ -23,9 +23,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DataError, DiscreetError, MissingExtra
+from discreet.files import parquet_file
 from discreet.mechanism import Mechanism
-from discreet.perturb import lookup, ragged
-from discreet.reports import Countings, Piece, pieces_of, read_piece, report_files
+from discreet.perturb import lists, lookup
+from discreet.reports import (
+    Countings,
+    Piece,
+    checked_keep,
+    pieces_of,
+    read_piece,
+    report_files,
+)
 from discreet.tally import Tally, join
 
 if TYPE_CHECKING:
@@ -147,20 +155,23 @@ def _merged(
 
 
 def perturb(
-    dataframe: DataFrame, mechanism: Mechanism, column: str = "item", keep: Iterable[str] = ()
+    dataframe: DataFrame,
+    mechanism: Mechanism,
+    column: str = "item",
+    keep: Iterable[str] = (),
+    indices: bool = False,
 ) -> DataFrame:
     """A DataFrame of reports with their mechanism's fingerprint; of the other columns only those in
-    `keep`, never the answers.
+    `keep`, never the answers. Items are labels, also where they are whole numbers; indices only
+    where that is said.
     """
-    kept = list(keep)
+    kept = checked_keep(keep, column)
     for name in (column, *kept):
         if name not in dataframe.columns:
             raise DataError(
                 f'the data have no column "{name}"; they have {", ".join(dataframe.columns)}'
             )
     _check_workers(dataframe.sparkSession)
-    if column in kept:
-        raise DataError(f'keeping the column "{column}" would store the answers beside the reports')
     fields = "".join(
         f"`{field.name}` {field.dataType.simpleString()}, "
         for field in dataframe.schema.fields
@@ -170,7 +181,7 @@ def perturb(
     chosen = dataframe.select(column, *order)
     kind = "bigint" if mechanism.encoding.number else "binary"  # Spark has no unsigned integers
     return chosen.mapInArrow(
-        _perturber(_text(mechanism), order), f"{fields}report {kind}, fingerprint string"
+        _perturber(_text(mechanism), order, indices), f"{fields}report {kind}, fingerprint string"
     )
 
 
@@ -190,9 +201,27 @@ def tally_files(
     what, pieces = ", ".join(paths), None
     if all(os.path.exists(path) for path in paths):
         pieces = _pieces(paths, mechanism, by)
-    if pieces is None or mechanism.encoding.number:
+    if pieces is None:
         return _run(lambda: _read_by_spark(session(master), paths, mechanism, by), what)
+    if mechanism.encoding.number:
+        return _run(lambda: _tickets_of(session(master), pieces, mechanism, by), what)
     return _run(lambda: _tally_pieces(session(master), pieces, mechanism, by), what)
+
+
+def _tickets_of(
+    spark: SparkSession, pieces: list[Piece], mechanism: Mechanism, by: str | None
+) -> dict[Any, Tally]:
+    """Spark takes the columns of one file for those of all: one job for the files of each shape."""
+    shapes: dict[tuple[bool, str], list[str]] = {}
+    for path in dict.fromkeys(str(piece.path) for piece in pieces):
+        with parquet_file(path) as file:
+            schema = file.schema_arrow
+        shape = "fingerprint" in schema.names, str(schema.field("report").type)
+        shapes.setdefault(shape, []).append(path)
+    tallies: dict[Any, Tally] = {} if by is not None else {None: Tally.empty(mechanism)}
+    for paths in shapes.values():
+        join(tallies, _read_by_spark(spark, paths, mechanism, by))
+    return tallies
 
 
 def _read_by_spark(
@@ -231,7 +260,13 @@ def _tally_pieces(
 
 
 def perturb_files(
-    path: str, mechanism: Mechanism, output: str, column: str = "item", master: str | None = None
+    path: str,
+    mechanism: Mechanism,
+    output: str,
+    column: str = "item",
+    master: str | None = None,
+    keep: Iterable[str] = (),
+    indices: bool = False,
 ) -> int:
     """Perturb a folder of Parquet into a new folder of Parquet, in one action; returns the number
     of reports.
@@ -239,9 +274,8 @@ def perturb_files(
 
     def write() -> int:
         spark = session(master)
-        perturb(spark.read.parquet(path), mechanism, column).write.mode("errorifexists").parquet(
-            output
-        )
+        made = perturb(spark.read.parquet(path), mechanism, column, keep, indices)
+        made.write.mode("errorifexists").parquet(output)
         return spark.read.parquet(output).count()
 
     return int(_run(write, path))
@@ -328,15 +362,17 @@ def _merger(text: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
     return run
 
 
-def _perturber(text: str, keep: list[str]) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def _perturber(
+    text: str, keep: list[str], indices: bool
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         mechanism = _mechanism(text)
         for batch in batches:
-            answers = batch.column(0)
-            read = ragged if mechanism.policy.takes_sets else lookup
-            reports = mechanism.perturb_many(read(mechanism, answers), threads=1)
+            read = lists if mechanism.policy.takes_sets else lookup
+            answers = read(mechanism, batch.column(0), indices)
+            reports = mechanism.perturb_many(answers, threads=1, indices=True)
             if mechanism.encoding.number:
                 column = pa.array(reports.view("<u4")[:, 0].astype("int64"))
             else:

@@ -214,7 +214,8 @@ def observe(
 def _reported(mechanism: Mechanism, blocks: Iterable[Any], threads: int | None) -> Tally:
     total = Tally.empty(mechanism)
     for block in blocks:
-        total = total + mechanism.tally(mechanism.perturb_many(block, threads), threads)
+        reports = mechanism.perturb_many(block, threads, indices=True)
+        total = total + mechanism.tally(reports, threads=threads)
     return total
 
 

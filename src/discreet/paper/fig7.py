@@ -95,7 +95,9 @@ def set_budgets() -> PaperTable:
     policy, one = (policy_of(12, 1.0, FACTORS, thirds, kind) for kind in ("set", "single"))
     single = design(one, "opt0")
     kinds = [x for size in range(4) for x in combinations_with_replacement(range(3), size)]
-    sets = [{4 * level + x[:k].count(level) for k, level in enumerate(x)} for x in kinds]
+    sets = [
+        {policy.items[4 * level + x[:k].count(level)] for k, level in enumerate(x)} for x in kinds
+    ]
     rows: Rows = []
     for padding in (1, 2, 5):
         mechanism = design(policy, "opt0", padding=padding)

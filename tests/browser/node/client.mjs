@@ -72,6 +72,29 @@ await checks.check("a refusal is said in the collector's words", async () => {
   assert.match(bare.message, /403/);
 });
 
+await checks.check("what the collector says is cleaned before it is shown", async () => {
+  const detail = `no\u001b[2J\r\n  such \u202ename\u200b ${"x".repeat(999)}`;
+  const answering = (body) => async () => Response.json(body, { status: 404 });
+  const said = async (body) => {
+    const { client } = fresh({ fetch: answering(body) });
+    return (await refusal("refused", () => client.describe("x"))).message;
+  };
+  const message = await said({ detail });
+  assert.match(message, /^no\ufffd\[2J such \ufffdname\ufffd x+…$/u);
+  assert.equal(Array.from(message).length, 300);
+  assert.equal(await said({ detail: " \n" }), "the collector refuses with 404");
+  const odd = { state: "\u202e\u001bopen", mechanism: input.document };
+  const strange = await refusal("server", () => {
+    return fresh({ fetch: async () => Response.json(odd) }).client.describe("x");
+  });
+  const marked = await refusal("fingerprint", () => {
+    const mechanism = { ...input.document, fingerprint: "\u001b[2J\u202e" };
+    const body = { state: "open", mechanism };
+    return fresh({ fetch: async () => Response.json(body) }).client.describe("x");
+  });
+  for (const error of [strange, marked]) assert.doesNotMatch(error.message, /[\p{Cc}\p{Cf}]/u);
+});
+
 await checks.check("a name is one segment of the path", async () => {
   await fresh().client.describe("good/../Prüfung?x");
   assert.equal((await seen("good/../Prüfung?x")).length, 1);
@@ -223,6 +246,34 @@ await checks.check("an overlapping question needs agreement to the summed budget
   // a repeat tells nothing new, so it needs no agreement
   const again = await client.answer("first", mechanism, 3);
   assert.deepEqual([again.repeated, again.duplicates], [true, 1]);
+});
+
+await checks.check("a cap on the sum over all collections is not lifted by agreeing", async () => {
+  const { client, storage } = fresh();
+  const { mechanism } = await client.describe("capped");
+  const own = Math.max(...mechanism.levelEpsilons());
+  const agree = true;
+  const small = await refusal("total", () => {
+    return client.prepare("capped", mechanism, 0, { agree, maxTotal: own / 2 });
+  });
+  assert.match(small.message, /^this answer has the budget .* even if you agree$/);
+  await client.answer("capped", mechanism, 0, { maxTotal: own });
+  const again = () => client.prepare("capped 2", mechanism, 0, { agree, maxTotal: 1.99 * own });
+  const error = await refusal("total", again);
+  assert.match(error.message, /^this answer and an earlier answer together have the budget/);
+  assert.ok(Math.abs(error.epsilon - 2 * own) < 1e-9);
+  const capped = new Client(url, { ledger: new Ledger(storage), pause: 1, maxTotal: 1.99 * own });
+  await refusal("total", () => capped.answer("capped 2", mechanism, 0, { agree, maxTotal: 99 }));
+  assert.equal((await posts("capped 2")).length, 0);
+  assert.equal((await capped.answer("capped", mechanism, 1)).duplicates, 1); // tells nothing new
+  // what was answered meanwhile counts
+  const late = client.prepare("capped 2", mechanism, 0, { agree, maxTotal: 2 * own });
+  await client.answer("capped 3", mechanism, 0, { agree });
+  await refusal("total", () => client.send(late));
+  for (const maxTotal of [0, -1, NaN, "1", null]) {
+    await refusal("answer", () => client.prepare("x", mechanism, 0, { maxTotal }));
+    await refusal("answer", () => new Client(url, { maxTotal }));
+  }
 });
 
 await checks.check("what another tab answered meanwhile counts", async () => {

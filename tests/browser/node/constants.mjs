@@ -1,7 +1,7 @@
 // The module spells what vectors/v2/constants.json does: seen in what it accepts, says and sends.
 import assert from "node:assert/strict";
 import {
-  Client, Ledger, Mechanism, canonicalJson, fingerprint,
+  Client, Ledger, Mechanism, canonicalJson, cleaned, fingerprint,
 } from "../../../src/discreet/collector/static/discreet.js";
 import { Checks, Storage, input, refusal, unhex } from "./io.mjs";
 
@@ -107,6 +107,16 @@ await checks.check("promises", async () => {
     const mechanism = await Mechanism.from(document);
     assert.deepEqual(mechanism.promises().map(({ sentence }) => sentence), sentences);
   }
+});
+
+await checks.check("twins", async () => {
+  for (const [letter, twins] of Object.entries(constants.twins)) {
+    for (const twin of twins) {
+      const message = await said((body) => { body.policy.items = [letter, twin]; });
+      assert.match(message, /^the items .* look the same/, `${letter} ${twin}`);
+    }
+  }
+  assert.equal(Array.from(cleaned("a".repeat(999))).length, constants.said_characters);
 });
 
 /**

@@ -125,13 +125,28 @@ await checks.check("an item that is not shared is not the worst, whatever its bu
 
 await checks.check("two spellings of an item in one question count once, with the larger budget",
   () => {
-    const ledger = new Ledger(new Storage());
+    const storage = new Storage();
+    const ledger = new Ledger(storage);
     const { strict, twice } = mechanisms;
     ledger.reserve("https://a", "twice", twice, twice.perturb(0), id);
+    // as questions could be when this ledger was written
+    storage.setItem(KEY, storage.getItem(KEY).replace("\"hi\"", "\"hiv\""));
     const summed = ledger.summed(strict, ledger.overlaps("https://b", "strict", strict));
     near(summed.epsilon, strict.levelEpsilons()[0] + Math.max(...twice.levelEpsilons()));
   },
 );
+
+await checks.check("the sum over all collections does not ask what they are about", () => {
+  const { ledger } = filled();
+  ledger.reserve("https://b", "apart", apart, apart.perturb(0), id);
+  const most = (mechanism) => Math.max(...mechanism.levelEpsilons());
+  const all = ledger.total("https://c", "third", sets.fingerprint);
+  near(all.epsilon, most(toy) + most(apart));
+  assert.equal(all.earlier, 2);
+  const others = ledger.total("https://a", "health", toy.fingerprint); // but this very collection
+  near(others.epsilon, most(apart));
+  assert.deepEqual(new Ledger(new Storage()).total("a", "b", "c"), { epsilon: 0, earlier: 0 });
+});
 
 await checks.check("for sets the sentence speaks of having an item", () => {
   const { ledger } = filled();
@@ -160,6 +175,9 @@ const damaged = {
   "empty": "", "not JSON": "{\"entries\":[", "null": "null", "a number": "3", "a list": "[]",
   "no entries": "{}",
   "entries is an object": "{\"entries\":{}}", "entry is null": "{\"entries\":[null]}",
+  "entries is a text": "{\"entries\":\"\"}", "a text": "\"entries\"",
+  "entries is like a list": "{\"entries\":{\"length\":0}}",
+  "another key": "{\"entries\":[],\"more\":1}", "another key alone": "{\"entry\":[]}",
 };
 const change = (changes) => JSON.stringify({ entries: [{ ...entry(), ...changes }] });
 for (const key of Object.keys(entry())) damaged[`no ${key}`] = change({ [key]: undefined });
@@ -173,6 +191,8 @@ damaged["a level too many"] = change({ budgets: { levels: [1], levelOf: [0] } })
 damaged["a level that is not there"] = change({
   items: ["x"], budgets: { levels: [1], levelOf: [1] },
 });
+damaged["no items"] = change({ items: [], budgets: { levels: [1], levelOf: [] } });
+damaged["levels is an object"] = change({ items: ["x"], budgets: { levels: {}, levelOf: [0] } });
 damaged["a negative budget"] = change({ items: ["x"], budgets: { levels: [-1], levelOf: [0] } });
 damaged["a budget that is a text"] = change({
   items: ["x"], budgets: { levels: ["1"], levelOf: [0] },

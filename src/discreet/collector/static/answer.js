@@ -1,4 +1,4 @@
-import { Client, DiscreetError } from "./discreet.js";
+import { Client, DiscreetError, cleaned } from "./discreet.js";
 
 // The participant's page: ask, verify, choose, show what will be sent, send, receipt. The answer
 // never leaves this module.
@@ -57,10 +57,11 @@ class Page {
 
   start() {
     const { policy, fingerprint } = this.mechanism;
-    document.title = policy.question || this.name;
-    $("question").textContent = policy.question || this.name;
+    const name = cleaned(this.name); // as an invitation has it
+    document.title = policy.question || name;
+    $("question").textContent = policy.question || name;
     const { host } = new URL(this.client.url);
-    $("where").textContent = `discreet · ${this.name} · your report goes to ${host}`;
+    $("where").textContent = `discreet · ${name} · your report goes to ${host}`;
     const short = `${fingerprint.slice(0, 12)}…`;
     $("pinned").textContent = this.pinned
       ? "✓ This is the question you were invited to; its promise was verified on your device "
@@ -268,11 +269,11 @@ function say(error) {
 async function main() {
   try {
     const { server, name, pinned } = invitation(window.location);
-    $("where").textContent = `discreet · ${name}`;
+    $("where").textContent = `discreet · ${cleaned(name)}`;
     const client = new Client(server);
     const { mechanism, state } = await client.describe(name, { fingerprint: pinned });
     if (state === "closed") {
-      $("question").textContent = mechanism.policy.question || name;
+      $("question").textContent = mechanism.policy.question || cleaned(name);
       throw new DiscreetError("closed", "This question is closed; it takes no more answers.");
     }
     new Page(client, name, mechanism, pinned).start();

@@ -37,7 +37,8 @@ function show(value) {
   if (typeof value === "object" && value !== null) {
     return Array.isArray(value) ? "a list" : "an object";
   }
-  const text = typeof value === "string" ? JSON.stringify(value) : String(value);
+  const raw = typeof value === "string" ? JSON.stringify(value) : String(value);
+  const text = raw.replace(HIDDEN, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
   return text.length <= 80 ? text : `${text.slice(0, 77)}…`;
 }
 
@@ -162,34 +163,102 @@ function choice(key, value, allowed) {
   return value;
 }
 
-// Python has the same rule. Code points that are not assigned yet may be used: which those are
-// depends on the age of the browser, and so does the category of the format controls from U+13430,
-// which may not.
-const UNPRINTABLE =
-  /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Noncharacter_Code_Point}\u{13430}-\u{1345f}]|(?! )\p{Z}/u;
+// Texts that people read: the same rules and tables as in policy.py, held together by
+// tests/vectors. Code points that are not assigned yet may be used: which those are depends on the
+// age of the browser, and so does the category of the format controls from U+13430, which may not.
+// What shows nothing may not be used either, but for the joiners and selectors that Persian, Indic
+// scripts, Mongolian, CJK and emoji are spelled with.
+const SILENT = "\\u180b-\\u180d\\u180f\\u200c\\u200d\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}";
+const EMPTY = "\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u2065\\u2800\\u3164\\uffa0\\ufff0-\\ufff8"
+  + "\\u{16fe4}\\u{1d159}\\u{e0000}-\\u{e00ff}\\u{e01f0}-\\u{e0fff}";
+const FORMATS = "\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2064"
+  + "\\u2066-\\u206f\\ufeff\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}";
+const CONTROLS = "\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Zl}\\p{Zp}\\p{Noncharacter_Code_Point}"
+  + "\\u{13430}-\\u{1345f}";
+const HIDDEN = new RegExp(`(?![${SILENT}])[${CONTROLS}${EMPTY}]`, "gu");
+const UNSEEN = new RegExp(`[${SILENT}${EMPTY}${FORMATS}]`, "gu");
+const BLANKS = /[\s\x1c-\x1f\x85]+/g;
+const LONGEST_SAID = 300; // characters of what a stranger says
+// Greek and Cyrillic letters, and a few of the rest of Latin, after the letter or digit that they
+// look like.
+const TWINS = (
+  "A\u0391\u0410 B\u0392\u0412 C\u03f9\u0421 E\u0395\u0415 G\u050c H\u0397\u041d "
+  + "I\u0399\u0406\u04c0 J\u037f\u0408 K\u039a\u041a M\u039c\u041c N\u039d O\u039f\u041e "
+  + "P\u03a1\u0420 Q\u051a S\u0405 T\u03a4\u0422 V\u0474 W\u051c X\u03a7\u0425 "
+  + "Y\u03a5\u0423 Z\u0396 a\u03b1\u0430\u0251 b\u0432 c\u03f2\u0441 d\u0501 "
+  + "e\u03b5\u0435 g\u0261 h\u04bb i\u03b9\u0456\u0131 j\u03f3\u0458\u0237 k\u03ba\u043a "
+  + "l\u04cf m\u043c n\u03b7 o\u03bf\u043e p\u03c1\u0440 q\u051b r\u0433 s\u0455 "
+  + "t\u03c4\u0442 u\u03c5 v\u03bd\u0475 w\u051d x\u03c7\u0445 y\u03b3\u0443 "
+  + "3\u0417\u0437 6\u0431 \u0413\u0393 \u041f\u03a0 \u0424\u03a6 \u0444\u03c6"
+).split(" ");
+const LETTER_OF = new Map(TWINS.flatMap(([letter, ...all]) => all.map((twin) => [twin, letter])));
 
-/** Without the two invisible characters that Persian, Indic scripts and emoji are spelled with. */
-function withoutJoiners(text) {
-  return text.replace(/[\u200c\u200d]/g, "");
+/** One line without control characters and those that nobody sees; any blanks. */
+function isProse(text) {
+  return typeof text === "string" && text.search(HIDDEN) < 0;
 }
 
+/** The same with the plain blank alone. */
 function isPrintable(text) {
-  return typeof text === "string" && !UNPRINTABLE.test(withoutJoiners(text));
+  return isProse(text) && !/(?! )\p{Zs}/u.test(text);
+}
+
+/**
+ * What a stranger says, fit to be shown: one line of at most 300 characters, U+FFFD in the place of
+ * control characters and those that nobody sees.
+ * @param {string} text
+ */
+export function cleaned(text) {
+  const plain = text.replace(BLANKS, " ").trim().replace(HIDDEN, "\ufffd");
+  const characters = Array.from(plain);
+  if (characters.length <= LONGEST_SAID) return plain;
+  return `${characters.slice(0, LONGEST_SAID - 1).join("")}…`;
+}
+
+/**
+ * Two labels that share one of these are the same to people: without what nobody sees, width and
+ * form of letters, case, and how many blanks there are; the second with Greek and Cyrillic letters
+ * as the Latin ones they look like.
+ * @param {string} text
+ * @returns {string[]}
+ */
+function looks(text) {
+  if (!/[^\0-\x7f]/.test(text)) return [folded(text)];
+  const seen = text.replace(UNSEEN, "");
+  return [folded(seen.normalize("NFKD")), folded(latin(latin(seen).normalize("NFKD")))];
+}
+
+function latin(text) {
+  return text.replace(/[\u0131-\u051d]/g, (c) => LETTER_OF.get(c) ?? c);
+}
+
+/** As Python's casefold, by steps that Python has too: "ß" is "ss". */
+function folded(text) {
+  const lower = text.toLowerCase().toUpperCase().toLowerCase().replaceAll("ς", "σ");
+  return lower.normalize("NFKD").replace(BLANKS, " ").trim();
 }
 
 function label(text, what) {
-  if (!isPrintable(text) || !withoutJoiners(text).trim()) {
-    const allowed = "a non-empty text without control characters";
+  if (!isPrintable(text) || !text.replace(UNSEEN, "").trim()) {
+    const allowed = "a non-empty text without control characters and those that nobody sees";
     throw refused(`${what} is ${show(text)}, but must be ${allowed}`);
   }
   return text;
 }
 
+/** Labels that people can tell apart. */
 function distinct(texts, what) {
-  const seen = new Set();
+  const [seen, known] = [new Set(), new Map()];
   for (const text of texts) {
     if (seen.has(label(text, what))) throw refused(`${what} ${show(text)} is named twice`);
     seen.add(text);
+    for (const look of looks(text)) {
+      const first = known.get(look) ?? text;
+      if (first !== text) {
+        throw refused(`the ${what}s ${show(first)} and ${show(text)} look the same`);
+      }
+      known.set(look, text);
+    }
   }
   return texts;
 }
@@ -199,8 +268,9 @@ function readPolicy(raw) {
   const keys = ["name", "question", "input", "notion", "items", "level_of", "levels", "pairs"];
   table(raw, keys, "the policy");
   label(raw.name, "the policy's name");
-  if (typeof raw.question !== "string") {
-    throw refused(`question is ${show(raw.question)}, but must be a text`);
+  if (!isProse(raw.question)) {
+    const allowed = "a text of one line, without control characters and those that nobody sees";
+    throw refused(`question is ${show(raw.question)}, but must be ${allowed}`);
   }
   choice("input", raw.input, ["single", "set"]);
   choice("notion", raw.notion, ["min", "avg"]);
@@ -386,9 +456,13 @@ function isDecimal(text) {
 const BITS = 80n; // of the fraction of an irrational bound: 2^48 times finer than a probability
 const CEILING = 45n; // a larger budget counts as this one
 
-/** A rational at most e^(n/d): the Taylor series with every term rounded down. @returns {Ratio} */
+/** A rational at most e^(n/d), and of a large budget at most e^45. @returns {Ratio} */
 function expLower(n, d) {
-  if (n > CEILING * d) [n, d] = [CEILING, 1n];
+  return n > CEILING * d ? taylor(CEILING, 1n) : taylor(n, d);
+}
+
+/** A rational at most e^(n/d): the Taylor series with every term rounded down. @returns {Ratio} */
+function taylor(n, d) {
   let total = 1n << BITS;
   for (let term = total, k = 1n; term; k += 1n) {
     term = (term * n) / (d * k);
@@ -843,6 +917,7 @@ function parse(bytes) {
  */
 export class Mechanism {
   #epsilons = null; // per group, once asked for
+  #factors = null; // the same, exactly
 
   /**
    * Verify the content of a mechanism file.
@@ -871,7 +946,7 @@ export class Mechanism {
     const { fingerprint: claimed, ...body } = object(document, "the mechanism");
     const text = canonicalJson(body);
     const got = await sha256(text);
-    const short = (value) => `${String(value).slice(0, 16)}…`;
+    const short = (value) => `${cleaned(String(value)).slice(0, 16)}…`;
     if (claimed !== got) {
       const change = "it was changed after it was made; get it again from the organiser";
       const what = `the content has fingerprint ${short(got)} but says ${short(claimed)}`;
@@ -1027,9 +1102,14 @@ export class Mechanism {
    * @param {string} what how the sentence calls the answer
    */
   promise(level, what) {
-    const factor = roundUp(Math.exp(this.#epsilon(level)));
-    const text = promised(this.policy.input, `${what} and any other answer`, what, factor);
+    const { told } = this.#factor(level);
+    const text = promised(this.policy.input, `${what} and any other answer`, what, told);
     return text[0].toUpperCase() + text.slice(1);
+  }
+
+  #factor(level) {
+    this.#factors ??= groupRatios(this).map((ratio) => rounded(square(ratio)));
+    return this.#factors[this.groups[level]];
   }
 
   #epsilon(level) {
@@ -1050,13 +1130,12 @@ export class Mechanism {
     policy.items.forEach((item, i) => {
       if (examples[policy.levelOf[i]].length < 3) examples[policy.levelOf[i]].push(item);
     });
-    const epsilons = this.levelEpsilons();
     const protectedOnes = policy.levels.map(({ name, count }, k) => {
       const more = count - examples[k].length;
       const listed = examples[k].map((item) => `"${item}"`).join(", ");
       const who = listed + (more ? ` and ${more} more` : "");
-      const factor = roundUp(Math.exp(epsilons[k]));
-      const promise = promised(policy.input, "this answer and any other", "it", factor);
+      const { factor, told } = this.#factor(k);
+      const promise = promised(policy.input, "this answer and any other", "it", told);
       const sentence = `${name} (${who}): ${promise}`;
       return { level: name, items: count, examples: examples[k], factor, sentence };
     });
@@ -1064,14 +1143,14 @@ export class Mechanism {
   }
 }
 
-// ---- promises: floats computed from the checked integers, for people to read --------------------
+// ---- promises: computed from the checked integers, for people to read ---------------------------
 
 /** The promise: on the odds between two answers (single input), or on one item (set input). */
-function promised(input, two, one, factor, [seen, likely] = ["your report", "any report"]) {
+function promised(input, two, one, told, [seen, likely] = ["your report", "any report"]) {
   const change = input === "set"
     ? `having or not having ${one} changes the chance of ${likely}`
     : `whoever sees ${seen} can change their odds between ${two}`;
-  return `${change} by at most a factor of ${inWords(factor)}.`;
+  return `${change} by at most a factor of ${told}.`;
 }
 
 /**
@@ -1104,6 +1183,38 @@ function logStates({ chance, own, other }, g, base) {
 function largestOfOthers(values, lone) {
   const top = foremost(values, (x, y) => x > y);
   const second = values.reduce((old, x, k) => (k === top ? old : Math.max(old, x)), -Infinity);
+  return (g) => (g === top && lone[g] ? second : values[top]);
+}
+
+/**
+ * The same as ratios, exactly: e to the power of what `groupEpsilons` says.
+ * @param {Mechanism} mechanism
+ * @returns {Ratio[]}
+ */
+function groupRatios({ parts, encoding, m, policy: { input } }) {
+  const { members } = encoding.groups;
+  const worst = members.map(() => [1n, 1n]);
+  if (m === 1 && input === "single") return worst;
+  const lone = members.map((items) => items.length === 1);
+  const larger = (x, y) => (isLess(x, y) ? y : x);
+  for (const part of parts) {
+    const states = members.map((_, g) => extremesOf(part, g, encoding.base(g), ""));
+    if ("none" in part) states.push(alone([BigInt(part.none) * BigInt(D), 1n], ""));
+    const highest = firstOfOthers(states.map(({ high }) => high), lone, (x, y) => isLess(y, x));
+    const lowest = firstOfOthers(states.map(({ low }) => low), lone, isLess);
+    worst.forEach((old, g) => {
+      const { high, low } = states[g];
+      worst[g] = [quotient(high, lowest(g)), quotient(highest(g), low)].reduce(larger, old);
+    });
+  }
+  return worst;
+}
+
+/** A function of a group: the foremost value of another input; its own, if it has two items. */
+function firstOfOthers(values, lone, before) {
+  const top = foremost(values, before);
+  const rest = values.filter((_, k) => k !== top);
+  const second = rest.length ? rest[foremost(rest, before)] : values[top];
   return (g) => (g === top && lone[g] ? second : values[top]);
 }
 
@@ -1152,7 +1263,8 @@ function range(shares) {
  * What the policy leaves out, with the bound that it still has through other levels: the shortest
  * path of pair budgets.
  */
-function unprotected({ levels, pairs, notion }) {
+function unprotected(policy) {
+  const { levels, pairs, notion } = policy;
   const open = pairs.filter(({ budget }) => !budget);
   if (!open.length) return [];
   const place = new Map(levels.map(({ name }, k) => [name, k]));
@@ -1162,32 +1274,99 @@ function unprotected({ levels, pairs, notion }) {
   for (const { levels: [first, second], epsilon } of pairs) {
     r[place.get(first)][place.get(second)] = r[place.get(second)][place.get(first)] = epsilon;
   }
+  const edges = r.map((row) => [...row]);
   levels.forEach((_, k) => r.forEach((row) => row.forEach((x, j) => {
     row[j] = Math.min(x, row[k] + r[k][j]);
   })));
   return open.flatMap(({ levels: [first, second] }) => {
     if (first === second && levels[place.get(first)].count === 1) return [];
-    const bound = r[place.get(first)][place.get(second)];
-    const factor = roundUp(Math.exp(bound));
+    const [i, j] = [place.get(first), place.get(second)];
+    const bound = r[i][j];
+    const { factor, told } = along(policy, edges, r, i, j);
     const what = first === second
       ? `two answers of "${first}"` : `answers of "${first}" and answers of "${second}"`;
     const still = bound < Infinity
-      ? `only through others, by a factor of at most ${inWords(factor)}` : "not at all";
+      ? `only through others, by a factor of at most ${told}` : "not at all";
     const chosen = `The organiser chose not to protect which of ${what} is yours`;
     const sentence = `${chosen}: they are kept apart ${still}.`;
     return [{ level: null, items: 0, examples: [], factor, sentence }];
   });
 }
 
-/** A factor as people read it: rounded up, so that the promise stays true. */
-function roundUp(factor) {
-  const x = factor * (1 - 1e-12); // the floats' own error must not turn 4 into 4.01
-  return x >= 1000 ? Math.ceil(x) : Math.ceil(x * 100) / 100;
+/**
+ * At most what tells two levels apart through others: the budgets along the shortest path, each as
+ * a rational at least e^r.
+ */
+function along(policy, edges, paths, i, j) {
+  const bound = Math.exp(paths[i][j]);
+  let [squared, here] = [[1n, 1n], i];
+  for (let steps = 0; bound < Infinity && steps < edges.length; steps++) {
+    const ways = edges[here].map((budget, k) => budget + paths[k][j]);
+    const next = foremost(ways, (x, y) => x < y);
+    const direct = edges[here][j] <= ways[next];
+    squared = product(squared, squareUp(policy, here, direct ? j : next));
+    if (direct) return rounded(squared);
+    here = next;
+  }
+  return roundedFloat(bound); // budgets too small to be told from none, or no number at all
 }
 
-function inWords(factor) {
-  if (factor === Infinity) return "more than any number";
-  return factor > 1000 ? String(BigInt(factor)).replace(/\B(?=(\d{3})+$)/g, ",") : String(factor);
+/** At least e^{2 r} of two levels. @returns {Ratio} */
+function squareUp({ levels, pairs, notion }, i, j) {
+  const both = [levels[i].name, levels[j].name];
+  const given = pairs.find(({ levels: [x, y] }) => {
+    return (x === both[0] && y === both[1]) || (x === both[1] && y === both[0]);
+  });
+  if (given) return square(factorUp(given.budget));
+  if (notion === "avg") return product(factorUp(levels[i].budget), factorUp(levels[j].budget));
+  return square(factorUp(levels[levels[j].epsilon < levels[i].epsilon ? j : i].budget));
+}
+
+/** A rational at least e^budget, for a budget up to 710; exactly k for ln(k). @returns {Ratio} */
+function factorUp(budget) {
+  if (budget.startsWith("ln")) return readBudget(budget).factor;
+  const [whole, fraction = ""] = budget.split(".");
+  // of the Taylor sum's 2,000 terms each is less than 2^-80 e^x too small
+  const more = [(1n << 60n) + 1n, 1n << 60n];
+  return product(taylor(BigInt(whole + fraction), 10n ** BigInt(fraction.length)), more);
+}
+
+/**
+ * A factor as people read it, from its square: rounded up, exactly, so that the promise stays true.
+ * @param {Ratio} squared
+ * @returns {{factor: number, told: string}}
+ */
+function rounded([n, d]) {
+  const hundredths = rootUp(10_000n * n, d);
+  if (hundredths < 100_000n) {
+    const factor = Number(hundredths) / 100;
+    return { factor, told: String(factor) };
+  }
+  const whole = rootUp(n, d);
+  const near = Number(whole);
+  const factor = near < Infinity && BigInt(near) < whole ? near * (1 + Number.EPSILON) : near;
+  return { factor, told: String(whole).replace(/\B(?=(\d{3})+$)/g, ",") };
+}
+
+/** The same for a factor that was computed in floats: with a margin above their error. */
+function roundedFloat(factor) {
+  const x = factor * (1 + 1e-12);
+  if (x === Infinity) return { factor: x, told: "more than any number" };
+  const fine = 2 ** 40;
+  const ratio = x < 2 ** 53 ? [BigInt(Math.ceil(x * fine)), BigInt(fine)] : [BigInt(x), 1n];
+  return rounded(square(ratio));
+}
+
+/** The least integer whose square is at least n / d. */
+function rootUp(n, d) {
+  const least = (n + d - 1n) / d;
+  let root = 1n << BigInt(2 * least.toString(16).length); // above the root; Newton's steps down
+  for (;;) {
+    const next = (root + least / root) >> 1n;
+    if (next >= root) break;
+    root = next;
+  }
+  return root * root < least ? root + 1n : root;
 }
 
 // ---- ledger: what this device has already told, and to whom -------------------------------------
@@ -1235,11 +1414,11 @@ export class Ledger {
    * @returns {Overlap[]}
    */
   overlaps(origin, name, mechanism) {
-    const plain = mechanism.policy.items.map(plainly);
+    const here = mechanism.policy.items.map(looks);
     const same = isOf(origin, name, mechanism.fingerprint);
     return this.#read().filter((entry) => !same(entry)).flatMap((entry) => {
-      const known = new Set(entry.items.map(plainly));
-      const shared = mechanism.policy.items.filter((_, k) => known.has(plain[k]));
+      const known = new Set(entry.items.flatMap(looks));
+      const shared = mechanism.policy.items.filter((_, k) => here[k].some((x) => known.has(x)));
       return shared.length ? [{ entry, shared }] : [];
     });
   }
@@ -1251,29 +1430,39 @@ export class Ledger {
    * @returns {Summed | null}
    */
   summed(mechanism, overlaps) {
-    const spent = new Map();
-    for (const { entry: { items, budgets } } of overlaps) {
-      // two labels of one question may be the same item: the larger budget counts
-      const each = new Map();
-      items.map(plainly).forEach((item, k) => {
-        const budget = budgets.levels[budgets.levelOf[k]];
-        each.set(item, Math.max(each.get(item) ?? 0, budget));
-      });
-      each.forEach((epsilon, item) => spent.set(item, (spent.get(item) ?? 0) + epsilon));
-    }
+    if (!overlaps.length) return null;
+    const spent = overlaps.map(({ entry }) => spentBy(entry));
     const { items, levelOf, input } = mechanism.policy;
     const own = mechanism.levelEpsilons();
-    const total = items.map((item, k) => (spent.get(plainly(item)) ?? -Infinity) + own[levelOf[k]]);
-    const worst = total.reduce((best, epsilon, k) => (epsilon > total[best] ? k : best), 0);
-    if (!overlaps.length) return null;
-    const factor = roundUp(Math.exp(total[worst]));
+    const total = items.map((item, k) => {
+      const own_ = looks(item);
+      const each = spent.flatMap((known) => {
+        const found = own_.filter((look) => known.has(look)).map((look) => known.get(look));
+        return found.length ? [Math.max(...found)] : [];
+      });
+      return each.length ? each.reduce((sum, x) => sum + x, own[levelOf[k]]) : -Infinity;
+    });
+    const worst = foremost(total, (x, y) => x > y);
+    const { factor, told } = roundedFloat(Math.exp(total[worst]));
     const before = overlaps.length === 1
       ? "an earlier answer" : `${overlaps.length} earlier answers`;
     const what = `"${items[worst]}"`;
     const all = ["your reports", "your reports"];
-    const together = promised(input, `${what} and any other answer`, what, factor, all);
+    const together = promised(input, `${what} and any other answer`, what, told, all);
     const sentence = `You already gave ${before} about the same items: together, ${together}`;
     return { item: items[worst], epsilon: total[worst], factor, sentence };
+  }
+
+  /**
+   * The sum of the budgets over all collections but this one, whatever they ask about, and their
+   * number: labels can be rewritten, a sum cannot.
+   * @returns {{epsilon: number, earlier: number}}
+   */
+  total(origin, name, fingerprint) {
+    const same = isOf(origin, name, fingerprint);
+    const others = this.#read().filter((entry) => !same(entry));
+    const each = others.map(({ budgets: { levels } }) => levels.reduce((x, y) => Math.max(x, y)));
+    return { epsilon: each.reduce((sum, x) => sum + x, 0), earlier: others.length };
   }
 
   /**
@@ -1313,8 +1502,9 @@ export class Ledger {
     }
     if (text == null) return [];
     try {
-      const { entries } = JSON.parse(text);
-      if (entries.every(isEntry)) return entries;
+      const { entries, ...more } = JSON.parse(text);
+      const shape = Array.isArray(entries) && !Object.keys(more).length;
+      if (shape && entries.every(isEntry)) return entries;
     } catch { /* said below */ }
     const what = `the ledger stored as "${LEDGER}" is damaged, so nothing is sent`;
     const next = "restore it, or remove it if you accept that earlier answers are forgotten";
@@ -1338,22 +1528,22 @@ function isOf(origin, name, fingerprint) {
   };
 }
 
-/**
- * A label without what people do not see as a difference: width and form of letters, case, blanks,
- * joiners.
- */
-function plainly(text) {
-  const folded = withoutJoiners(text).normalize("NFKC")
-    .toLowerCase().toUpperCase().toLowerCase(); // as Python's casefold: "ß" is "ss"
-  return folded.replace(/\s+/g, " ").trim();
+/** The budget of every look of an item; the larger, where two labels are one item. */
+function spentBy({ items, budgets: { levels, levelOf } }) {
+  const found = new Map();
+  items.forEach((item, k) => looks(item).forEach((look) => {
+    found.set(look, Math.max(found.get(look) ?? 0, levels[levelOf[k]]));
+  }));
+  return found;
 }
 
 function isEntry({ origin, name, fingerprint, id, report, items, budgets, sent }) {
-  const texts = Array.isArray(items)
+  const texts = Array.isArray(items) && items.length > 0
     && [origin, name, fingerprint, ...items].every((text) => typeof text === "string");
   const { levels, levelOf } = budgets;
-  const known = levels.every((epsilon) => Number.isFinite(epsilon) && epsilon >= 0);
-  const placed = levelOf.length === items.length
+  const known = Array.isArray(levels)
+    && levels.every((epsilon) => Number.isFinite(epsilon) && epsilon >= 0);
+  const placed = Array.isArray(levelOf) && levelOf.length === items.length
     && levelOf.every((k) => Number.isInteger(k) && k in levels);
   const bytes = /^[0-9a-f]{32}$/.test(id) && /^([0-9a-f]{2})+$/.test(report);
   return texts && known && placed && bytes && typeof sent === "boolean";
@@ -1363,7 +1553,8 @@ function isEntry({ origin, name, fingerprint, id, report, items, budgets, sent }
 
 /**
  * @typedef {{name: string, mechanism: Mechanism, id: Uint8Array, report: Uint8Array,
- *   repeated: boolean, sent: boolean, overlaps: Overlap[], summed: Summed | null}} Prepared
+ *   repeated: boolean, sent: boolean, overlaps: Overlap[], summed: Summed | null,
+ *   maxTotal: number}} Prepared
  *   what will be sent, if `send` is called
  * @typedef {{accepted: number, duplicates: number, id: Uint8Array, report: Uint8Array,
  *   repeated: boolean}} Receipt
@@ -1383,12 +1574,15 @@ export class Client {
   /**
    * @param {string} url where the collector is
    * @param {{fetch?: typeof fetch, ledger?: Ledger, origin?: string, patience?: number,
-   *   pause?: number}} [options]
-   *   patience: milliseconds after which retries end; pause: before the first retry
+   *   pause?: number, maxTotal?: number}} [options]
+   *   patience: milliseconds after which retries end; pause: before the first retry; maxTotal: caps
+   *   the sum of the budgets over all collections in the ledger, whatever they ask about
    */
   constructor(url, {
     fetch = globalThis.fetch, ledger = new Ledger(), origin, patience = 60_000, pause = 500,
+    maxTotal = Infinity,
   } = {}) {
+    this.maxTotal = limit(maxTotal);
     this.#fetch = (...args) => fetch(...args);
     this.url = url.replace(/\/+$/, "");
     this.ledger = ledger;
@@ -1415,22 +1609,27 @@ export class Client {
    * What would be sent; nothing is sent or stored yet. A collection answered before gives its
    * report again, whatever the answer.
    * @param {string} name @param {Mechanism} mechanism
-   * @param {{agree?: boolean}} [options] agree: to the summed budget of overlapping questions
+   * @param {{agree?: boolean, maxTotal?: number}} [options] agree: to the summed budget of
+   *   overlapping questions; maxTotal, here or of the client, is not lifted by it
    * @returns {Prepared}
    */
-  prepare(name, mechanism, answer, { agree = false } = {}) {
+  prepare(name, mechanism, answer, { agree = false, maxTotal = Infinity } = {}) {
+    const most = Math.min(limit(maxTotal), this.maxTotal);
     const entry = this.ledger.find(this.origin, name, mechanism.fingerprint);
     if (entry) {
       const earlier = {
         id: fromHex(entry.id), report: fromHex(entry.report), repeated: true, sent: entry.sent,
       };
-      return freeze({ name, mechanism, ...earlier, overlaps: [], summed: null });
+      return freeze({ name, mechanism, ...earlier, overlaps: [], summed: null, maxTotal: most });
     }
+    this.#checkTotal(name, mechanism, most);
     const overlaps = this.#overlaps(name, mechanism, agree ? Infinity : 0);
     const summed = this.ledger.summed(mechanism, overlaps);
     const id = globalThis.crypto.getRandomValues(new Uint8Array(16));
     const report = mechanism.perturb(answer);
-    return freeze({ name, mechanism, id, report, repeated: false, sent: false, overlaps, summed });
+    return freeze({
+      name, mechanism, id, report, repeated: false, sent: false, overlaps, summed, maxTotal: most,
+    });
   }
 
   /**
@@ -1438,11 +1637,12 @@ export class Client {
    * @param {Prepared} prepared
    * @returns {Promise<Receipt>}
    */
-  async send({ name, mechanism, id, report, repeated, overlaps }) {
+  async send({ name, mechanism, id, report, repeated, overlaps, maxTotal }) {
     const entry = await locked(() => {
       // another tab may have been quicker
       const earlier = this.ledger.find(this.origin, name, mechanism.fingerprint);
       if (earlier) return earlier;
+      this.#checkTotal(name, mechanism, maxTotal);
       this.#overlaps(name, mechanism, overlaps.length);
       return this.ledger.reserve(this.origin, name, mechanism, report, id);
     });
@@ -1483,6 +1683,19 @@ export class Client {
     throw new DiscreetError("overlap", sentence, { summed, overlaps });
   }
 
+  #checkTotal(name, mechanism, most) {
+    const spent = this.ledger.total(this.origin, name, mechanism.fingerprint);
+    const own = mechanism.levelEpsilons().reduce((x, y) => Math.max(x, y));
+    const epsilon = spent.epsilon + own;
+    if (!(epsilon > most + 1e-9)) return;
+    const before = spent.earlier === 1 ? "an earlier answer" : `${spent.earlier} earlier answers`;
+    const what = spent.earlier ? `this answer and ${before} together have` : "this answer has";
+    const allowed = `above the ${brief(most)} that you allow in all`;
+    const sentence = `${what} the budget ${brief(epsilon)}, ${allowed}`;
+    const next = "it is not sent, even if you agree";
+    throw new DiscreetError("total", `${sentence}; ${next}`, { epsilon, limit: most });
+  }
+
   #path(name) {
     return `${this.url}/v1/collections/${encodeURIComponent(name)}`;
   }
@@ -1513,7 +1726,7 @@ export class Client {
       }
       const wait = Math.min(LONGEST, Math.max(asked, pause * (0.5 + Math.random())));
       if (performance.now() + wait > end) {
-        const what = `the collector at ${this.url} does not take the request (${why})`;
+        const what = `the collector at ${cleaned(this.url)} does not take the request (${why})`;
         const next = options.body
           ? "try again later: the same report will be sent" : "try again later";
         throw new DiscreetError("network", `${what}; ${next}`);
@@ -1522,6 +1735,15 @@ export class Client {
     }
   }
 }
+
+function limit(most) {
+  if (typeof most !== "number" || !(most > 0)) {
+    throw new DiscreetError("answer", `maxTotal is a positive number, got ${show(most)}`);
+  }
+  return most;
+}
+
+const brief = (x) => String(Number(x.toPrecision(4)));
 
 function readAnswer(response, bytes) {
   let body;
@@ -1537,7 +1759,7 @@ function readAnswer(response, bytes) {
     const what = "the collector names another address";
     throw new DiscreetError("server", `${what}; use it if you trust it`);
   }
-  const detail = typeof body?.detail === "string"
-    ? body.detail.slice(0, 500) : `the collector refuses with ${response.status}`;
-  throw new DiscreetError("refused", detail, { status: response.status });
+  const detail = typeof body?.detail === "string" ? cleaned(body.detail) : "";
+  const sentence = detail || `the collector refuses with ${response.status}`;
+  throw new DiscreetError("refused", sentence, { status: response.status });
 }

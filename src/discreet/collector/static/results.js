@@ -100,8 +100,8 @@ function verdict(n, telling, items, levels, least) {
       `± ${whole(best)} people or more, and no item stands out from zero.`;
   }
   const all = items.length.toLocaleString();
-  return `${telling.toLocaleString()} of ${all} items are held by someone for sure ` +
-    "(95 %, all items together).";
+  return `${telling.toLocaleString()} of ${all} items stand out from zero ` +
+    "(with 95 % confidence in all of them together).";
 }
 
 function drawLevels(n, levels) {
@@ -145,6 +145,7 @@ function drawRows(items, place) {
 function drawRow({ item, level, count, lower = null, upper = null, error = null, plain }, k, top) {
   const row = element("tr", "", `level-${k % 8}`);
   const head = element("th", item);
+  head.append(element("small", level, "quiet"));
   head.scope = "row";
   head.title = `${item} (${level})`;
   const chart = element("td", "", "chart");
@@ -153,11 +154,19 @@ function drawRow({ item, level, count, lower = null, upper = null, error = null,
   const interval = lower === null ? "–" : `${low} to ${high}`;
   const errors = `${error === null ? "–" : whole(error)} / ${whole(plain)}`;
   row.append(
-    head, chart, element("td", count === null ? "–" : whole(count), "number"),
+    head, chart, people(count, interval),
     element("td", interval, "number interval faint"),
     element("td", errors, "number plain-ldp faint"),
   );
   return row;
+}
+
+/** An unbiased estimate may be below zero, where nobody is: that is said when one points at it. */
+function people(count, interval) {
+  const cell = element("td", count === null ? "–" : whole(Math.max(0, count)), "number");
+  cell.append(element("small", interval, "phone faint"));
+  if (count !== null && count < 0) cell.title = `unbiased: ${whole(count)}`;
+  return cell;
 }
 
 /** A bar for the estimate, a line for its interval, a pale band for plain LDP's; all from zero. */

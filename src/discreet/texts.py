@@ -1,0 +1,56 @@
+"""What a file is that was meant to be UTF-8 text with commas and is not, and what to do about it:
+the rest of a sentence that begins with its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+SPREADSHEET = "is a spreadsheet; save its table as CSV (UTF-8, commas between the columns)"
+NOT_UTF_8 = 'is not UTF-8 text (Latin-1, perhaps); save it as UTF-8, in spreadsheets "CSV UTF-8"'
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+_STARTS = {
+    b"\xff\xfe\0\0": "is UTF-32 text; save it as UTF-8",
+    b"\0\0\xfe\xff": "is UTF-32 text; save it as UTF-8",
+    b"\xff\xfe": 'is UTF-16 text; save it as UTF-8, in spreadsheets "CSV UTF-8"',
+    b"\xfe\xff": 'is UTF-16 text; save it as UTF-8, in spreadsheets "CSV UTF-8"',
+    b"PK\x03\x04": SPREADSHEET.replace("a spreadsheet", "a spreadsheet or another zip file"),
+    b"\xd0\xcf\x11\xe0": SPREADSHEET,
+    b"\x1f\x8b": "is packed with gzip; unpack it",
+    b"\xfd7zXZ": "is packed with xz; unpack it",
+    b"PAR1": "is a Parquet file, not text; let its name end in .parquet",
+}
+_MARKS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+
+
+def stranger(head: bytes) -> str | None:
+    """What the file with these first bytes is, where it is no UTF-8 text, and what to do.
+
+    >>> stranger("item".encode("utf-16"))
+    'is UTF-16 text; save it as UTF-8, in spreadsheets "CSV UTF-8"'
+    """
+    for start, what in _STARTS.items():
+        if head.startswith(start):
+            return what
+    if b"\0" in head[:2]:  # every second byte of English in UTF-16 without a byte-order mark
+        return _STARTS[b"\xff\xfe"]
+    return "is not text: it has zero bytes" if b"\0" in head else None
+
+
+def separated(header: str, wanted: Iterable[str]) -> str | None:
+    """What a table with this first line has between its columns, where that is why a wanted column
+    is not found, and what to do.
+
+    >>> separated("item;region", ["item"])
+    'has semicolons between its columns; save it with commas'
+    """
+    if set(wanted) <= set(_cells(header, ",")):
+        return None
+    for mark, what in _MARKS.items():
+        if mark in header and set(wanted) <= set(_cells(header, mark)):
+            return f"has {what} between its columns; save it with commas"
+    return None
+
+
+def _cells(header: str, mark: str) -> list[str]:
+    return [cell.strip().strip('"') for cell in header.split(mark)]
