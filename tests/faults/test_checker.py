@@ -6,7 +6,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from discreet.collector.store import Upload, open_store
+from discreet.collector.store import Upload, open_store, sealed
 from faults.harness import MECHANISM, POOL, Book, look_into, problems, recount
 
 FRAMES = [(bytes([k]) * 16, POOL[k]) for k in range(40)]
@@ -36,7 +36,7 @@ def run(path, *statements):
 
 
 def put_numbers(path, numbers):
-    raw = numbers.astype("<i8").tobytes()
+    raw = sealed(numbers.astype("<i8").tobytes())
     run(path, ("UPDATE tally SET numbers = ?", raw), ("DELETE FROM waiting",))
 
 
