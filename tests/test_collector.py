@@ -1019,35 +1019,29 @@ def test_uploads_that_wait_share_a_transaction(serve):
     )
 
 
-def test_a_transaction_is_not_larger_than_it_should_be(serve, monkeypatch):
-    monkeypatch.setattr(limits, "GROUP", 10)
+def groups_of(serve, sizes):
+    """The transactions in which uploads of these sizes are counted that wait for a first one."""
     made, service = mechanism("bits"), serve("bits")
     gate = Gate(service)
-    first = service.begin(service.sending(made, frames(made, 1)))
+    calls = [service.begin(service.sending(made, frames(made, 1)))]
     assert gate.entered.wait(DEADLINE)
-    rest = []
-    for k in range(8):
-        rest.append(service.begin(service.sending(made, frames(made, 4))))
+    for k, size in enumerate(sizes):
+        calls.append(service.begin(service.sending(made, frames(made, size))))
         until(lambda k=k: waiting(service) == k + 1, "it waits")
     gate.open.set()
-    assert all(answer.result(DEADLINE).status_code == 200 for answer in (first, *rest))
-    assert gate.groups == [[1], [4, 4], [4, 4], [4, 4], [4, 4]]
+    assert all(answer.result(DEADLINE).status_code == 200 for answer in calls)
+    return gate.groups
+
+
+def test_a_transaction_is_not_larger_than_it_should_be(serve, monkeypatch):
+    monkeypatch.setattr(limits, "GROUP", 10)
+    assert groups_of(serve, [4] * 8) == [[1], [4, 4], [4, 4], [4, 4], [4, 4]]
 
 
 def test_who_sends_much_does_not_make_others_wait(serve, monkeypatch):
     """The oldest upload, then the smallest: a large one is not starved either."""
     monkeypatch.setattr(limits, "GROUP", 10)
-    made, service = mechanism("bits"), serve("bits")
-    gate = Gate(service)
-    first = service.begin(service.sending(made, frames(made, 1)))
-    assert gate.entered.wait(DEADLINE)
-    rest = []
-    for k, size in enumerate((9, 9, 9, 1, 1, 1)):
-        rest.append(service.begin(service.sending(made, frames(made, size))))
-        until(lambda k=k: waiting(service) == k + 1, "it waits")
-    gate.open.set()
-    assert all(answer.result(DEADLINE).status_code == 200 for answer in (first, *rest))
-    assert gate.groups == [[1], [9, 1], [9, 1], [9, 1]]
+    assert groups_of(serve, [9, 9, 9, 1, 1, 1]) == [[1], [9, 1], [9, 1], [9, 1]]
 
 
 def test_a_body_has_so_many_reports_at_most(serve, monkeypatch):

@@ -413,28 +413,9 @@ def test_commands_on_both_engines(spark, tmp_path):
         "spark",
         code=2,
     )
-    run(
-        "tally",
-        tmp_path / "m.json",
-        tmp_path / "g.parquet",
-        "--by",
-        "town",
-        "-o",
-        tmp_path / "t",
-        "--engine",
-        "spark",
-        code=2,
-    )
-    run(
-        "tally",
-        tmp_path / "m.json",
-        tmp_path / "g.parquet",
-        "--by",
-        "town",
-        "-o",
-        tmp_path / "t",
-        code=2,
-    )
+    towns = ("tally", tmp_path / "m.json", tmp_path / "g.parquet", "--by", "town")
+    for engine_ in ((), ("--engine", "spark")):
+        run(*towns, "-o", tmp_path / "t", *engine_, code=2)
 
 
 def test_files_of_many_row_groups_with_bad_rows_and_unfinished_parts(spark, tmp_path):

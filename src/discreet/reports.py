@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -20,7 +19,8 @@ from numpy.typing import NDArray
 from discreet.errors import DataError
 from discreet.files import Advance, parquet_file, written_aside
 from discreet.mechanism import Mechanism
-from discreet.tally import Counting, Tally, as_rows, as_times
+from discreet.tally import Counting, Tally, as_times
+from discreet.threads import run_blocks
 
 FINGERPRINT = b"discreet.fingerprint"
 ROW_GROUP = 1 << 22  # bytes, at least: what a thread reads at once
@@ -160,11 +160,8 @@ class Countings:
             many = int(_times(others, counted).sum()) if counted else len(others)
             counting.refuse("fingerprint", many)
             batch = batch.filter(ours)
-        rows, good = as_rows(self.mechanism, rows_of(batch.column(column), size))
-        times = _times(batch, counted) if counted else None
-        wrong = len(good) - len(rows) if times is None else int(times[~good].sum())
-        counting.refuse("length", wrong)
-        counting.add(rows, None if times is None else times[good])
+        reports = rows_of(batch.column(column), size)
+        counting.add(*counting.fitting(reports, _times(batch, counted) if counted else None))
 
     def tallies(self, threads: int | None = None) -> dict[Any, Tally]:
         """What was counted."""
@@ -204,20 +201,8 @@ def tally_files(
             advance(piece.size)
 
     pieces = [piece for path in paths for piece in pieces_of(path, mechanism, by, counted)]
-    workers = threads or os.cpu_count() or 1
-    if workers == 1 or len(pieces) < 2:
-        for piece in pieces:
-            work(piece)
-        return groups.tallies(workers)
-    with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(work, piece) for piece in pieces]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return groups.tallies(workers)
+    run_blocks(lambda k, _: work(pieces[k]), len(pieces), 1, threads, fewest=2)
+    return groups.tallies(threads)
 
 
 # ---- reading -------------------------------------------------------------------------------------

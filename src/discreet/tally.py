@@ -50,14 +50,9 @@ class Tally:
         numbers. With `counts` every report stands for so many: what any database that can group
         has already counted.
         """
-        rows, good = as_rows(mechanism, reports)
-        times = None if counts is None else as_times(counts, len(good))
-        counting = Counting(mechanism, len(rows))
-        if times is not None:
-            counting.refuse("length", int(times[~good].sum()))
-            times = times[good]
-        else:
-            counting.refuse("length", len(good) - len(rows))
+        counting = Counting(mechanism)
+        rows, times = counting.fitting(reports, counts)
+        counting.expect(len(rows))
 
         def work(first: int, last: int) -> None:
             counting.add(rows[first:last], None if times is None else times[first:last])
@@ -69,11 +64,6 @@ class Tally:
     def n(self) -> int:
         """Number of reports counted."""
         return int(self.part_n.sum())
-
-    def refusing(self, reason: str, count: int) -> Tally:
-        """The same tally with so many refused reports more."""
-        refused = dict(Counter(self.refused) + Counter({reason: count}))
-        return Tally(self.mechanism, self.part_n, self.counts, refused)
 
     def __add__(self, other: object) -> Tally:
         if not isinstance(other, Tally):
@@ -194,15 +184,20 @@ class Counting:
     (5 bytes per ticket that there is, 320 MiB at most).
     """
 
-    def __init__(self, mechanism: Mechanism, n: int | None = None) -> None:
-        self.mechanism, self._n = mechanism, n
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self._n: int | None = None
         self._total = 0
         # of a stream: what is held back until it is worth a table
-        self._held: list[tuple[Bytes, NDArray[np.int64] | None]] | None = [] if n is None else None
+        self._held: list[tuple[Bytes, NDArray[np.int64] | None]] | None = []
         self._all: list[Any] = []
         self._free: list[Any] = []
         self._refused: Counter[str] = Counter()
         self._lock = threading.Lock()
+
+    def expect(self, n: int) -> None:
+        """Say how many rows there will be, before the first; nothing is held back then."""
+        self._n, self._held = n, None
 
     def add(self, rows: Bytes, times: NDArray[np.int64] | None = None) -> None:
         """Count these rows, each once or so many times."""
@@ -237,6 +232,18 @@ class Counting:
                 return []
             held, self._held = self._held, None
             return held
+
+    def fitting(self, reports: Any, counts: Any = None) -> tuple[Bytes, Any]:
+        """Those of these reports that have the right length, as rows, and how often each was seen;
+        the others are refused.
+        """
+        rows, good = as_rows(self.mechanism, reports)
+        if counts is None:
+            self.refuse("length", len(good) - len(rows))
+            return rows, None
+        times = as_times(counts, len(good))
+        self.refuse("length", int(times[~good].sum()))
+        return rows, times[good]
 
     def refuse(self, reason: str, count: int) -> None:
         """So many were not reports."""

@@ -4,17 +4,15 @@
 """
 
 import json
-import shutil
-import subprocess
 from functools import cache
 from pathlib import Path
 
 import pytest
 from constants import CONSTANTS, at_the_limits, everything, one, promised
+from nodejs import NODE, node
 
 HERE = Path(__file__).parent
 VECTORS = HERE.parent / "vectors" / "v2"
-NODE = shutil.which("node")
 CHECKS = ("names", "models", "keys", "limits", "reasons", "promises", "twins", "uploads", "ledger")
 pytestmark = [
     pytest.mark.skipif(
@@ -48,15 +46,7 @@ def run(constants):
         "refusals": refusals(),
         "ticket": one(encoding={"kind": "ticket", "q": 3, "t": 2}),
     }
-    done = subprocess.run(
-        [NODE, HERE / "node" / "constants.mjs"],
-        input=json.dumps(payload),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return node("constants.mjs", payload)
 
 
 @cache

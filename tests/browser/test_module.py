@@ -7,8 +7,6 @@ import copy
 import json
 import random
 import re
-import shutil
-import subprocess
 import threading
 from collections import Counter
 from fractions import Fraction
@@ -24,6 +22,7 @@ import numpy as np
 import pytest
 from checks import assert_bernoulli, detectable, must_fail, z_for
 from exhaustive import distribution
+from nodejs import NODE, node
 
 import discreet as d
 from discreet import exact
@@ -34,7 +33,6 @@ from discreet.policy import Budget, Pair, Policy
 
 HERE = Path(__file__).parent
 VECTORS = HERE.parent / "vectors" / "v2"
-NODE = shutil.which("node")
 KINDS = ("fixed", "bits", "ticket")
 pytestmark = [
     pytest.mark.skipif(
@@ -42,19 +40,6 @@ pytestmark = [
     ),
     pytest.mark.xdist_group("module"),  # what Node computes is shared by many tests
 ]
-
-
-def node(script, payload, *args):
-    """What a script of node/ prints for this input."""
-    done = subprocess.run(
-        [NODE, HERE / "node" / script, *args],
-        input=json.dumps(payload),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def vectors(name):

@@ -150,8 +150,8 @@ class TicketCoder(Coder):
         return n * self.m > 4 * self.t * self.q ** (self.t + 2)
 
     def worth_a_table(self, n: int) -> bool:
-        """Whether so many reports are worth a histogram."""
-        return self.transform_pays(n)
+        """Whether so many reports are worth a histogram: it saves work, or they are as large."""
+        return self.transform_pays(n) or n > min(len(self.parts) * self.tickets, LARGEST_TABLE)
 
     def start(self, n: int | None = None) -> Any:
         """A histogram of all tickets, unless there are too many of them, or too few reports."""
