@@ -1069,6 +1069,30 @@ def test_nothing_is_lost_when_a_collection_is_closed_under_load(place):
     other.close()
 
 
+def test_who_comes_while_a_collection_is_closed_waits_and_is_told(place):
+    """In the middle of closing, between counting those that wait and forgetting them."""
+    made = mechanism()
+    store, closing = open_store(place), open_store(place)
+    store.create(made)
+    store.add([upload(made, ids(10))])
+    outcomes, late = [], upload(made, ids(7))
+    thread = threading.Thread(target=lambda: outcomes.extend(store.add([late])))
+    write = closing._write_numbers
+
+    def between(*numbers):
+        write(*numbers)
+        thread.start()
+        thread.join(0.5)  # it must still wait
+
+    closing._write_numbers = between
+    closing.close_collection("bits")
+    thread.join()
+    assert outcomes == [Outcome(0, 0, closed=True)]
+    assert closing.tally("bits").n == 10 and closing.problems("bits") == []
+    store.close()
+    closing.close()
+
+
 def test_a_reader_sees_one_moment(place, monkeypatch):
     """Folding between two statements of a reader changes nothing for it."""
     made = mechanism()
