@@ -220,7 +220,8 @@ class Store(ABC):
 
     def published(self, name: str) -> Tally:
         """What may be shown to anyone: nothing before there are some reports, and then it moves in
-        steps, so that no single report can be read off by asking again and again.
+        steps, so that asking again and again does not show single reports. Who sends reports of his
+        own can still single one out: what protects it is its own guarantee.
         """
         with self.reading():
             found = self._must_find(name)
