@@ -9,7 +9,7 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import collector, counting, designs, memory, paper, reports, spark
+from benchmarks import collector, counting, designs, memory, paper, reports, sets, spark
 
 FOLDER = Path(__file__).parent.parent / "docs"
 ALL = {
@@ -18,6 +18,7 @@ ALL = {
     "peers": reports.against_peers,
     "accuracy": reports.accuracy,
     "rates": reports.rates,
+    "sets": sets.run,
     "growth": lambda: reports.growth(FOLDER),
     "memory": memory.run,
     "counting": counting.run,

@@ -5,6 +5,9 @@ python docs/make_truth.py DATA [REPEATS]   where DATA holds retail, clothing_rat
 kosarak_first100k (.dat.xz)
 
 python docs/make_truth.py few [REPEATS]    prints the table of few items alone
+
+python docs/make_truth.py sets DATA [REPEATS]   measures the part on sets alone and puts it in the
+place of the one in docs/truth.md
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import lzma
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from discreet import theory
 from discreet.padding import choose_padding, two_phases
 from discreet.policy import Budget, Level, Policy
 from discreet.shrink import posterior, project
+from discreet.simulation import top_errors
 
 MODELS = ("oue", "opt0", "subset")
 EPSILONS = (1, 2, 4)
@@ -33,6 +37,16 @@ FEW_PEOPLE = (100, 1_000, 10_000, 100_000)
 FEW_REPEATS = 300
 # levels, eps and model
 FEW_SETTINGS = ((1, 1, "subset"), (3, 2, "subset"), (3, 1, "oue"))
+LABELS = {
+    "retail": "Retail",
+    "kosarak_first100k": "Kosarak, first 100,000",
+    "clothing_rated": "Clothing",
+}
+SET_MODELS = {"hits": None, "opt0": "opt0", "oue": "oue"}  # None: what design() takes by default
+SET_PADDINGS = (1, 2, 3, 5, 8, 12, 20, 32)
+SET_REPEATS = 6
+# what is measured of every run, and the objective that a padding is chosen for
+FIGURES = {"raw": "mse", "shrunk": "shrunk", "top raw": "mse", "top shrunk": "shrunk"}
 
 
 def policy(m: int, eps: float, rng: np.random.Generator, kind: str = "single") -> Policy:
@@ -78,7 +92,7 @@ def single(task: tuple[str, Any, int, int]) -> list[Any]:
     return found
 
 
-def sets(task: tuple[Any, Any, Any, int, int, int]) -> list[Any]:
+def ranked(task: tuple[Any, Any, Any, int, int, int]) -> list[Any]:
     """One assignment: precision of the top k per model and k, ranked as top() does by default."""
     items, offsets, truth, eps, ell, seed = task
     chosen = policy(len(truth), eps, np.random.default_rng(seed), "set")
@@ -87,9 +101,9 @@ def sets(task: tuple[Any, Any, Any, int, int, int]) -> list[Any]:
         mechanism = d.design(chosen, model, padding=ell)
         drawn = d.simulate((items, offsets), mechanism, repeats=1, seed=seed, indices=True)
         estimate = drawn.estimates[0]
-        ranked = np.argsort(-estimate.shrunk().counts, kind="stable")
+        place = np.argsort(-estimate.shrunk().counts, kind="stable")
         order = np.argsort(-truth, kind="stable")
-        found.append([np.mean(truth[ranked[:k]] >= truth[order[k - 1]]) for k in TOPS])
+        found.append([np.mean(truth[place[:k]] >= truth[order[k - 1]]) for k in TOPS])
     return found
 
 
@@ -110,11 +124,167 @@ def paddings(task: tuple[Any, Any, int, int]) -> list[Any]:
         for ell in range(1, 65)
     ]
     shares = np.bincount(items, minlength=m) / len(items)
-    picks = [choose_padding(chosen, lengths, n, popularity=p).padding for p in (shares, "zipf")]
-    picks.append(two_phases(chosen, (items, offsets)).choice.padding)
+    picks = [
+        choose_padding(chosen, lengths, n, popularity=p, model="subset").padding
+        for p in (shares, "zipf")
+    ]
+    picks.append(two_phases(chosen, (items, offsets), model="subset").choice.padding)
     return [int(np.argmin(error)) + 1] + [
         x for pick in picks for x in (pick, error[pick - 1] / min(error))
     ]
+
+
+@dataclass
+class SetRuns:
+    """Set input on one data set at one eps. A figure is an array of repeats."""
+
+    name: str
+    eps: int
+    chosen: dict[tuple[str, str], int]  # by model and objective
+    figures: dict[tuple[str, int], dict[str, Any]]  # by model and padding
+    sizes: dict[tuple[str, int], int]  # bytes of a report
+    item: dict[str, Any]  # the same figures with protect = "item"
+    budgets: Any  # median and 90th percentile of a person's sum, repeats x 2
+    zero: float  # MSE / n of answering 0 everywhere
+
+    def best(self, model: str, figure: str) -> int:
+        """The padding of the grid with the best figure."""
+        sign = -1 if figure.startswith("top") else 1
+        return min(SET_PADDINGS, key=lambda s: sign * self.figures[model, s][figure].mean())
+
+
+def set_runs(task: tuple[str, Any, Any, int, int]) -> SetRuns:
+    """Every model at every padding, with a fresh assignment of levels in every repeat."""
+    name, items, offsets, eps, repeats = task
+    lengths, truth = np.diff(offsets), np.bincount(items).astype(float)
+    m, n = len(truth), len(lengths)
+    policies = [policy(m, eps, np.random.default_rng(seed), "set") for seed in range(repeats)]
+    chosen = {
+        (key, objective): choose_padding(
+            policies[0], lengths, n, "zipf", objective, model=model
+        ).padding
+        for key, model in SET_MODELS.items()
+        for objective in ("mse", "shrunk")
+    }
+
+    def run(designs: list[d.Mechanism]) -> dict[str, Any]:
+        rows = []
+        for seed, mechanism in enumerate(designs):
+            drawn = d.simulate((items, offsets), mechanism, repeats=1, seed=seed, indices=True)
+            counts = (drawn.estimates[0].counts, drawn.estimates[0].shrunk().counts)
+            rows.append([((x - truth) ** 2).sum() / n for x in counts])
+            rows[-1] += [top_errors(x, truth, [20])[0][1] for x in counts]
+        return dict(zip(FIGURES, np.array(rows).T, strict=True))
+
+    figures, sizes = {}, {}
+    for key, model in SET_MODELS.items():
+        paddings = {*SET_PADDINGS, *(s for (k, _), s in chosen.items() if k == key)}
+        for padding in sorted(paddings):
+            designs = [d.design(p, model, padding=padding) for p in policies]
+            sizes[key, padding] = max(x.report_size for x in designs)
+            figures[key, padding] = run(designs)
+            told = ", ".join(f"{k} {x.mean():.4g}" for k, x in figures[key, padding].items())
+            print(f"{name}, eps = {eps}, {key}, padding {padding}: {told}", file=sys.stderr)
+    by_item = [replace(p, protect="item") for p in policies]
+    sums = [
+        np.add.reduceat(np.array([float(lv.budget) for lv in p.levels])[list(p.level_of)][items], first)
+        for p, first in ((p, offsets[:-1]) for p in by_item)
+    ]
+    return SetRuns(
+        name,
+        eps,
+        chosen,
+        figures,
+        sizes,
+        run([d.design(p) for p in by_item]),
+        np.array([np.quantile(x, [0.5, 0.9]) for x in sums]),
+        float((truth**2).sum() / n),
+    )
+
+
+def set_tables(found: list[SetRuns]) -> dict[str, str]:
+    """The tables on sets by the name of their place in the template."""
+    text = {
+        f"SETS{figure.replace(' ', '').upper()}": _set_table(found, figure) for figure in FIGURES
+    }
+    heads = ["data", "eps", *(f"{k}, {o}" for k in SET_MODELS for o in ("raw", "shrunk"))]
+    text["SETSBYTES"] = _row(heads) + "|" + "---|" * len(heads) + "\n"
+    heads = ["data", "eps", "set: hits, raw", "item: raw", "set: hits, shrunk", "item: shrunk"]
+    heads += ["item: top 20, shrunk", "sum of budgets, median", "90th percentile"]
+    text["SETSITEM"] = _row(heads) + "|" + "---|" * len(heads) + "\n"
+    for runs in found:
+        sizes = [runs.sizes[k, runs.chosen[k, o]] for k in SET_MODELS for o in ("mse", "shrunk")]
+        text["SETSBYTES"] += _row([LABELS[runs.name], runs.eps, *(f"{x:,}" for x in sizes)])
+        cells: list[Any] = []
+        for figure in ("raw", "shrunk"):
+            whole = runs.figures["hits", runs.best("hits", figure)][figure]
+            cells += [_mean(whole), f"{_mean(runs.item[figure])}"]
+        cells += [_mean(runs.item["top shrunk"]), *(f"{x:.1f}" for x in runs.budgets.mean(axis=0))]
+        text["SETSITEM"] += _row([LABELS[runs.name], runs.eps, *cells])
+    return text
+
+
+def _set_table(found: list[SetRuns], figure: str) -> str:
+    heads = ["data", "eps", *(f"{k}, {w}" for k in SET_MODELS for w in ("best", "chosen"))]
+    extra = ["hits against opt0"] + (["all zero"] if figure == "shrunk" else [])
+    text = _row(heads + extra) + "|" + "---|" * len(heads + extra) + "\n"
+    for runs in found:
+        cells, best = [], {}
+        for model in SET_MODELS:
+            paddings = runs.best(model, figure), runs.chosen[model, FIGURES[figure]]
+            values = [runs.figures[model, s][figure] for s in paddings]
+            best[model] = values[0].mean()
+            cells += [f"{s}: {_mean(x)}" for s, x in zip(paddings, values, strict=True)]
+        if figure.startswith("top"):
+            cells.append(f"{best['hits'] - best['opt0']:+.2f}")
+        else:
+            cells.append(f"{best['hits'] / best['opt0']:.2f} ×")
+        if figure == "shrunk":
+            cells.append(f"{runs.zero:,.4g}")
+        text += _row([LABELS[runs.name], runs.eps, *cells])
+    return text
+
+
+def _mean(x: Any) -> str:
+    """A mean over repeats and its standard error."""
+    mean, error = x.mean(), x.std(ddof=1) / len(x) ** 0.5
+    if mean <= 1:
+        return f"{mean:.2f} ± {error:.2f}"
+    whole = max(1, 10 ** max(0, int(np.floor(np.log10(mean))) - 3))
+    return f"{round(mean / whole) * whole:,} ± {float(f'{error:.2g}'):,.0f}"
+
+
+def sets(folder: Path, repeats: int, pool: ProcessPoolExecutor) -> dict[str, str]:
+    """Measure all of it."""
+    ragged = {name: flat(load(folder / f"{name}.dat.xz")) for name in LABELS}
+    tasks = [(name, *ragged[name], eps, repeats) for name in LABELS for eps in EPSILONS]
+    found = list(pool.map(set_runs, tasks))
+    return set_tables(found) | {"SETREPEATS": str(repeats)}
+
+
+def put(tables: dict[str, str]) -> None:
+    """Put the part on sets in its place in docs/truth.md, or at the end."""
+    page, template = (Path(__file__).with_name(x) for x in ("truth.md", "truth.template.md"))
+    made, wanted = (_parts(x.read_text(encoding="utf-8")) for x in (page, template))
+    made |= {head: _filled(part, tables) for head, part in wanted.items() if "<SETS" in part}
+    ordered = [head for head in wanted if head in made]
+    page.write_text("\n\n".join(made[head] for head in ordered) + "\n", encoding="utf-8")
+
+
+def _parts(text: str) -> dict[str, str]:
+    parts = ["## " * bool(k) + part.strip() for k, part in enumerate(text.split("\n## "))]
+    return {part.splitlines()[0]: part for part in parts}
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    for key, value in values.items():
+        text = text.replace(f"<{key}>", value.rstrip("\n"))
+    return text
+
+
+def flat(rows: list[list[int]]) -> tuple[Any, Any]:
+    """Sets as items and offsets."""
+    return np.array([i for x in rows for i in x]), np.cumsum([0] + [len(x) for x in rows])
 
 
 def synthetic() -> dict[str, Any]:
@@ -268,17 +438,17 @@ def main() -> None:
     if sys.argv[1] == "few":
         print(few_items(int(sys.argv[2]) if len(sys.argv) > 2 else FEW_REPEATS), end="")
         return
+    if sys.argv[1] == "sets":
+        repeats = int(sys.argv[3]) if len(sys.argv) > 3 else SET_REPEATS
+        with ProcessPoolExecutor(2) as pool:
+            put(sets(Path(sys.argv[2]), repeats, pool))
+        return
     folder, repeats = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 8
     rows = {
         name: load(folder / f"{name}.dat.xz")
         for name in ("retail", "kosarak_first100k", "clothing_rated")
     }
-    ragged = {}
-    for name, sets_ in rows.items():
-        ragged[name] = (
-            np.array([i for x in sets_ for i in x]),
-            np.cumsum([0] + [len(x) for x in sets_]),
-        )
+    ragged = {name: flat(sets_) for name, sets_ in rows.items()}
     firsts = {
         label: np.bincount([x[0] for x in rows[name]], minlength=int(ragged[name][0].max()) + 1)
         for label, name in (("Retail", "retail"), ("Kosarak, first 100,000", "kosarak_first100k"))
@@ -298,7 +468,9 @@ def main() -> None:
         for ell in (1, 2):
             for eps in EPSILONS:
                 found = grid(
-                    pool, sets, [(items, offsets, truth, eps, ell, seed) for seed in range(repeats)]
+                    pool,
+                    ranked,
+                    [(items, offsets, truth, eps, ell, seed) for seed in range(repeats)],
                 )
                 mean, error = found.mean(axis=0), found.std(axis=0, ddof=1) / repeats**0.5
                 every.append(mean)
@@ -345,8 +517,8 @@ def main() -> None:
                     f"{mean[4]:.2f} ×",
                 ]
                 pads += _row([label, eps, *known, private, f"{mean[6]:.2f} ×"])
-    text = Path(__file__).with_name("truth.template.md").read_text(encoding="utf-8")
-    for key, value in {
+        of_sets = sets(folder, SET_REPEATS, pool)
+    values = {
         "REPEATS": str(repeats),
         "MSE": mse,
         "COVER": cover,
@@ -359,9 +531,10 @@ def main() -> None:
             f"{m} {x:.3f} ({x / average[0]:.2f} ×)" for m, x in zip(MODELS, average, strict=True)
         ),
         "PADS": pads,
-    }.items():
-        text = text.replace(f"<{key}>", value.rstrip("\n"))
-    Path(__file__).with_name("truth.md").write_text(text, encoding="utf-8")
+        **of_sets,
+    }
+    text = Path(__file__).with_name("truth.template.md").read_text(encoding="utf-8")
+    Path(__file__).with_name("truth.md").write_text(_filled(text, values), encoding="utf-8")
 
 
 if __name__ == "__main__":

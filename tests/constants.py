@@ -24,6 +24,7 @@ def silent(levels, pairs=(), parts=1, padding=0, **more):
             "name": "survey",
             "question": "",
             "input": "set" if padding else "single",
+            **({"protect": "set", "strict": False} if padding else {}),
             "notion": "min",
             "items": [item for _, _, items in levels for item in items],
             "level_of": [k for k, (_, _, items) in enumerate(levels) for _ in items],
@@ -95,8 +96,12 @@ def promised():
     def plain(name, items, kind="single"):
         return said[kind].format(level=name, items=items, factor=1)
 
+    lists = {0: [], 1: [said["lists"].format(factor=1)]}
     found = [
-        (silent([("one", "1", "abcde"[:count])], padding=padding), [plain("one", items, kind)])
+        (
+            silent([("one", "1", "abcde"[:count])], padding=padding),
+            [plain("one", items, kind), *lists[padding]],
+        )
         for count, items in enumerate(said["items"], 1)
         for kind, padding in (("single", 0), ("set", 1))
     ]

@@ -2,22 +2,29 @@
 
 Nothing of discreet is used: a mechanism is its document (format 2), and probabilities come from
 what the client does with it, step by step: the part, the own item, then the subset, the bits or
-the ticket. For small mechanisms only.
+the ticket; of whole sets also every bit by itself, or the own hits and a polynomial through them.
+For small mechanisms only.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import cache, partial
 from itertools import combinations, product
-from math import inf, log, prod
+from math import comb, inf, lcm, log, prod
 from typing import Any
 
+import numpy as np
+
 D = 2**32
+TOTAL = 2**52  # of a row of hits
 Document = dict[str, Any]
 Distribution = dict[bytes, Fraction]
+Items = frozenset[int]
 Weights = Sequence[Sequence[Fraction]]  # parts x groups
 
 
@@ -142,6 +149,8 @@ def numbered(document: Document, o: int, y: int) -> bytes:
 def part_and_named(document: Document, report: bytes) -> tuple[int, list[int]]:
     """What a report that can be sent says."""
     of, every = groups_of(document), range(len(document["policy"]["items"]))
+    if document["encoding"]["kind"] == "hits":
+        return hits_named(document, report)
     if document["encoding"]["kind"] != "ticket":
         front = len(document["parts"]) > 1
         row = report[front:]
@@ -160,11 +169,16 @@ def part_and_named(document: Document, report: bytes) -> tuple[int, list[int]]:
 # ---- sets ----------------------------------------------------------------------------------------
 
 
-def sets(document: Document) -> Callable[[frozenset[int]], Distribution]:
-    """Pr(report | set): one of max(|x|, padding) places is drawn, beyond the set: nothing."""
+def sets(document: Document) -> Callable[[Items], Distribution]:
+    """Pr(report | set). Where an item is sampled: one of max(|x|, padding) places is drawn, beyond
+    the set: nothing.
+    """
+    whole = {"each": each_set, "hits": hits_set}.get(document["encoding"]["kind"])
+    if whole:
+        return partial(whole, document)
     held = {x: distribution(document, x) for x in answers(document)}
 
-    def of(x: frozenset[int]) -> Distribution:
+    def of(x: Items) -> Distribution:
         each = Fraction(1, max(len(x), document["padding"]))
         rest = 1 - each * len(x)
         reports = {y for table in held.values() for y in table}
@@ -177,10 +191,202 @@ def sets(document: Document) -> Callable[[frozenset[int]], Distribution]:
     return of
 
 
-def subsets(m: int) -> Iterator[frozenset[int]]:
+def subsets(m: int) -> Iterator[Items]:
     """All sets of items."""
     for size in range(m + 1):
         yield from (frozenset(c) for c in combinations(range(m), size))
+
+
+def each_set(document: Document, x: Items) -> Distribution:
+    """Every item by itself: named with the chance `own` in the set, with `other` beyond it."""
+    (part,), found = document["parts"], {}
+    ones = [
+        Fraction(part["own" if i in x else "other"][g], D)
+        for i, g in enumerate(groups_of(document))
+    ]
+    for row in product((0, 1), repeat=len(ones)):
+        chances = (p if bit else 1 - p for p, bit in zip(ones, row, strict=True))
+        named = [i for i, bit in enumerate(row) if bit]
+        found[packed(document, 0, named)] = prod(chances, start=Fraction(1))
+    return found
+
+
+# ---- hits ----------------------------------------------------------------------------------------
+
+
+def hits_set(document: Document, x: Items) -> Distribution:
+    """The client's steps: part, items kept, own hits, own values, polynomial."""
+    found: Counter[bytes] = Counter()
+    for o, part in enumerate(document["parts"]):
+        for own, share in own_items(document, part, x):
+            for named, p in own_hits(document, part, own):
+                reports = list(polynomials(document, part, own, named))
+                each = Fraction(part["chance"], D) * share * p / len(reports)
+                for report in reports:
+                    found[written(document, o, report)] += each
+    return dict(found)
+
+
+def own_items(document: Document, part: Document, x: Items) -> Iterator[tuple[Items, Fraction]]:
+    """The active ones of a uniform subset of `padding` items, all levels alike."""
+    of, kept = groups_of(document), list(combinations(sorted(x), min(len(x), document["padding"])))
+    for some in kept:
+        yield frozenset(i for i in some if part["active"][of[i]]), Fraction(1, len(kept))
+
+
+def own_hits(document: Document, part: Document, own: Items) -> Iterator[tuple[Items, Fraction]]:
+    """Which of the own items are named: a class, how many of it, then a uniform subset."""
+    if not own:
+        yield own, Fraction(1)
+        return
+    j, limit, p = len(own), part["limit"], document["encoding"]["prime"]
+    tau, *masses = part["rows"][j - 1]
+    for mass, names in zip(masses, (range(tau + 1, j + 1), [tau], range(tau)), strict=True):
+        weights = {n: comb(j, n) * limit**n * (p - limit) ** (j - n) for n in names}
+        for n, weight in weights.items():
+            each = Fraction(mass * weight, TOTAL * sum(weights.values()) * comb(j, n))
+            yield from ((frozenset(some), each) for some in combinations(sorted(own), n))
+
+
+def polynomials(
+    document: Document, part: Document, own: Items, named: Items
+) -> Iterator[tuple[int, ...]]:
+    """All that give the own items values on their side of T, each as often as any other: divided
+    differences of the own points, over free coefficients.
+    """
+    p, limit, d = document["encoding"]["prime"], part["limit"], document["padding"] + 2
+    points = [i + 1 for i in sorted(own)]
+    sides = [range(limit) if i in named else range(limit, p) for i in sorted(own)]
+    for values in product(*sides):
+        table = list(values)
+        for step in range(1, len(points)):
+            for k in range(len(points) - 1, step - 1, -1):
+                inverse = pow(points[k] - points[k - step], -1, p)
+                table[k] = (table[k] - table[k - 1]) * inverse % p
+        for rest in product(range(p), repeat=d - len(own)):
+            found = list(rest)
+            for k in range(len(points) - 1, -1, -1):
+                shifted = [0, *found]  # times (x - point), plus the difference
+                found = [(a - points[k] * b) % p for a, b in zip(shifted, [*found, 0], strict=True)]
+                found[0] = (found[0] + table[k]) % p
+            yield tuple(found)
+
+
+def written(document: Document, o: int, coefficients: Iterable[int]) -> bytes:
+    """The part's number, then the coefficients."""
+    size = 2 if document["encoding"]["prime"] < 2**16 else 4
+    return bytes([o]) + b"".join(c.to_bytes(size, "little") for c in coefficients)
+
+
+def hits_named(document: Document, report: bytes) -> tuple[int, list[int]]:
+    """Items of active groups whose value is below T, by Horner's rule."""
+    p, part = document["encoding"]["prime"], document["parts"][report[0]]
+    size = 2 if p < 2**16 else 4
+    found = []
+    for i, g in enumerate(groups_of(document)):
+        value = 0
+        for k in range(len(report) - size, 0, -size):
+            value = (value * (i + 1) + int.from_bytes(report[k : k + size], "little")) % p
+        if part["active"][g] and value < part["limit"]:
+            found.append(i)
+    return report[0], found
+
+
+Pattern = tuple[int, Items]  # a part and the items that are named
+
+
+def hits_patterns(
+    document: Document, keep: Callable[..., Any] = own_items
+) -> Callable[[Items], dict[Pattern, Fraction]]:
+    """Pr(part and items named | set), from a count of all polynomials.
+
+    Reports of one pattern have one chance: given the own hits every polynomial has the same.
+    """
+    counts = [pattern_counts(document, part) for part in document["parts"]]
+
+    @cache
+    def kept(o: int, own: Items) -> dict[Items, Fraction]:
+        same: Counter[Items] = Counter()
+        for named, count in counts[o].items():
+            same[named & own] += count
+        hits = dict(own_hits(document, document["parts"][o], own))
+        return {y: hits[y & own] * Fraction(count, same[y & own]) for y, count in counts[o].items()}
+
+    def of(x: Items) -> dict[Pattern, Fraction]:
+        found: Counter[Pattern] = Counter()
+        for o, part in enumerate(document["parts"]):
+            for own, share in keep(document, part, x):
+                for named, p in kept(o, own).items():
+                    found[o, named] += Fraction(part["chance"], D) * share * p
+        return dict(found)
+
+    return of
+
+
+def pattern_counts(document: Document, part: Document) -> dict[Items, int]:
+    """How many of all polynomials name exactly these items."""
+    p, d, of = document["encoding"]["prime"], document["padding"] + 2, groups_of(document)
+    items = [i for i, g in enumerate(of) if part["active"][g]]
+    if p**d > 10**6 and len(items) <= d:  # any d values of a polynomial are independent
+        free, limit = p ** (d - len(items)), part["limit"]
+        sizes = {y: len(y) for y in map(frozenset, chosen(items))}
+        return {y: limit**n * (p - limit) ** (len(items) - n) * free for y, n in sizes.items()}
+    return counted(p, d, part["limit"], tuple(items))
+
+
+@cache
+def counted(p: int, d: int, limit: int, items: tuple[int, ...]) -> dict[Items, int]:
+    """By evaluating every one."""
+    assert p**d <= 10**6
+    coefficients = np.indices((p,) * d, dtype=np.int32).reshape(d, -1)
+    pattern = np.zeros(p**d, np.int64)
+    for place, i in enumerate(items):
+        values = np.zeros(p**d, np.int32)
+        for row in coefficients[::-1]:
+            values = (values * (i + 1) + row) % p
+        pattern |= (values < limit).astype(np.int64) << place
+    found = np.bincount(pattern, minlength=1 << len(items)).tolist()
+    return {
+        frozenset(i for place, i in enumerate(items) if y >> place & 1): count
+        for y, count in enumerate(found)
+        if count
+    }
+
+
+def chosen(items: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All subsets of a few items."""
+    for size in range(len(items) + 1):
+        yield from combinations(items, size)
+
+
+# ---- how far sets are apart ----------------------------------------------------------------------
+
+
+def in_one_unit(laws: Mapping[Hashable, Mapping[Any, Fraction]]) -> dict[Any, list[int]]:
+    """Chances of the same reports as whole numbers, so that they can be compared quickly."""
+    reports = list(dict.fromkeys(y for law in laws.values() for y in law))
+    unit = lcm(*(p.denominator for law in laws.values() for p in law.values()))
+    zero = Fraction(0)
+    return {x: [int(law.get(y, zero) * unit) for y in reports] for x, law in laws.items()}
+
+
+def apart(first: Sequence[int], second: Sequence[int]) -> Fraction:
+    """The largest ratio of two chances of one report."""
+    most, least = 0, 1
+    for p, q in {*zip(first, second, strict=True)}:
+        if p * least > q * most:
+            most, least = p, q
+    return Fraction(most, least)
+
+
+def item_factors(document: Document, rows: Mapping[Items, Sequence[int]]) -> list[Fraction]:
+    """Per level, what having an item changes the chance of any report by, at most."""
+    found = [Fraction(1)] * len(document["policy"]["levels"])
+    for x, row in rows.items():
+        for i in x:
+            level, without = document["policy"]["level_of"][i], rows[x - {i}]
+            found[level] = max(found[level], apart(row, without), apart(without, row))
+    return found
 
 
 # ---- what the policy allows ----------------------------------------------------------------------
@@ -223,6 +429,19 @@ def factor(r: Decimal) -> tuple[Fraction, Fraction]:
     """Rationals just below and just above e^r."""
     near = Fraction(CONTEXT.exp(r))
     return near * (1 - CLOSE), near * (1 + CLOSE)
+
+
+def set_budget(document: Document, x: Items) -> tuple[Fraction, Fraction]:
+    """Rationals just below and just above the paper's e^{eps_x}: the mean of e^eps over the set,
+    with the smallest of all where it is smaller than the padding; strict: the smallest.
+    """
+    policy, places = document["policy"], max(len(x), document["padding"])
+    each = [factor(budget(level["epsilon"])) for level in policy["levels"]]
+    pairs_ = [factor(budget(pair["epsilon"])) for pair in policy["pairs"] if pair["epsilon"]]
+    if policy["strict"]:
+        return min(each + pairs_)
+    own = [each[policy["level_of"][i]] for i in x] + [min(each)] * (places - len(x))
+    return sum(e[0] for e in own) / places, sum(e[1] for e in own) / places
 
 
 def pairs(document: Document) -> Iterator[tuple[Any, Any, Decimal, Fraction | None]]:

@@ -18,7 +18,8 @@ from scipy.stats import chi2, ncx2
 
 import discreet as d
 from discreet.encodings import Bits, Fixed, Ticket
-from discreet.mechanism import Part, bases
+from discreet.mechanism import bases
+from discreet.parts import Part
 
 D = 2**32
 LEAST = 50  # expected reports of a cell that is compared by itself

@@ -1,6 +1,7 @@
 """The designs are the optimum, never worse than what they contain, and hold at the edges."""
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import exhaustive
@@ -13,12 +14,14 @@ from scipy.optimize import linprog
 from strategies import policies, small_bits, with_pairs
 
 import discreet as d
-from discreet.designs import BASELINES, MODELS, SETS, best_plain, boxes, program
+from discreet import exact, theory
+from discreet.designs import BASELINES, MODELS, best_plain, boxes, hits, program
 from discreet.designs.reductions import Levels, opt0, opt1, opt2
 from discreet.encodings import Bits, Fixed, Ticket
-from discreet.errors import DesignError
+from discreet.errors import DesignError, GuaranteeError
 from discreet.policy import Budget, Pair, Policy
 
+SINGLE = [model for model in MODELS if model not in ("hits", "each")]  # the last two: never sets
 CLOSE = 1e-3  # 0.1 %, where a figure is published with fewer digits
 PAPER = ("opt0", "opt1", "opt2", "rappor", "oue")
 FIGURES = {  # DESIGN "numbers to land on": worst case / n for m = 100, shares 5/5/90 %
@@ -32,8 +35,11 @@ MINIMAX = {1: 177.9, 2: 31.6, 3: 9.1, 4: 3.2}  # what a smallest worst case has 
 
 
 def levels_of(*rows, **settings):
-    """A policy from (budget, number of items)."""
-    named = [(f"L{k}", e, [f"{k}.{i}" for i in range(n)]) for k, (e, n) in enumerate(rows)]
+    """A policy from (budget, number of items), and weights where they are given."""
+    named = [
+        (f"L{k}", e, [f"{k}.{i}" for i in range(n)], *weight)
+        for k, (e, n, *weight) in enumerate(rows)
+    ]
     return Policy.from_levels(named, **settings)
 
 
@@ -149,7 +155,7 @@ def never_worse(policy, prior):
     """subset against every other model at the prior."""
     mechanism = d.design(policy, prior=prior)
     found, certificate = mechanism.expected_mse(prior), mechanism.certificate
-    for model in MODELS:
+    for model in SINGLE:
         other = d.design(policy, model, prior=prior).expected_mse(prior)
         assert found <= other * (1 + CLOSE) + 1e-9, model
         if certificate.lower_bound is not None:
@@ -196,10 +202,10 @@ def test_opt0_is_never_worse_and_survives_rounding(notion, data):
 @given(
     policy=policies(max_levels=3, max_size=4, max_items=8, input="set"), padding=st.integers(1, 3)
 )
-def test_subset_is_never_worse_for_sets(policy, padding):
-    mechanism = d.design(policy, padding=padding)
+def test_subset_is_never_worse_for_sets_that_are_sampled(policy, padding):
+    mechanism = d.design(policy, "subset", padding=padding)
     assert mechanism.certificate.lower_bound is None and "set input" in mechanism.certificate.note
-    for model in SETS:
+    for model in SINGLE[:-2]:
         other = d.design(policy, model, padding=padding)
         assert mechanism.expected_mse() <= other.expected_mse() * (1 + CLOSE), model
 
@@ -369,7 +375,9 @@ def test_the_bound_sees_a_design_that_is_not_the_best(toy):
 
 def test_what_is_not_certified_says_why():
     for policy, note in (
-        (levels_of((1, 3), (2, 3), input="set", padding=2), "set input"),
+        (levels_of((1, 3), (2, 3), input="set", padding=1), "set input"),
+        (levels_of((1, 3), (2, 3), input="set", padding=2), "for sets no bound"),
+        (levels_of((1, 3), (2, 3), input="set", protect="item"), "on its own"),
         (evenly(1, 1.9, 12), "budgets"),
         (levels_of((1, 2), (20, 2), notion="avg"), "above 14"),
     ):
@@ -438,7 +446,7 @@ def test_opt1_and_opt2_are_the_optimum_of_their_programs(notion, data):
 
 
 @pytest.mark.parametrize("notion", ["min", "avg"])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", SINGLE)
 @pytest.mark.parametrize(
     "budgets",
     [[0.01], [20], [0.01, 20], [1, 1], [1, 5], [3, 3.0000001], [0.01, 0.02, 20, 0.5]],
@@ -540,7 +548,7 @@ def test_leaving_pairs_out_helps_and_is_said():
 
 def test_a_level_free_of_all_pairs_does_not_make_the_solver_run_away():
     policy = _graph(*(("c", x, None) for x in "abc"))
-    for model in MODELS:
+    for model in SINGLE:
         assert np.isfinite(d.design(policy, model).worst_case_mse), model
 
 
@@ -553,7 +561,7 @@ def test_a_pair_left_out_may_be_protected_through_others():
 
 def test_nothing_protected_is_refused():
     policy = _graph(*((x, y, None) for x in "abc" for y in "abc" if x <= y))
-    for model in MODELS:
+    for model in SINGLE:
         with pytest.raises(DesignError, match="no pair of levels is protected"):
             d.design(policy, model)
 
@@ -572,7 +580,7 @@ def test_many_levels_with_explicit_pairs():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"model": "opt9"}, "the models are subset, opt0"),
+        ({"model": "opt9"}, "the models are subset, hits, each, opt0"),
         ({"model": "mixed"}, "does not exist"),
         ({"encoding": "bytes"}, "must be one of bits, ticket"),
         ({"encoding": "fixed"}, "must be one of bits, ticket"),
@@ -602,7 +610,9 @@ def test_set_input_needs_a_padding_and_no_plain_subsets():
     for bad in (0, -1, 1.5, True):
         with pytest.raises(d.DiscreetError, match="whole number from 1"):
             d.design(policy, padding=bad)
-    assert d.design(policy, padding=2).model == "subset"
+    assert [d.design(policy, padding=k).model for k in (1, 2, 64, 65)] == [
+        "subset", "hits", "hits", "subset",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("model", ["opt0", "subset", "ss"])
@@ -679,3 +689,121 @@ def test_lone_items_that_nothing_protects_from_each_other_are_refused():
     for model in ("subset", "opt0", "ss"):
         with pytest.raises(DesignError, match="nothing to design"):
             d.design(policy, model)
+
+
+# ---- hits and each -------------------------------------------------------------------------------
+
+
+def three(eps, sizes=(5, 5, 90), **settings):
+    return levels_of(*zip((eps, 1.2 * eps, 2 * eps), sizes, strict=True), input="set", **settings)
+
+
+@pytest.mark.parametrize(
+    ("budgets", "padding", "expected"),
+    [
+        ((1, 1), 5, 20.7), ((2, 2), 5, 3.80), ((4, 4), 5, 0.383),
+        ((1, 2), 5, 8.15), ((2, 4), 5, 1.443), ((4, 8), 5, 0.103),
+        ((1, 2), 10, 18.6), ((2, 4), 10, 3.93), ((4, 8), 10, 0.223),
+    ],
+)  # fmt: skip
+def test_hits_have_the_variances_that_were_proved_possible(budgets, padding, expected):
+    """One level, and the part of the level at twice the budget: the published figures."""
+    smallest, active = map(float, budgets)
+    cut = hits.best_cut(smallest, active, padding, 0.0)
+    assert 1 / cut.information == pytest.approx(expected, rel=0.006)
+
+
+@pytest.mark.parametrize(("eps", "expected"), [(1, 20.7), (2, 3.80), (4, 0.383)])
+def test_the_integers_have_them_too(eps, expected):
+    mechanism = d.design(levels_of((eps, 100_000), input="set"), padding=5)
+    assert mechanism.encoding.prime == 2**31 - 1 and mechanism.report_size == 1 + 4 * 7
+    assert theory.absent_variance(mechanism)[0] == pytest.approx(expected, rel=0.006)
+    small = d.design(levels_of((eps, 60_000), input="set"), padding=5)
+    assert small.encoding.prime == 65_521 and small.report_size == 1 + 2 * 7
+    assert theory.absent_variance(small)[0] == pytest.approx(expected, rel=0.006)
+
+
+@pytest.mark.parametrize(("eps", "expected"), [(1, 1517), (2, 315), (4, 67)])
+def test_hits_of_a_hundred_items(eps, expected):
+    """Five items each, each at its best padding: DESIGN "set input", and far below opt0."""
+    policy = three(eps)
+    mechanism = d.design(policy, padding=5)
+    assert mechanism.model == "hits" and mechanism.expected_mse() <= 1.01 * expected
+    assert mechanism.expected_mse() < 0.45 * d.design(policy, "opt0", padding=5).expected_mse()
+    assert d.design(policy, prior="worst", padding=5).worst_case_mse <= mechanism.worst_case_mse
+
+
+def test_hits_of_many_budgets():
+    """More budgets than parts: neighbours are treated alike, and everything is estimated."""
+    policy = Policy.from_budgets({f"i{k}": 1 + k / 60 for k in range(300)}, input="set")
+    mechanism = d.design(policy, padding=3)
+    assert 1 < len(mechanism.parts) <= hits.MOST_CUTS
+    assert np.isfinite(theory.item_variance(mechanism)).all()
+    assert mechanism.expected_mse() < d.design(policy, "subset", padding=3).expected_mse()
+
+
+def test_weights_and_priors_shift_the_parts_of_hits():
+    plain = theory.level_variance(d.design(three(1), padding=5))
+    policy = levels_of((1, 5, 100.0), (1.2, 5), (2, 90), input="set")
+    heavy = theory.level_variance(d.design(policy, padding=5))
+    assert heavy[0] < 0.8 * plain[0] and heavy[2] > plain[2]
+    shares = np.array([0.9] * 5 + [0.001] * 95)
+    prior = d.design(three(1), prior=shares, padding=5)
+    assert prior.expected_mse(shares) < d.design(three(1), padding=5).expected_mse(shares)
+
+
+def test_hits_of_strict_policies_and_huge_budgets():
+    free, strict = (d.design(three(1, strict=x), padding=5) for x in (False, True))
+    assert len(strict.parts) == 1 and strict.expected_mse() > free.expected_mse()
+    assert strict.guarantee().set_factor <= exact.factor(Budget.parse(1))
+    for eps in (0.01, 8, 15, 30):
+        for padding in (2, 12, 20):
+            mechanism = d.design(levels_of((eps, 5), (2 * eps, 90), input="set"), padding=padding)
+            assert mechanism.model == "hits" and mechanism.check() is None
+
+
+def test_strict_binds_every_model_by_the_smallest_budget_of_all():
+    pairs = (Pair("L0", "L1", 0.5), Pair("L1", "L1", None))
+    policy = levels_of((1, 2), (2, 3), input="set", strict=True, pairs=pairs)
+    for model in ("subset", "opt0", "opt1", "oue", "hits"):
+        found = d.design(policy, model, padding=2).guarantee()
+        assert found.set_factor <= exact.factor(Budget.parse("0.5")), model
+        assert found.ldp_bound == 0.5 and not found.unprotected
+        assert not any("not to protect" in sentence for sentence in found.sentences())
+    for model in ("subset", "opt0", "hits"):
+        free = d.design(replace(policy, strict=False, pairs=()), model, padding=2)
+        with pytest.raises(GuaranteeError):
+            replace(free, policy=policy)
+
+
+def test_hits_are_refused_where_they_do_not_apply():
+    for other in ({"notion": "avg"}, {"pairs": (Pair("L0", "L1", 2),)}):
+        policy = levels_of((1, 2), (2, 3), input="set", **other)
+        assert d.design(policy, padding=2).model == "subset"
+        with pytest.raises(DesignError, match="use the model subset"):
+            d.design(policy, "hits", padding=2)
+    with pytest.raises(DesignError, match="use the model subset"):
+        d.design(levels_of((1, 3)), "hits")
+    with pytest.raises(DesignError, match="whose reports are polynomials"):
+        d.design(three(1), encoding="ticket", padding=3)
+
+
+def test_each_has_the_variance_of_randomised_response():
+    policy = three(1, protect="item")
+    mechanism = d.design(policy)
+    assert mechanism.model == "each" and mechanism.padding is None
+    e = np.exp([1, 1.2, 2])
+    assert theory.level_variance(mechanism) == pytest.approx(e / (e - 1) ** 2, rel=1e-6)
+    plain = best_plain(policy)
+    assert plain.model == "rappor" and plain.expected_mse() == pytest.approx(
+        100 * e[0] / (e[0] - 1) ** 2, rel=1e-6
+    )
+    for model in ("subset", "hits", "opt0"):
+        with pytest.raises(DesignError, match='does not fit protect = "item"'):
+            d.design(policy, model)
+    with pytest.raises(DesignError, match='does not fit protect = "set"'):
+        d.design(three(1), "each", padding=2)
+    with pytest.raises(DesignError, match='applies to protect = "set"'):
+        d.design(policy, padding=2)
+    with pytest.raises(DesignError, match="asks every item"):
+        d.design(policy, encoding="ticket")

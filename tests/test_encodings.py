@@ -1,23 +1,26 @@
 """The bytes on the wire, byte by byte (DESIGN "Wire format"), and why a report is refused."""
 
 from dataclasses import replace
+from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import exhaustive
 import numpy as np
 import pytest
-from checks import assert_bernoulli, must_fail, z_for
+from checks import assert_bernoulli, assert_uncorrelated, must_fail, z_for
 from strategies import of_kind
 
 import discreet as d
+from discreet import exact_hits, kernels
 from discreet.encodings import KINDS, NAMES, REASONS, Bits, Fixed, Ticket, from_document
-from discreet.encodings.base import Coder
-from discreet.encodings.ticket import is_prime
+from discreet.encodings.base import Coder, is_prime
 from discreet.errors import DataError, DesignError, MechanismError
 from discreet.exact import D
-from discreet.mechanism import Mechanism, Part, bases
-from discreet.policy import Policy
-from discreet.randomness import Keystream
+from discreet.mechanism import Mechanism, bases
+from discreet.parts import Part
+from discreet.policy import Budget, Policy
+from discreet.randomness import Keystream, Source
 from discreet.tally import as_rows
 
 ENCODINGS = {"fixed": Fixed(), "bits": Bits(), "ticket": Ticket(5, 2)}
@@ -549,3 +552,186 @@ def test_a_copy_with_other_numbers_has_its_own_coder():
     other = replace(mechanism, parts=mechanism.parts[::-1])
     assert other.coder.own.tolist() == mechanism.coder.own[::-1].tolist()
     assert d.design(mechanism.policy).coder is not mechanism.coder
+
+
+# ---- hits and each -------------------------------------------------------------------------------
+
+SET_LEVELS = [("a", 1, [f"a{k}" for k in range(4)]), ("c", 2, [f"c{k}" for k in range(30)])]
+
+
+@cache
+def hits(padding=3, prime=65521):
+    made = d.design(d.Policy.from_levels(SET_LEVELS, input="set"), padding=padding)
+    if prime == made.encoding.prime:
+        return made
+    wide = replace(made.encoding, prime=prime)  # the same chances, nearly
+    parts = []
+    for part in made.parts:
+        limit = round(part.limit / part.prime * prime)
+        parts.append(replace(part, prime=prime, limit=limit, rows=part.rows))
+    return replace(made, encoding=wide, parts=parts, policy=looser(made.policy))
+
+
+def looser(policy):
+    """A little more budget, for numbers that were rounded for another prime."""
+    levels = tuple(replace(x, budget=Budget.parse(float(x.budget) + 0.01)) for x in policy.levels)
+    return replace(policy, levels=levels)
+
+
+def evaluated(mechanism, report):
+    """The part of a report and the value of its polynomial for every item, by Horner's rule."""
+    width, prime = mechanism.encoding.width, mechanism.encoding.prime
+    raw = [int.from_bytes(report[k : k + width], "little") for k in range(1, len(report), width)]
+    values = []
+    for x in range(1, mechanism.m + 1):
+        total = 0
+        for c in reversed(raw):
+            total = (total * x + c) % prime
+        values.append(total)
+    return report[0], values
+
+
+@pytest.mark.parametrize("prime", [65521, 2**31 - 1])
+def test_hits_are_read_and_counted_as_the_polynomial_says(prime):
+    mechanism = hits(prime=prime)
+    people = [set(), {0}, {5, 6, 7}, {0, 1, 5}, set(range(9)), {33}] * 60
+    reports = mechanism.perturb_many(people)
+    counts = np.zeros((len(mechanism.parts), mechanism.m), int)
+    part_n, of = np.zeros(len(mechanism.parts), int), mechanism.group_of
+    for row in reports:
+        o, values = evaluated(mechanism, row.tobytes())
+        part = mechanism.parts[o]
+        named = [i for i, v in enumerate(values) if part.active[of[i]] and v < part.limit]
+        assert mechanism.coder.named(row.tobytes()) == named
+        assert mechanism.coder.check(row.tobytes()) is None
+        part_n[o] += 1
+        counts[o, named] += 1
+    tally = mechanism.tally(reports)
+    assert tally.part_n.tolist() == part_n.tolist() and tally.counts.tolist() == counts.tolist()
+    times = np.arange(len(reports)) % 4
+    weighted = mechanism.tally(reports, times)
+    assert weighted == mechanism.tally(np.repeat(reports, times, axis=0))
+    assert mechanism.tally(reports[:257]) + mechanism.tally(reports[257:]) == tally
+
+
+def test_hits_that_are_no_reports_are_refused():
+    mechanism = hits()
+    good = mechanism.perturb({0}).hex()
+    size = mechanism.report_size
+    assert size == 1 + 2 * (3 + 2)
+    bad = {
+        "length": [bytes.fromhex(good)[:-1], bytes.fromhex(good) + b"\0"],
+        "part": [bytes([len(mechanism.parts)]) + bytes(size - 1), b"\xff" * size],
+        "residue": [bytes(size - 2) + b"\xf1\xff", b"\0\xff\xff" + bytes(size - 3)],
+    }
+    for reason, reports in bad.items():
+        assert [mechanism.coder.check(report) for report in reports] == [reason] * len(reports)
+        assert mechanism.tally(reports).refused == {reason: len(reports)}
+    last = bytes(size - 2) + b"\xf0\xff"  # 65520, the largest residue
+    assert mechanism.coder.check(last) is None and mechanism.tally([last]).n == 1
+
+
+class Scripted(Source):
+    """Words given one after another, then zeros."""
+
+    def __init__(self, *words):
+        self.words = list(words)
+
+    def fill(self, buffer):
+        flat = buffer.reshape(-1)
+        flat[:] = 0
+        given, self.words = self.words[: len(flat)], self.words[len(flat) :]
+        flat[: len(given)] = given
+
+
+def test_how_many_own_items_are_named_is_drawn_exactly():
+    """Edges of the law in 64 bits: below one it is decided, above too, and at it by further bits,
+    as a comparison with the whole fraction says.
+    """
+    coder = hits(5).coder
+    for o in range(len(coder.parts)):
+        for j in range(1, 6):
+            law = coder._law(o, j)
+            assert len(law) == j and all(x < y for x, y in zip(law, law[1:]))
+            for p in law:
+                edge = int(p * 2**64)
+                below = sum(q < p for q in law)
+                beyond = int(p * 2**128) - edge * 2**64  # the next 64 bits of the edge
+                exactly = p * 2**64 == edge  # then nothing more is drawn, and it is not below
+                cases = [(beyond - 1, below), (beyond + 1, below + 1), (0, below)]
+                for more, found in [(0, below + 1)] if exactly else cases:
+                    source = Scripted(edge, *([] if exactly else [more]))
+                    drawn = coder._numbers(source.fill, np.array([o]), np.array([j]))
+                    assert drawn.tolist() == [found] and not source.words
+                for draw, found in ((edge - 1, below), (edge + 1, below + 1)):
+                    source = Scripted(draw)
+                    drawn = coder._numbers(source.fill, np.array([o]), np.array([j]))
+                    assert drawn.tolist() == [found]
+            source = Scripted(2**64 - 1, 5)  # the largest draw of all
+            drawn = coder._numbers(source.fill, np.array([o]), np.array([j]))
+            assert drawn.tolist() == [j]
+
+
+def test_the_law_of_own_items_is_that_of_the_rows():
+    coder = hits(5).coder
+    for o, part in enumerate(coder.parts):
+        for j in range(1, 6):
+            law = [Fraction(0), *coder._law(o, j), Fraction(1)]
+            mean = sum(n * (law[n + 1] - law[n]) for n in range(j + 1))
+            assert mean / j == exact_hits.own(part.prime, part.chances, j)
+
+
+@pytest.mark.parametrize("prime", [13, 65521, 2**31 - 1])
+def test_polynomials_have_the_values_that_were_drawn(prime):
+    """For every number of items and of named ones: below the limit for those, not for the others;
+    the free coefficients are as drawn.
+    """
+    rng, degree = np.random.default_rng(prime), 7
+    table = np.array([0, *(pow(x, -1, prime) for x in range(1, prime))]) if prime < 2**16 else []
+    inverses = np.array(table, np.int32)
+    cases = [(j, n) for j in range(6) for n in range(j + 1)] * 20
+    kept = np.array([rng.permutation(12)[:6] for _ in cases])
+    count, named = (np.array(column) for column in zip(*cases))
+    out, limit = np.empty((len(cases), degree), np.int64), np.full(len(cases), prime // 3)
+    random = rng.integers(0, 2**32, 40 * len(cases), dtype=np.uint32)
+    done = kernels.polynomials(out, kept, count, named, limit, prime, inverses, random, 0)
+    assert done == len(cases) and out.min() >= 0 and out.max() < prime
+    for row, items, j, n in zip(out, kept, count, named):
+        for k in range(j):
+            value = sum(int(c) * (int(items[k]) + 1) ** e for e, c in enumerate(row)) % prime
+            assert (value < prime // 3) == (k < n)
+    short = kernels.polynomials(out, kept, count, named, limit, prime, inverses, random[:50], 0)
+    assert 0 < short < len(cases)  # and the rest is drawn from further words
+
+
+def test_a_large_set_is_cut_before_it_is_asked_what_is_active():
+    """Six items, two of them active, padding 3: how many active ones are left is hypergeometric."""
+    items, n = np.tile([0, 1, 2, 3, 10, 11], 4000), 4000
+    offsets, active = np.arange(n + 1) * 6, np.zeros((1, 34), bool)
+    active[0, 10:] = True
+    kept = np.empty((n, 3), np.int64)
+    random = np.random.default_rng(3).integers(0, 2**32, 20 * n, dtype=np.uint32)
+    part = np.zeros(n, np.int64)
+    assert kernels.cut_sets(kept, items, offsets, part, active, random, 0) == n
+    left = (kept >= 0).sum(axis=1)
+    for j, chance in enumerate([Fraction(4, 20), Fraction(12, 20), Fraction(4, 20)]):
+        assert_bernoulli((left == j).sum(), n, float(chance))
+        must_fail(assert_bernoulli, (left == 2).sum(), n, 1.0)  # as if active ones came first
+    assert set(kept[left == 2].ravel().tolist()) == {10, 11, -1}
+
+
+def test_each_draws_every_bit_on_its_own():
+    """Held items by `own`, others by `other`, all pairs uncorrelated: 1e-7 each."""
+    policy = d.Policy.from_levels(SET_LEVELS, input="set", protect="item")
+    mechanism = d.design(policy)
+    n, held = 40_000, [0, 3, 9, 33]
+    reports = mechanism.perturb_many([held] * n)
+    assert reports.shape == (n, 5)
+    bits = np.unpackbits(reports, axis=1, count=34, bitorder="little")
+    own, other = mechanism.coder.chances
+    expected = np.where(np.isin(np.arange(34), held), own[0], other[0])
+    for k in range(34):
+        assert_bernoulli(bits[:, k].sum(), n, expected[k], z_for(34))
+    must_fail(assert_bernoulli, bits[:, 0].sum(), n, other[0, 0], z_for(34))
+    assert_uncorrelated(bits, expected)
+    assert mechanism.tally([b"\xff" * 5]).refused == {"tail": 1}

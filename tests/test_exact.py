@@ -16,7 +16,8 @@ import discreet as d
 from discreet import encodings, exact
 from discreet.errors import DesignError, GuaranteeError
 from discreet.exact import Chances, D
-from discreet.mechanism import Mechanism, Part, bases
+from discreet.mechanism import Mechanism, bases
+from discreet.parts import Part
 from discreet.policy import Budget, Policy
 
 KINDS = ("fixed", "bits", "ticket")
@@ -170,7 +171,8 @@ def checked(document):
 def full(document):
     """A policy that can be read: the oracle needs fewer keys."""
     items = [f"i{k}" for k in range(len(document["policy"]["items"]))]
-    policy = {"name": "any", "question": "", **document["policy"], "items": items}
+    whole = {"protect": "set", "strict": False} if document["policy"]["input"] == "set" else {}
+    policy = {"name": "any", "question": "", **whole, **document["policy"], "items": items}
     return {**document, "policy": policy}
 
 

@@ -115,7 +115,7 @@ def test_bad_sizes_get_a_sentence(sizes):
     ("arguments", "match"),
     [
         ({"users": 0}, "users = 0"),
-        ({"objective": "best"}, "mse or relative"),
+        ({"objective": "best"}, "one of mse, shrunk, relative"),
         ({"popularity": "flat"}, "zipf, shares per item"),
         ({"popularity": [1, 2]}, "one share per item"),
     ],
@@ -260,3 +260,77 @@ def test_sizes_and_users_go_with_auto_only(tmp_path):
     path.write_text(SETS.replace("{more}", "users = 10").replace('"auto"', "2"), encoding="utf-8")
     with pytest.raises(PolicyError, match='users goes with padding = "auto"'):
         d.Policy.load(path)
+
+
+# ---- hits ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mean", "eps"), [(3, 1), (6, 2), (10, 4)])
+def test_the_padding_of_hits_is_near_the_best(mean, eps):
+    """Against the exact error of every padding on the same people."""
+    items, offsets = people(np.random.default_rng(4), 4000, 60, mean)
+    chosen, lengths = policy(60, eps), np.diff(offsets)
+    sets = [items[a:b].tolist() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    error = {ell: theory.set_error(d.design(chosen, padding=ell), sets).mse for ell in range(1, 21)}
+    shares = np.bincount(items, minlength=60) / len(items)
+    choice = choose_padding(chosen, lengths, len(lengths), popularity=shares)
+    assert error[choice.padding] <= 1.15 * min(error.values())
+    at_best = choice.curve[choice.padding] * len(lengths)
+    assert at_best == pytest.approx(error[choice.padding], rel=0.25)
+
+
+def test_paddings_of_hits_are_all_up_to_twelve_and_some_beyond():
+    choice = choose_padding(policy(40, 2), {30: 1.0}, 10_000)
+    assert choice.paddings.tolist() == [*range(1, 13), 14, 16, 18, 20, 24, 28]
+    assert set(choice.curve) == set(choice.paddings.tolist())
+
+
+def test_after_shrinking_a_larger_padding_is_better():
+    """Noise on items that nobody has is removed, what was left out is not (SPEC 8)."""
+    chosen = policy(3000, 1)
+    raw, shrunk = (
+        choose_padding(chosen, dict.fromkeys(range(1, 16), 1 / 15), 80_000, objective=x)
+        for x in ("mse", "shrunk")
+    )
+    assert raw.padding + 2 < shrunk.padding
+    assert shrunk.expected.min() < 0.3 * raw.expected.min()
+
+
+def test_the_expected_error_after_shrinking_is_what_shrinking_gives():
+    rng = np.random.default_rng(8)
+    items, offsets = people(rng, 20_000, 400, 4)
+    items = rng.permutation(400)[items]  # the most frequent ones are in no level of their own
+    chosen, lengths = policy(400, 1), np.diff(offsets)
+    shares = np.bincount(items, minlength=400) / len(items)
+    choice = choose_padding(chosen, lengths, len(lengths), popularity=shares, objective="shrunk")
+    for ell in (2, 5):
+        runs = d.simulate((items, offsets), d.design(chosen, padding=ell), repeats=6, seed=2)
+        found = [((e.shrunk().counts - runs.truth) ** 2).sum() / runs.n for e in runs.estimates]
+        assert np.mean(found) == pytest.approx(choice.curve[ell], rel=0.35)
+
+
+def test_a_power_law_has_the_concentration_that_was_asked_for():
+    for wanted in (1 / 50, 0.1, 0.6, 0.999):
+        s = padding._popularity(wanted, 50)
+        assert (s**2).sum() == pytest.approx(wanted, rel=1e-6) and s.sum() == pytest.approx(1)
+
+
+# ---- the first phase spends what binds -----------------------------------------------------------
+
+
+def test_the_first_phase_spends_the_smallest_budget_that_binds():
+    """Level 4, its pairs 0.5: a set size told at 4 would break the promise of 0.5."""
+    pairs = (d.policy.Pair("a", "a", 0.5), d.policy.Pair("a", "b", None))
+    chosen = d.Policy.from_levels(
+        [("a", 4, ["x", "y"]), ("b", 3, ["z"])], input="set", padding=2, pairs=pairs
+    )
+    counter = d.design(size_policy(chosen)).guarantee()
+    assert counter.ldp_epsilon <= 0.5
+    assert (
+        d.design(size_policy(replace(chosen, pairs=()))).guarantee().ldp_epsilon > 2.9
+    )  # the twin
+
+
+def test_padding_is_not_chosen_where_items_are_asked_one_by_one():
+    with pytest.raises(DesignError, match='protect = "set"'):
+        choose_padding(replace(policy(20, 1), protect="item"), {2: 1.0}, 100)

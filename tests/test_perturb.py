@@ -19,6 +19,7 @@ from small import CASES, KINDS, D, small
 import discreet as d
 from discreet import perturb
 from discreet.encodings import Ticket
+from discreet.encodings.base import sample
 from discreet.errors import DataError
 from discreet.randomness import Source
 
@@ -211,7 +212,7 @@ def test_parts_of_many_groups():
     first = [D // 3 + 1000 * k for k in range(70)]
     rest = [D - x for x in first]
     parts = [
-        d.mechanism.Part(chance, part.own_, part.other_, none, part.bases, part.groups)
+        d.parts.Part(chance, part.own_, part.other_, none, part.bases, part.groups)
         for chance, none in ((first, D // 2), (rest, D // 2))
     ]
     wide = d.Policy.from_budgets({k: 40 + float(v) for k, v in budgets.items()}, input="set")
@@ -310,7 +311,7 @@ def test_sampling_takes_each_place_of_the_padded_set_once(ell):
             draw = np.zeros(4, int)
             draw[person] = place
             script = Script([], [draw])
-            held = perturb.sample(script, items, offsets, ell)
+            held = sample(script, items, offsets, ell)
             assert script.bounds.tolist() == [max(k, ell) for k in (0, 1, 2, 4)]
             seen.append(int(held[person]))
         assert sorted(seen) == sorted(
@@ -319,7 +320,7 @@ def test_sampling_takes_each_place_of_the_padded_set_once(ell):
 
 
 def test_sampling_when_nobody_has_an_item():
-    nobody = perturb.sample(Script([], [[0, 1]]), np.array([], np.int64), np.array([0, 0, 0]), 2)
+    nobody = sample(Script([], [[0, 1]]), np.array([], np.int64), np.array([0, 0, 0]), 2)
     assert nobody.tolist() == [-1, -1]
 
 

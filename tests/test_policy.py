@@ -4,6 +4,7 @@ value.
 
 import json
 import math
+import re
 from dataclasses import FrozenInstanceError, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -462,6 +463,7 @@ def test_bad_budgets(raw):
     document = {"level": [{"name": "serious", "items": ["x"], "epsilon": raw}]}
     sentence = refused(document)
     shown = f'"{raw}"' if isinstance(raw, str) else str(raw)
+    shown = shown.lower() if isinstance(raw, bool) else shown
     assert f'epsilon = {shown} in level "serious"' in sentence
     pair = {"levels": ["a", "a"], "epsilon": raw}
     assert f"epsilon = {shown} in the pair" in refused({"level": [level()], "pair": [pair]})
@@ -511,7 +513,7 @@ TWO = [level(), level(name="b", items=["z"])]
         ({"level": [level(weight=0)]}, ["weight = 0", 'level "a"', "positive"]),
         ({"level": [level(weight=-1.5)]}, ["weight = -1.5"]),
         ({"level": [level(weight="heavy")]}, ['weight = "heavy"']),
-        ({"level": [level(weight=True)]}, ["weight = True"]),
+        ({"level": [level(weight=True)]}, ["weight = true"]),
         ({"level": [level(weight=math.nan)]}, ["weight = nan"]),
         ({"level": [level(weight=math.inf)]}, ["weight = inf"]),
         ({"level": [level()], "notion": "max"}, ['notion = "max"', "min, avg"]),
@@ -523,7 +525,7 @@ TWO = [level(), level(name="b", items=["z"])]
         ({"level": [level()], "input": "set", "padding": 0}, ["padding = 0", "from 1"]),
         ({"level": [level()], "input": "set", "padding": -2}, ["padding = -2", "from 1"]),
         ({"level": [level()], "input": "set", "padding": 1.5}, ["padding = 1.5", "whole number"]),
-        ({"level": [level()], "input": "set", "padding": True}, ["padding = True", "whole number"]),
+        ({"level": [level()], "input": "set", "padding": True}, ["padding = true", "whole number"]),
         (
             {"level": TWO, "pair": [{"levels": ["a", "q"], "epsilon": 1}]},
             ['level "q"', "does not exist"],
@@ -686,3 +688,60 @@ def test_labels_may_be_spelled_with_joiners_but_not_of_joiners_alone():
     assert policy.index["👩\u200d⚕️"] == 1
     with pytest.raises(PolicyError, match="non-empty"):
         Policy.from_levels([("a", 1, ["x", "\u200d"])])
+
+
+# ---- what of a set is protected ------------------------------------------------------------------
+
+SET_ROWS = [("a", 1, ["x", "y"]), ("b", 2, ["z"])]
+
+
+def test_protect_and_strict_are_of_sets():
+    policy = Policy.from_levels(SET_ROWS, input="set")
+    assert (policy.protect, policy.strict, policy.pads) == ("set", False, True)
+    by_item = Policy.from_levels(SET_ROWS, input="set", protect="item")
+    assert by_item.takes_sets and not by_item.pads
+    assert not Policy.from_levels(SET_ROWS).pads
+    for settings, sentence in (
+        ({"protect": "item"}, 'protect = "item" applies to input = "set" only'),
+        ({"strict": True}, 'strict = true applies to input = "set" only'),
+        ({"input": "set", "protect": "person"}, "must be one of set, item"),
+        ({"input": "set", "strict": "yes"}, "must be true or false"),
+        ({"input": "set", "protect": "item", "padding": 3}, "padding applies to whole sets"),
+        ({"input": "set", "protect": "item", "strict": True}, "strict applies to whole sets"),
+        ({"input": "set", "protect": "item", "pairs": [("a", "b", 3)]}, "applies to whole sets"),
+    ):
+        with pytest.raises(PolicyError, match=re.escape(sentence)):
+            Policy.from_levels(SET_ROWS, **settings)
+
+
+def test_protect_and_strict_are_read_written_and_compared(tmp_path):
+    text = 'input = "set"\nprotect = "item"\n[[level]]\nname = "a"\nepsilon = 1\nitems = ["x"]\n'
+    (tmp_path / "p.toml").write_text(text)
+    policy = Policy.load(tmp_path / "p.toml")
+    assert policy.protect == "item"
+    (tmp_path / "p.toml").write_text(text.replace('protect = "item"', "strict = true"))
+    strict = Policy.load(tmp_path / "p.toml")
+    assert strict.strict
+    for one in (policy, strict):
+        assert Policy.from_canonical(one.to_canonical()) == one
+    assert policy.differences(strict) == [
+        'protect is "set", not "item"', "strict is true, not false",
+    ]  # fmt: skip
+    for key in ("protect", "strict"):
+        raw = policy.to_canonical()
+        del raw[key]
+        with pytest.raises(PolicyError, match=key):
+            Policy.from_canonical(raw)
+    with pytest.raises(PolicyError, match="true or false"):
+        Policy.from_canonical({**policy.to_canonical(), "strict": 1})
+
+
+def test_what_binds():
+    pairs = [("a", "b", "ln(2)"), ("b", "b", None)]
+    policy = Policy.from_levels(SET_ROWS, input="set", pairs=pairs)
+    assert policy.smallest == Budget.parse("ln(2)")
+    assert [budget.text for budget in policy.binding] == ["1", "2"]
+    strict = replace(policy, strict=True)
+    assert [budget.text for budget in strict.binding] == ["ln(2)", "ln(2)"]
+    assert strict.overrides == {} and policy.overrides != {}
+    assert {strict.pair_epsilon(i, j) for i in (0, 1) for j in (0, 1)} == {math.log(2)}

@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from constants import CONSTANTS, at_the_limits, everything, promised
+from constants import CONSTANTS, at_the_limits, everything, promised, silent
 
 from discreet import client as client_
-from discreet import encodings, exact
+from discreet import encodings, exact, exact_hits
 from discreet import mechanism as mechanism_
 from discreet import policy as policy_
 from discreet.client import Client, ClientError, Ledger
@@ -44,7 +44,7 @@ REFUSED = {
     "fingerprint": FingerprintError,
     "mechanism": MechanismError,
 }
-REASONS = {"length", "part", "tail", "size", "silent", "ticket"}
+REASONS = {"length", "part", "tail", "size", "silent", "ticket", "residue"}
 
 
 def cases(name):
@@ -112,7 +112,8 @@ def test_names_are_unique_and_every_kind_is_there():
     assert {case.get("refused", "") for case in REPORTS} == {"", *REASONS}
     assert {len(document["policy"]["items"]) for document in GOOD.values()} >= {1, 3, 5, 8, 9, 70}
     kinds = [document["encoding"]["kind"] for document in GOOD.values()]
-    assert all(kinds.count(kind) >= 10 for kind in ("fixed", "bits", "ticket"))
+    assert all(kinds.count(kind) >= 10 for kind in ("fixed", "bits", "ticket", "hits"))
+    assert kinds.count("each") >= 4
     assert {len(document["parts"]) for document in GOOD.values()} >= {1, 2, 3, 256}
 
 
@@ -128,14 +129,16 @@ def test_noin_words_of_a_mechanism_can_be_changed_unseen(name, reference):
     for o, part in enumerate(document["parts"][:3]):
         for key, values in part.items():
             changed = json.loads(json.dumps(document))
-            if key == "none":
+            if isinstance(values, int):
                 changed["parts"][o][key] = values + 1
+            elif key == "rows":
+                changed["parts"][o][key][-1][-1] += 1
             else:
                 changed["parts"][o][key][-1] = values[-1] + 1
             assert reference.verdict(changed) == "fingerprint"
             with pytest.raises(FingerprintError):
                 Mechanism.from_document(changed)
-            if key in ("none", "chance"):  # then they do not sum to one any more
+            if key in ("none", "chance", "rows"):  # then they do not sum to one any more
                 changed["fingerprint"] = fingerprint(reference.body_of(changed))
                 assert reference.verdict(changed) == "guarantee"
                 with pytest.raises(GuaranteeError):
@@ -322,7 +325,7 @@ def test_estimates_catch_a_planted_change(reference):
             (o, i)
             for o, part in enumerate(document["parts"])
             for i, g in enumerate(reference.groups_of(document))
-            if part["other"][g]
+            if part.get("other", part.get("active"))[g]
         ]
         if not speaking:
             continue
@@ -344,12 +347,17 @@ def test_names_and_denominators():
         "notion": [*policy_.NOTIONS],
         "encoding": [*encodings.KINDS],
     }
+    assert CONSTANTS["set_names"] == {"protect": [*policy_.PROTECTS]}
+    assert CONSTANTS["row_total"] == exact_hits.TOTAL == 2**52
+    assert CONSTANTS["residue_bytes"] == {
+        str(prime): encodings.Hits(prime).width for prime in (65521, 65537)
+    }
     assert [*encodings.REASONS] == CONSTANTS["reasons"] and set(encodings.REASONS) == REASONS
     assert CONSTANTS["encoding_keys"] == {
         kind: ["kind", *(field.name for field in fields(found))]
         for kind, found in encodings.KINDS.items()
     }
-    assert CONSTANTS["ticket_bytes"] == encodings.Ticket(5, 2).report_size(5, 1)
+    assert CONSTANTS["ticket_bytes"] == encodings.Ticket(5, 2).report_size(5, 1, None)
     told = CONSTANTS["exponential"]
     assert (told["fraction_bits"], told["ceiling"]) == (exact._BITS, exact._CEILING)
 
@@ -365,6 +373,13 @@ def test_keys():
         "a part": [*found["parts"][0]],
         "the certificate": [*found["certificate"]],
     }
+    found = Mechanism.from_document(silent([("one", "1", "a")], padding=1)).to_canonical()
+    own, keys = CONSTANTS["set_keys"], CONSTANTS["keys"]
+    assert {*found["policy"]} == {*keys["the policy"], *own["the policy"]}
+    assert [*found["parts"][0]] == [*keys["a part"], *own["a part"]]
+    hits = GOOD["five-hits"]["parts"][0]
+    assert [*Mechanism.from_document(GOOD["five-hits"]).parts[0].document()] == [*hits]
+    assert [*hits] == CONSTANTS["hits_part_keys"]
 
 
 def test_limits_have_names():

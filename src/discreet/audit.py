@@ -45,6 +45,11 @@ def audit(path: str, policy: Policy | None = None) -> Findings:
         mechanism.check_written_as(body)
     except MechanismError as error:
         findings.problems.append(str(error))
+    if not mechanism.encoding.unbiased(mechanism):
+        findings.problems.append(
+            "the rows of a part name a person's own items with chances that differ: counts would "
+            "be wrong for people with several items"
+        )
     findings.certificate = mechanism.certificate.sentence if mechanism.certificate else ""
     guarantee = mechanism.guarantee()
     few = len(mechanism.policy.levels) <= MAX_SENTENCES

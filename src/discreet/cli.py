@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from discreet.policy import Policy
 
 MODEL_HELP = (
-    "subset (the best possible, unless you say otherwise), opt0, opt1, opt2 (the paper's), "
-    "rappor, oue, grr or ss (plain LDP)."
+    "subset (the best possible, unless you say otherwise), hits (for sets, the default there), "
+    'each (for sets with protect = "item"), opt0, opt1, opt2 (the paper\'s), rappor, oue, grr or '
+    "ss (plain LDP)."
 )
 
 _NOT_PARQUET = (".csv", ".tsv", ".txt", ".json", ".dat", ".xlsx", ".arrow", ".gz", ".xz")
@@ -238,6 +239,13 @@ def check(mechanism: str, policy: str | None, as_json: bool) -> None:
     default="zipf",
     help="For --padding auto: zipf, or the sum of squared item shares.",
 )
+@click.option(
+    "--objective",
+    type=click.Choice(["mse", "shrunk", "relative"]),
+    default="mse",
+    show_default=True,
+    help="For --padding auto: the error of the counts, of the shrunk ones, or of the top 20.",
+)
 @_design_options
 @_as_json
 def plan(
@@ -247,6 +255,7 @@ def plan(
     padding: str | None,
     sizes: str | None,
     popularity: str,
+    objective: str,
     model: str | None,
     prior: str | None,
     encoding: str | None,
@@ -259,9 +268,8 @@ def plan(
     from discreet.padding import read_padding
 
     loaded, shares = _policy(policy), _prior(prior)
-    length, choice = read_padding(
-        loaded, users, padding, read_shares(sizes, "sizes") if sizes else None, popularity
-    )
+    known = read_shares(sizes, "sizes") if sizes else None
+    length, choice = read_padding(loaded, users, padding, known, popularity, objective)
     chosen = design_(loaded, **_wishes(model, shares, encoding, length))
     facts = summary.plan(loaded, users, shares, length, target_error, chosen)
     facts["padding_curve"] = choice.curve if choice else None

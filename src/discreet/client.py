@@ -469,7 +469,8 @@ def _is_entry(entry: dict[str, Any]) -> bool:
     placed = len(level_of) == len(items) and all(
         type(k) is int and 0 <= k < len(levels) for k in level_of
     )
-    known = all(type(x) in (int, float) and math.isfinite(x) and x >= 0 for x in levels)
+    numbers = [*levels, entry["budgets"]["whole"]]
+    known = all(type(x) in (int, float) and math.isfinite(x) and x >= 0 for x in numbers)
     named = all(isinstance(x, str) for x in items)
     whole = len(entry["id"]) == 2 * ID_SIZE and isinstance(entry["sent"], bool)
     return texts and sent and placed and known and named and whole
@@ -490,6 +491,7 @@ def _entry(origin: str, prepared: Prepared) -> dict[str, Any]:
         "budgets": {
             "levels": mechanism.guarantee().epsilons.tolist(),
             "levelOf": list(mechanism.policy.level_of),
+            "whole": mechanism.guarantee().ldp_epsilon,  # of an answer with all that is in it
         },
         "sent": False,
     }
@@ -539,8 +541,8 @@ def _check_total(entries: list[dict[str, Any]], mechanism: Mechanism, most: floa
     """Refuse what would bring the sum over all collections above the cap."""
     if most is None:
         return
-    each = [max(entry["budgets"]["levels"]) for entry in entries]
-    total = math.fsum([*each, *mechanism.guarantee().epsilons.max(keepdims=True).tolist()])
+    each = [entry["budgets"]["whole"] for entry in entries]
+    total = math.fsum([*each, mechanism.guarantee().ldp_epsilon])
     if total > most + 1e-9:
         raise TotalError(total, most, len(entries))
 

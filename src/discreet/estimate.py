@@ -15,7 +15,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from discreet.errors import DataError
-from discreet.mechanism import Floats, Mechanism
+from discreet.mechanism import Mechanism
+from discreet.parts import Floats
 from discreet.shrink import Shrunk, project, shrink
 from discreet.table import Table
 from discreet.tally import Tally
@@ -48,15 +49,15 @@ class Estimate:
         """The unbiased estimate of a tally."""
         if tally.n == 0:
             raise DataError("there are no reports in this tally, so there is nothing to estimate")
-        mechanism, n, ell = tally.mechanism, tally.n, tally.mechanism.padding or 1
+        mechanism, n, scale = tally.mechanism, tally.n, tally.mechanism.scale
         d, group_of = mechanism.decoder, mechanism.group_of
         # sum_o w_o (Y_oi - N_o kappa_o) + sum_o tau_o N_o
         named = (d.weight[:, group_of] * tally.counts).sum(axis=0)
         level = tally.part_n @ (d.tau - d.weight * d.kappa)
-        counts = np.where(d.known[group_of], ell * (named + level[group_of]), np.nan)
+        counts = np.where(d.known[group_of], scale * (named + level[group_of]), np.nan)
         used = np.where((tally.part_n > 0)[:, None], np.abs(d.weight), 0).max(axis=0)
         # a lone item is told by the parts alone
-        step = ell * np.where(used > 0, used, np.abs(d.tau).max(axis=0))
+        step = scale * np.where(used > 0, used, np.abs(d.tau).max(axis=0))
         base, slope = _variance(tally)
         return cls(
             mechanism,
@@ -269,11 +270,11 @@ def _variance(tally: Tally) -> tuple[Floats, Floats]:
     Subsets of fixed size tell the totals of the groups, and with them how many reports of every
     part are to be expected; a rare part that nobody happened to use is not forgotten that way.
     """
-    mechanism, n, ell = tally.mechanism, tally.n, tally.mechanism.padding or 1
+    mechanism, n, scale = tally.mechanism, tally.n, tally.mechanism.scale
     d, sizes = mechanism.decoder, mechanism.group_sizes
-    # a holder is sampled with chance 1 / ell: c / ell samples, and c / ell^2 is subtracted
+    # a holder is sampled with chance 1 / scale: c / scale samples, and c / scale^2 is subtracted
     if not mechanism.encoding.fixed_size or not d.known.all():
-        return ell**2 * d.base(tally.part_n, np.zeros(len(sizes))), ell * d.slope - 1
+        return scale**2 * d.base(tally.part_n, np.zeros(len(sizes))), scale * d.slope - 1
     totals = np.maximum(sizes * (tally.part_n @ d.tau), 0)
     if mechanism.policy.takes_sets:
         totals = np.append(totals, max(n - totals.sum(), 0))
@@ -290,4 +291,4 @@ def _variance(tally: Tally) -> tuple[Floats, Floats]:
         elsewhere = np.zeros(1)
     lone = sizes == 1
     base, slope = np.where(lone, n * elsewhere, base), np.where(lone, d.own - elsewhere, slope)
-    return ell**2 * base, ell * slope - 1
+    return scale**2 * base, scale * slope - 1

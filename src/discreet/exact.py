@@ -76,6 +76,15 @@ def factor(budget: Budget) -> Fraction:
     return budget.value if budget.is_log else exp_lower(min(budget.value, _CEILING))
 
 
+def level_factors(policy: Policy) -> list[Fraction]:
+    """A rational at most e^epsilon per level; if `strict`, of all budgets the smallest."""
+    found = [factor(level.budget) for level in policy.levels]
+    if not policy.strict:
+        return found
+    pairs = (factor(pair.budget) for pair in policy.pairs if pair.budget is not None)
+    return [min([*found, *pairs])] * len(found)
+
+
 # ---- the check -----------------------------------------------------------------------------------
 
 
@@ -87,7 +96,7 @@ def check(
     """
     sets = policy.takes_sets
     for o, part in enumerate(parts):
-        wrong = _degenerate(part, bases)
+        wrong = degenerate(part, bases)
         if wrong:
             return Violation(*wrong, o)
     columns = [*zip(*(part.chance for part in parts), strict=True)]
@@ -132,7 +141,7 @@ def malformed(policy: Policy, count: int, parts: Sequence[Chances]) -> str | Non
     return None
 
 
-def _degenerate(part: Chances, bases: Sequence[int]) -> tuple[str, tuple[int, ...]] | None:
+def degenerate(part: Chances, bases: Sequence[int]) -> tuple[str, tuple[int, ...]] | None:
     """Chances of 0 or 1: without this 0 <= 0 would pass for privacy."""
     if any(x <= 0 for x in part.chance) or (part.none is not None and part.none <= 0):
         least = min(range(len(bases)), key=lambda g: part.chance[g])
@@ -176,13 +185,13 @@ class _Bounds:
 
     def __init__(self, policy: Policy, groups: Sequence[int], count: int) -> None:
         self.policy, self.groups, self.count = policy, groups, count
-        self.of_level = [factor(level.budget) for level in policy.levels]
+        self.of_level = level_factors(policy)
         self.of_group = [Fraction(0)] * count  # the smallest of its levels
         for group, e in zip(groups, self.of_level, strict=True):
             old = self.of_group[group]
             self.of_group[group] = min(old, e) if old else e
         self.smallest = min(self.of_group)
-        self.table = self._table() if policy.pairs else None
+        self.table = self._table() if policy.overrides else None
 
     def name(self, group: int) -> str:
         """The first level of a group; an empty sample has no level."""

@@ -17,8 +17,10 @@ import numpy as np
 
 from discreet import exact, theory
 from discreet.errors import DesignError
-from discreet.mechanism import Floats, Mechanism, Part
+from discreet.mechanism import Mechanism
+from discreet.parts import Floats, Part
 from discreet.policy import Budget, Policy
+from discreet.sets import Bounded, Promises, exact_states
 
 
 @dataclass(frozen=True)
@@ -156,9 +158,7 @@ class Guarantee:
         other input.
         """
         if len(self.mechanisms) == 1:
-            return _level_epsilons(
-                self.mechanisms[0], with_none=False
-            )  # O(t), where the rows below are O(t^2)
+            return _level_epsilons(self.mechanisms[0])  # O(t), where the rows below are O(t^2)
         return np.array([self.realised(i).max() for i in range(len(self.names))])
 
     @property
@@ -174,13 +174,39 @@ class Guarantee:
         of the checked integers for one mechanism, for several from `epsilons` with a margin above
         the floats' own error.
         """
+        if self.policy.takes_sets:
+            each = [[s.item_factors[k] for k in place] for s, place in self._of_sets]
+            one = Fraction(1)
+            return tuple(math.prod(row, start=one) for row in zip(*each, strict=True))
         if len(self.mechanisms) == 1:
-            return _level_factors(self.mechanisms[0], self.policy.takes_sets)
+            return _level_factors(self.mechanisms[0])
         return tuple(Fraction(math.exp(min(x, 700)) * MARGIN) for x in self.epsilons.tolist())
 
     @property
+    def _of_sets(self) -> Iterator[tuple[Promises, tuple[int, ...]]]:
+        return ((Promises.of(mechanism), place) for mechanism, place in self._terms)
+
+    @cached_property
+    def set_factor(self) -> Fraction:
+        """Set input: by how much any report can tell any two sets apart; where every item is
+        protected on its own, no item and the 20 that tell most.
+        """
+        self._refuse_single()
+        each = (promises.set_factor for promises, _ in self._of_sets)
+        return math.prod(each, start=Fraction(1))
+
+    def list_factor(self, items: Iterable[Any]) -> Fraction:
+        """The same for these items and any other set; where every item is protected on its own,
+        for these and no item.
+        """
+        mechanism, chosen = self._set(items)
+        return Promises.of(mechanism).list_factor(chosen)
+
+    @property
     def ldp_epsilon(self) -> float:
-        """The realised budget of plain LDP."""
+        """The realised budget of plain LDP, for sets between any two of them (`set_factor`)."""
+        if self.policy.takes_sets:
+            return log(self.set_factor)
         return float(self.level_epsilons.max())
 
     @cached_property
@@ -206,13 +232,13 @@ class Guarantee:
         """The same by places, each with the shortest paths of its policy."""
         for mechanism in self.mechanisms:
             policy = mechanism.policy
-            paths = _shortest(policy) if policy.pairs else None
+            if not policy.overrides:
+                continue
+            paths, names = _shortest(policy), [level.name for level in policy.levels]
             for pair in policy.pairs:
-                if pair.budget is None and paths is not None:
-                    names = [level.name for level in policy.levels]
-                    i, j = names.index(pair.first), names.index(pair.second)
-                    if i != j or policy.sizes[i] > 1:
-                        yield policy, paths, i, j
+                i, j = names.index(pair.first), names.index(pair.second)
+                if pair.budget is None and (i != j or policy.sizes[i] > 1):
+                    yield policy, paths, i, j
 
     # ---- leakage ---------------------------------------------------------------------------------
 
@@ -223,6 +249,10 @@ class Guarantee:
         if prior is None:
             return Leakage(_exp(-self.level_epsilons), _exp(self.level_epsilons))
         mechanism = self._only("the leakage for a given prior")
+        if not mechanism.encoding.samples:
+            raise DesignError(
+                "the leakage for a given prior is of single answers; for sets see set_factor"
+            )
         shares = theory.item_shares(mechanism.policy, prior)
         return _leakage(mechanism, shares)
 
@@ -231,14 +261,16 @@ class Guarantee:
     def set_budget(self, items: Iterable[Any]) -> float:
         """eps_x of a set (paper, Eq. "epsilon_x"), dummies at the smallest budget."""
         mechanism, chosen = self._set(items)
-        eps = np.array(
-            [float(mechanism.policy.levels[k].budget) for k in mechanism.level_of[chosen]]
-        )
-        assert mechanism.padding is not None
+        if mechanism.padding is None:
+            raise DesignError(
+                'with protect = "item" a set has no budget of its own; the budgets of its items '
+                "add up"
+            )
+        eps = _epsilons(mechanism.policy)
         eta = len(chosen) / max(len(chosen), mechanism.padding)
-        dummy = min(float(level.budget) for level in mechanism.policy.levels)
         with np.errstate(divide="ignore"):
-            terms = np.append(eps + np.log(eta / max(len(chosen), 1)), dummy + np.log(1 - eta))
+            mine = eps[mechanism.level_of[chosen]] + np.log(eta / max(len(chosen), 1))
+            terms = np.append(mine, eps.min() + np.log(1 - eta))
         return float(np.logaddexp.reduce(terms))
 
     def set_bound(self, first: Iterable[Any], second: Iterable[Any]) -> float:
@@ -247,32 +279,27 @@ class Guarantee:
         """
         mechanism, x = self._set(first)
         _, x2 = self._set(second)
-        ell = mechanism.padding or 1
-        worst = -math.inf
-        for part in mechanism.parts:
-            high, low = (np.exp(state) for state in part.log_states)  # the last: of an empty sample
-            eta, eta2 = (len(s) / max(len(s), ell) for s in (x, x2))
-            group = mechanism.group_of
-            top = eta * (high[group[x]].mean() if len(x) else 0) + (1 - eta) * high[-1]
-            bottom = eta2 * (low[group[x2]].mean() if len(x2) else 0) + (1 - eta2) * low[-1]
-            worst = max(worst, math.log(top / bottom))
-        return worst
+        promises = Promises.of(mechanism)
+        if not isinstance(promises, Bounded):
+            differ = sorted(set(x) ^ set(x2))
+            return log(promises.list_factor(differ))
+        return log(promises.bound(x, x2))
 
     def _set(self, items: Iterable[Any]) -> tuple[Mechanism, list[int]]:
+        self._refuse_single()
         mechanism = self._only("the bound of a set")
-        if not mechanism.policy.takes_sets:
-            raise DesignError('this mechanism takes single answers; sets need input = "set"')
         return mechanism, sorted({mechanism.policy.place(item) for item in items})
+
+    def _refuse_single(self) -> None:
+        if not self.policy.takes_sets:
+            raise DesignError('this mechanism takes single answers; sets need input = "set"')
 
     @cached_property
     def item_epsilons(self) -> Floats:
         """Set input, per class: the largest log-ratio of any report between having and not having
         one of its items.
         """
-        total = np.zeros(len(self.names))
-        for mechanism, place in self._terms:
-            total += _level_epsilons(mechanism, with_none=True)[list(place)]
-        return total
+        return np.array([log(factor) for factor in self.factors])
 
     def _only(self, what: str) -> Mechanism:
         if len(self.mechanisms) > 1:
@@ -305,6 +332,8 @@ class Guarantee:
                     f"by at most a factor of {in_words(factors[k])}"
                 )
             found.append(f"{name} ({who}): {promise}.")
+        if sets and len(self.mechanisms) == 1:
+            found.append(Promises.of(self.mechanisms[0]).sentence(in_words))
         for policy, paths, i, j in self._open:
             first, second = policy.levels[i].name, policy.levels[j].name
             what = (
@@ -364,7 +393,7 @@ def leakage_bounds(
     "gi" (also CLDP) with the smallest budget per unit of `distance` (an m x m array), "minid" with
     the policy's budgets.
     """
-    eps = np.array([float(policy.levels[k].budget) for k in policy.level_of])
+    eps = _epsilons(policy)[np.array(policy.level_of)]
     if notion in ("ldp", "pldp"):
         eps = np.full(policy.m, eps.min())
     elif notion == "minid":
@@ -401,7 +430,7 @@ def _pair_budgets(policy: Policy, i: int) -> Floats:
 
 
 def _epsilons(policy: Policy) -> Floats:
-    return np.array([float(level.budget) for level in policy.levels])
+    return np.array([float(budget) for budget in policy.binding])
 
 
 def _states(mechanism: Mechanism) -> tuple[Floats, Floats]:
@@ -412,15 +441,13 @@ def _states(mechanism: Mechanism) -> tuple[Floats, Floats]:
     return np.stack([high for high, _ in states]), np.stack([low for _, low in states])
 
 
-def _level_epsilons(mechanism: Mechanism, with_none: bool) -> Floats:
-    """Per level: the largest log-ratio, either way, between one of its inputs and any other input
-    (and an empty sample).
+def _level_epsilons(mechanism: Mechanism) -> Floats:
+    """Per level: the largest log-ratio, either way, between one of its inputs and any other (of
+    sets: of one item).
     """
     high, low = _states(mechanism)
-    count = len(mechanism.group_sizes)
-    if not with_none:
-        high, low = high[:, :count], low[:, :count]
-    sizes = np.append(mechanism.group_sizes, 1)[: high.shape[1]]
+    sizes = mechanism.group_sizes
+    high, low = high[:, : len(sizes)], low[:, : len(sizes)]
     if sizes.sum() == 1:
         return np.zeros(1)
     worst = np.maximum(high + _of_others(-low, sizes), _of_others(high, sizes) - low).max(axis=0)
@@ -443,7 +470,7 @@ def _of_others(values: Floats, sizes: Any) -> Floats:
 def _ldp_bound(policy: Policy) -> float:
     if policy.m == 1:
         return 0.0
-    if policy.pairs:
+    if policy.overrides:
         paths = _shortest(policy)
         lone = np.array(policy.sizes) == 1
         paths[np.diag_indices_from(paths)] = np.where(lone, 0.0, np.diag(paths))
@@ -556,32 +583,25 @@ def _root_up(square: Fraction) -> int:
     return root + (root * root < least)
 
 
-def _level_factors(mechanism: Mechanism, with_none: bool) -> tuple[Fraction, ...]:
+def log(x: Fraction) -> float:
+    """ln of a rational of any size."""
+    return math.log(x.numerator) - math.log(x.denominator)
+
+
+def _level_factors(mechanism: Mechanism) -> tuple[Fraction, ...]:
     """Per level, e to the power of what `_level_epsilons` says, from the integers themselves."""
-    sizes = [*mechanism.group_sizes.tolist(), *([1] if with_none else [])]
-    worst = [Fraction(1)] * len(mechanism.group_sizes)
+    sizes = mechanism.group_sizes.tolist()
+    worst = [Fraction(1)] * len(sizes)
     if sum(sizes) == 1:
         return tuple(worst)
     for part in mechanism.parts:
-        states = [_exact_states(part, g) for g in range(len(worst))]
-        if with_none:
-            states.append((none := Fraction((part.none or 0) * exact.D), none))
+        states = [exact_states(part, g) for g in range(len(worst))]
         highest = _first_two([high for high, _ in states], sizes, largest=True)
         lowest = _first_two([low for _, low in states], sizes, largest=False)
         for g in range(len(worst)):
             high, low = states[g]
             worst[g] = max(worst[g], high / _but(lowest, g), _but(highest, g) / low)
     return tuple(worst[g] for g in mechanism.groups)
-
-
-def _exact_states(part: Part, g: int) -> tuple[Fraction, Fraction]:
-    """The largest and the smallest state of a group (see exact.py)."""
-    chance, own, other, base = part.chance_[g], part.own_[g], part.other_[g], part.bases[g]
-    if not own:
-        return (silent := Fraction(chance * exact.D), silent)
-    named = Fraction(chance * own * base, other)
-    unnamed = Fraction(chance * (exact.D - own) * base, base - other)
-    return max(named, unnamed), min(named, unnamed)
 
 
 Ends = list[tuple[Fraction, int]]
@@ -623,7 +643,7 @@ def _square_up(policy: Policy, i: int, j: int) -> Fraction:
     given = policy.overrides.get((i, j))
     if given is not None:
         return _factor_up(given) ** 2
-    first, second = policy.levels[i].budget, policy.levels[j].budget
+    first, second = policy.binding[i], policy.binding[j]
     if policy.notion == "avg":
         return _factor_up(first) * _factor_up(second)
     return _factor_up(min(first, second, key=float)) ** 2

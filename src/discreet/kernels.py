@@ -516,3 +516,186 @@ def turn(table: Any, turned: Any) -> None:
                 goal[goal.size - split + k] += row[k]
             for k in range(goal.size - split):
                 goal[k] += row[split + k]
+
+
+# ---- hits ----------------------------------------------------------------------------------------
+
+
+@_jit
+def cut_sets(
+    kept: Any, items: Any, offsets: Any, part: Any, active: Any, random: Any, start: int
+) -> Any:
+    """To rows kept[start:] a uniform subset, as large as a row, of every set that is larger; of it
+    those items that are active[part, item], the rest -1. A row that runs out of random words is
+    drawn again from the start. Returns the rows done.
+    """
+    n, size = kept.shape
+    longest = 1
+    for i in range(start, n):
+        longest = max(longest, offsets[i + 1] - offsets[i])
+    chosen, at = np.empty(longest, np.int64), 0
+    for i in range(start, n):
+        many = offsets[i + 1] - offsets[i]
+        for k in range(many):
+            chosen[k] = items[offsets[i] + k]
+        if many > size:
+            for k in range(size):
+                r, at = _below_bound(many - k, random, at)
+                if at < 0:
+                    return i
+                chosen[k], chosen[k + r] = chosen[k + r], chosen[k]
+            many = size
+        count = 0
+        for k in range(many):
+            if active[part[i], chosen[k]]:
+                kept[i, count] = chosen[k]
+                count += 1
+        kept[i, count:] = -1
+    return n
+
+
+@_jit
+def choose(kept: Any, count: Any, named: Any, random: Any, start: int) -> Any:
+    """Put a uniform subset of named[i] of the first count[i] items of rows kept[start:] in front,
+    which a row that runs out of random words, and is drawn again, is in any order. Returns the rows
+    done.
+    """
+    at = 0
+    for i in range(start, kept.shape[0]):
+        for k in range(named[i]):
+            r, at = _below_bound(count[i] - k, random, at)
+            if at < 0:
+                return i
+            kept[i, k], kept[i, k + r] = kept[i, k + r], kept[i, k]
+    return kept.shape[0]
+
+
+@_jit
+def _inverse(x: int, prime: int, inverses: Any) -> Any:
+    """1 / x modulo the prime: from the table, or as x^(prime - 2)."""
+    if inverses.size:
+        return np.int64(inverses[x])
+    result, power, exponent = np.int64(1), np.int64(x), prime - 2
+    while exponent:
+        if exponent & 1:
+            result = result * power % prime
+        power = power * power % prime
+        exponent >>= 1
+    return result
+
+
+@_jit
+def polynomials(
+    out: Any,
+    kept: Any,
+    count: Any,
+    named: Any,
+    limit: Any,
+    prime: int,
+    inverses: Any,
+    random: Any,
+    start: int,
+) -> Any:
+    """To rows out[start:] the coefficients of uniform polynomials p modulo the prime, from the
+    constant one, with p(item + 1) below the limit for the first named[i] of count[i] items of a row
+    and not below it for the others. Newton's form: divided differences of the items' values, and
+    free coefficients behind them. A row that runs out of random words is drawn again from the
+    start. Returns the rows done.
+    """
+    n, degree = out.shape
+    at, value, place = 0, np.empty(degree, np.int64), np.empty(degree, np.int64)
+    for i in range(start, n):
+        j = count[i]
+        for k in range(j):
+            place[k] = kept[i, k] + 1
+            if k < named[i]:
+                value[k], at = _below_bound(limit[i], random, at)
+            else:
+                value[k], at = _below_bound(prime - limit[i], random, at)
+                value[k] += limit[i]
+            if at < 0:
+                return i
+        row = out[i]
+        row[:] = 0
+        for k in range(degree - j):
+            row[k], at = _below_bound(prime, random, at)
+            if at < 0:
+                return i
+        for step in range(1, j):  # divided differences
+            for k in range(j - 1, step - 1, -1):
+                apart = (place[k] - place[k - step]) % prime
+                value[k] = (value[k] - value[k - 1] + prime) % prime
+                value[k] = value[k] * _inverse(apart, prime, inverses) % prime
+        for k in range(j - 1, -1, -1):  # times (x - place), plus the difference
+            for c in range(degree - 1, 0, -1):
+                row[c] = (row[c - 1] + (prime - row[c]) * place[k]) % prime
+            row[0] = ((prime - row[0]) * place[k] + value[k]) % prime
+    return n
+
+
+@_jit
+def _forward(state: Any, rows: Any, first: int, prime: int) -> None:
+    """Forward differences at 1 of the polynomials rows[first:], a column each: state[k] is the
+    k-th.
+    """
+    degree, block = state.shape
+    for r in range(block):
+        row = rows[first + r]
+        for k in range(degree):
+            x, total = np.uint64(k + 1), np.uint64(0)
+            for c in range(degree - 1, -1, -1):
+                total = (total * x + np.uint64(row[c])) % np.uint64(prime)
+            state[k, r] = np.uint32(total)
+        for step in range(1, degree):
+            for k in range(degree - 1, step - 1, -1):
+                a, b = state[k, r], state[k - 1, r]
+                state[k, r] = a - b if a >= b else a + (np.uint32(prime) - b)
+
+
+@_jit
+def _step(state: Any, prime: int) -> None:
+    """From the differences at x to those at x + 1."""
+    p = np.uint32(prime)
+    for k in range(state.shape[0] - 1):
+        low, high = state[k], state[k + 1]
+        for r in range(low.size):
+            total = np.uint32(low[r] + high[r])
+            low[r] = min(total, np.uint32(total - p))  # below p the second wraps around
+
+
+HITS_BLOCK = 256  # polynomials at once: their differences stay in the first-level cache
+
+
+@_jit
+def count_hits(rows: Any, prime: int, limit: int, counts: Any) -> None:
+    """Add to counts[i] the number of polynomials (rows of coefficients, uint32) with
+    p(i + 1) < limit: one addition per coefficient and item, no multiplication.
+    """
+    n, degree = rows.shape
+    below = np.uint32(limit)
+    for first in range(0, n, HITS_BLOCK):
+        state = np.empty((degree, min(HITS_BLOCK, n - first)), np.uint32)
+        _forward(state, rows, first, prime)
+        for i in range(counts.size):
+            total, value = np.uint32(0), state[0]
+            for r in range(value.size):
+                total += np.uint32(value[r] < below)
+            counts[i] += total
+            _step(state, prime)
+
+
+@_jit
+def count_hits_times(rows: Any, times: Any, prime: int, limit: int, counts: Any) -> None:
+    """The same where row r counts times[r] times."""
+    n, degree = rows.shape
+    below = np.uint32(limit)
+    for first in range(0, n, HITS_BLOCK):
+        state = np.empty((degree, min(HITS_BLOCK, n - first)), np.uint32)
+        _forward(state, rows, first, prime)
+        for i in range(counts.size):
+            total, value = np.int64(0), state[0]
+            for r in range(value.size):
+                if value[r] < below:
+                    total += times[first + r]
+            counts[i] += total
+            _step(state, prime)

@@ -29,6 +29,7 @@ from discreet.errors import (
     PolicyError,
 )
 from discreet.exact import D
+from discreet.parts import AnyPart, Floats, fixed
 from discreet.policy import Policy, check_padding, cleaned, is_text, show
 
 if TYPE_CHECKING:
@@ -36,98 +37,12 @@ if TYPE_CHECKING:
     from discreet.tally import Tally
     from discreet.theory import Decoder
 
-Floats = NDArray[Any]  # of float64
-
 FORMAT = "discreet-mechanism/2"
 MODEL = "[a-z][a-z0-9]{0,19}"  # a name: how the chances were found changes nothing for anyone
 PRIORS = ("uniform", "worst", "given")
 MAX_PARTS = 256
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,29})(\.[0-9]{0,29}[1-9])?")
 _DIGITS = 12  # of a decimal in the file
-
-
-def _fixed(array: Any) -> Any:
-    """The array, made read-only: nothing of a mechanism can be changed after the check."""
-    array.flags.writeable = False
-    return array
-
-
-@dataclass(frozen=True)
-class Part:
-    """What one report speaks about: integers per group of levels, and the same as floats per level.
-
-    chance: of the part, for an answer of the group; own: that the answer itself is named; other:
-    that any other item of the group is, over `bases`. A group with own = other = 0 is silent. none:
-    of the part, for an empty sample.
-    """
-
-    chance_: tuple[int, ...]
-    own_: tuple[int, ...]
-    other_: tuple[int, ...]
-    none: int | None
-    bases: tuple[int, ...]
-    groups: tuple[int, ...]  # of every level
-
-    def __post_init__(self) -> None:
-        for name in ("chance_", "own_", "other_", "bases", "groups"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-
-    @property
-    def chances(self) -> exact.Chances:
-        """The integers that the check looks at."""
-        return exact.Chances(self.chance_, self.own_, self.other_, self.none)
-
-    @cached_property
-    def chance_group(self) -> Floats:
-        """The chance of the part, per group."""
-        return _fixed(np.array(self.chance_, dtype=float) / D)
-
-    @cached_property
-    def own_group(self) -> Floats:
-        """The chance that the answer itself is named, per group."""
-        return _fixed(np.array(self.own_, dtype=float) / D)
-
-    @cached_property
-    def other_group(self) -> Floats:
-        """The chance that a given item is named whatever the answer, per group."""
-        return _fixed(np.array(self.other_, dtype=float) / np.array(self.bases, dtype=float))
-
-    @cached_property
-    def chance(self) -> Floats:
-        """The chance of the part for an answer of every level."""
-        return _fixed(self.chance_group[list(self.groups)])
-
-    @cached_property
-    def own(self) -> Floats:
-        """The chance that the answer itself is named, per level; 0 where the level is silent."""
-        return _fixed(self.own_group[list(self.groups)])
-
-    @cached_property
-    def other(self) -> Floats:
-        """The chance that any other item is named, per level; 0 where the level is silent."""
-        return _fixed(self.other_group[list(self.groups)])
-
-    @cached_property
-    def difference(self) -> Floats:
-        """own - other per group without cancellation: the subtraction is done on integers."""
-        exactly = [
-            a * base - b * D for a, b, base in zip(self.own_, self.other_, self.bases, strict=True)
-        ]
-        return _fixed(np.array(exactly, dtype=float) / (D * np.array(self.bases, dtype=float)))
-
-    @cached_property
-    def log_states(self) -> tuple[Floats, Floats]:
-        """ln of the largest and of the smallest state per group, then of an empty sample (see
-        exact.py).
-        """
-        speaks = np.array(self.own_) > 0
-        own, other = (np.where(speaks, x, 0.5) for x in (self.own_group, self.other_group))
-        base = np.log(np.array(self.chance_, dtype=float))
-        named = base + np.where(speaks, np.log(own / other), 0)
-        unnamed = base + np.where(speaks, np.log1p(-own) - np.log1p(-other), 0)
-        none = [] if self.none is None else [np.log(float(self.none))]
-        high, low = np.maximum(named, unnamed), np.minimum(named, unnamed)
-        return _fixed(np.append(high, none)), _fixed(np.append(low, none))
 
 
 @dataclass(frozen=True)
@@ -211,14 +126,16 @@ class Mechanism:
     - for all inputs of levels i and j and every report y, Pr(y | i) <= e^{r_ij} Pr(y | j)  (ID-LDP,
       Def. 2);
     - for set input, having or not having an item changes the probability of any report by at most a
-      factor e^{max_j r_ij}, which is e^{eps_i} under `min`.
+      factor e^{max_j r_ij}, which is e^{eps_i} under `min`; and, unless the policy protects items
+      alone, Pr(y | x) <= min(e^{eps_x}, e^{eps_x'}) Pr(y | x') for any two sets under `min`, eps_x
+      the paper's budget of a set.
     """
 
     policy: Policy
     model: str
     encoding: Encoding
     groups: tuple[int, ...]  # of every level
-    parts: tuple[Part, ...]
+    parts: tuple[Any, ...]  # of Part, or of HitsPart
     shares: tuple[
         int, ...
     ]  # of participants per group (then of empty samples) that the estimates are best for
@@ -229,9 +146,11 @@ class Mechanism:
     def __post_init__(self) -> None:
         for name in ("groups", "parts", "shares"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        if self.policy.takes_sets != (self.padding is not None):
+        if self.policy.pads != (self.padding is not None):
+            of_sets = f' with protect = "{self.policy.protect}"' if self.policy.takes_sets else ""
             raise DesignError(
-                f'input = "{self.policy.input}" and padding = {self.padding} do not go together'
+                f'input = "{self.policy.input}"{of_sets} and padding = {self.padding} do not go '
+                "together"
             )
         if not isinstance(self.model, str) or not re.fullmatch(MODEL, self.model):
             raise DesignError(f"model = {show(self.model)} must be a word of a-z and 0-9, up to 20")
@@ -239,9 +158,7 @@ class Mechanism:
             raise DesignError(f"prior = {show(self.prior)} must be one of {', '.join(PRIORS)}")
         if not 1 <= len(self.parts) <= MAX_PARTS:
             raise DesignError(f"a mechanism has 1 to {MAX_PARTS} parts, got {len(self.parts)}")
-        problem = self.encoding.problem(self.m, len(self.parts)) or exact.malformed(
-            self.policy, len(self.bases), [part.chances for part in self.parts]
-        )
+        problem = self.encoding.problem(self.m, len(self.parts)) or self.encoding.misfit(self)
         if problem:
             raise DesignError(problem)
         violation = self.check()
@@ -260,9 +177,7 @@ class Mechanism:
 
     def check(self) -> exact.Violation | None:
         """The exact check of the guarantee; what it finds cannot be constructed."""
-        return exact.check(
-            self.policy, self.groups, self.bases, [part.chances for part in self.parts]
-        )
+        return self.encoding.check(self.policy, self.groups, self.parts)
 
     def certified(self, certificate: Certificate) -> Mechanism:
         """The same mechanism with a certificate; its numbers were checked already."""
@@ -290,7 +205,7 @@ class Mechanism:
         """The paper's b per level: the chance of a 1 for any other item."""
         return self._only().other
 
-    def _only(self) -> Part:
+    def _only(self) -> AnyPart:
         if len(self.parts) > 1:
             raise DesignError(
                 f"this mechanism has {len(self.parts)} parts, so no single a and b; "
@@ -301,22 +216,22 @@ class Mechanism:
     @cached_property
     def level_of(self) -> NDArray[np.int32]:
         """The level of every item."""
-        return _fixed(np.array(self.policy.level_of, dtype=np.int32))
+        return fixed(np.array(self.policy.level_of, dtype=np.int32))
 
     @cached_property
     def group_of(self) -> NDArray[np.int64]:
         """The group of every item."""
-        return _fixed(np.array(self.groups, dtype=np.int64)[self.level_of])
+        return fixed(np.array(self.groups, dtype=np.int64)[self.level_of])
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """The number of items of every level."""
-        return _fixed(np.array(self.policy.sizes, dtype=np.int64))
+        return fixed(np.array(self.policy.sizes, dtype=np.int64))
 
     @cached_property
     def group_sizes(self) -> NDArray[np.int64]:
         """The number of items of every group."""
-        return _fixed(np.bincount(self.groups, weights=self.sizes).astype(np.int64))
+        return fixed(np.bincount(self.groups, weights=self.sizes).astype(np.int64))
 
     @cached_property
     def bases(self) -> tuple[int, ...]:
@@ -326,7 +241,18 @@ class Mechanism:
     @property
     def report_size(self) -> int:
         """Bytes of every report."""
-        return self.encoding.report_size(self.m, len(self.parts))
+        return self.encoding.report_size(self.m, len(self.parts), self.padding)
+
+    @property
+    def scale(self) -> int:
+        """What a count of reported items is multiplied by: the padding, where one item of a set is
+        sampled.
+        """
+        return self.padding if self.padding and self.encoding.samples else 1
+
+    def counted(self, k: Any) -> Any:
+        """What each item of a set of k items is counted with: 1 up to the padding, then less."""
+        return np.minimum(1, self.padding / np.maximum(k, 1)) if self.padding else np.ones_like(k)
 
     @cached_property
     def coder(self) -> Coder:
@@ -400,11 +326,7 @@ class Mechanism:
             "padding": self.padding or 0,
             "groups": list(self.groups),
             "shares": list(self.shares),
-            "parts": [
-                {"chance": list(p.chance_), "own": list(p.own_), "other": list(p.other_)}
-                | ({} if p.none is None else {"none": p.none})
-                for p in self.parts
-            ],
+            "parts": [part.document() for part in self.parts],
         }
         if self.certificate:
             document["certificate"] = self.certificate.to_canonical()
@@ -462,7 +384,7 @@ class Mechanism:
             encoding = encodings.from_document(body["encoding"])
             groups = tuple(body["groups"])
             over = bases(encoding, groups, policy)
-            parts = tuple(_part(row, over, groups) for row in body["parts"])
+            parts = tuple(encoding.part(row, over, groups) for row in body["parts"])
             certificate = (
                 Certificate.from_canonical(body["certificate"]) if "certificate" in body else None
             )
@@ -501,13 +423,6 @@ def bases(encoding: Encoding, groups: tuple[int, ...], policy: Policy) -> tuple[
     for group, size in zip(groups, policy.sizes, strict=True):
         sizes[group] += size
     return tuple(encoding.base(size) for size in sizes)
-
-
-def _part(row: Mapping[str, Any], over: tuple[int, ...], groups: tuple[int, ...]) -> Part:
-    chance, own, other = (row[key] for key in ("chance", "own", "other"))
-    if not all(isinstance(numbers, list) for numbers in (chance, own, other)):
-        raise TypeError("a part's numbers are lists")
-    return Part(chance, own, other, row.get("none"), over, groups)
 
 
 # ---- canonical JSON ------------------------------------------------------------------------------

@@ -1,9 +1,12 @@
 """Choosing the padding length of set input: the paper's future work.
 
-The total MSE of a padding ell is bias^2 + variance. Both need only how many people have how many
-items, and how concentrated the items are: a person with k > ell items is counted with ell / k for
-each, so the item with a share s_i of all occurrences misses s_i sum_k N_k (k - ell)+ people, and
-sum s_i^2 (the concentration) turns that into a squared error. The variance grows with ell^2.
+The total MSE of a padding is bias^2 + variance. Both need only how many people have how many items,
+and how concentrated the items are: a person with k > padding items is counted with padding / k for
+each, so the item with a share s_i of all occurrences misses s_i sum_k N_k (k - padding)+ people,
+and sum s_i^2 (the concentration) turns that into a squared error. The variance grows with the
+padding: with its square where one item is sampled, about as the padding itself where all are
+reported (`hits`). After shrinking, noise on items that nobody has costs next to nothing, so larger
+paddings are better than for the raw counts.
 """
 
 from __future__ import annotations
@@ -16,15 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import perturb, theory
-from discreet.designs import design
+from discreet.designs import default_model, design, hits
+from discreet.designs.task import Task
 from discreet.errors import DataError, DesignError
 from discreet.estimate import Estimate
-from discreet.mechanism import Floats, Mechanism
+from discreet.mechanism import Mechanism
+from discreet.parts import Floats
 from discreet.policy import Policy
 from discreet.randomness import Keystream
 from discreet.tally import Tally
 
 LARGEST = 64  # paddings above this are not tried
+# of hits, where every padding is a design of its own: all up to the first, then these
+COARSE = (12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 64)
+OBJECTIVES = ("mse", "shrunk", "relative")
 STEPS = (0, 1, 2, 3, 4, 5, 6, 8, 11, 16, 26, 41)  # set sizes are reported as one of these ranges
 _PILOT_PADDING = 4
 
@@ -47,7 +55,12 @@ class PaddingChoice:
 
 
 def read_padding(
-    policy: Policy, users: int, padding: str | None, sizes: Any, popularity: str
+    policy: Policy,
+    users: int,
+    padding: str | None,
+    sizes: Any,
+    popularity: str,
+    objective: str = "mse",
 ) -> tuple[int | None, PaddingChoice | None]:
     """A padding as people write it: a whole number, or `auto` for so many users with these sizes,
     and then the choice that was made.
@@ -69,7 +82,7 @@ def read_padding(
             raise DesignError(
                 f'popularity = "{popularity}" must be zipf or a number between 0 and 1'
             ) from None
-    choice = choose_padding(policy, sizes, users, popularity=known)
+    choice = choose_padding(policy, sizes, users, known, objective)
     return choice.padding, choice
 
 
@@ -80,11 +93,11 @@ def choose_padding(
     popularity: Any = "zipf",
     objective: str = "mse",
     k: int = 20,
-    model: str = "subset",
+    model: str | None = None,
     prior: Any = "uniform",
 ) -> PaddingChoice:
-    """The padding that minimises the expected total MSE / n (or, `objective="relative"`, the
-    relative error of the top k).
+    """The padding that minimises the expected total MSE / n of the counts, or (`objective`) of the
+    counts after shrinking ("shrunk"), or the relative error of the top k ("relative").
 
     `sizes`: how many items people have: shares by size (a mapping), one number per person, or the
     Estimate of a collection with `size_policy`. `popularity`: shares of the occurrences per item
@@ -95,34 +108,85 @@ def choose_padding(
     >>> choose_padding(policy, {1: 0.2, 5: 0.8}, users=100_000).padding
     5
     """
-    if not policy.takes_sets:
-        raise DesignError('choose_padding is for input = "set"; single answers need no padding')
+    if not policy.pads:
+        raise DesignError(
+            'choose_padding is for input = "set" with protect = "set"; others need no padding'
+        )
     if users < 1:
         raise DesignError(f"users = {users} must be at least 1")
-    if objective not in ("mse", "relative"):
-        raise DesignError(f'objective = "{objective}" must be mse or relative')
+    if objective not in OBJECTIVES:
+        raise DesignError(f'objective = "{objective}" must be one of {", ".join(OBJECTIVES)}')
     shares = size_shares(sizes)
-    paddings = np.arange(1, max(1, min(LARGEST, int(np.flatnonzero(shares).max(initial=1)))) + 1)
-    # the variance of an empty item per sample does not depend on the padding, but for its square
-    reference = design(policy, model, prior=prior, padding=int(paddings[-1]))
-    absent = theory.absent_variance(reference, prior) / int(paddings[-1]) ** 2
-    s = _popularity(popularity, policy.m)
-    places = np.arange(len(shares))
-    mean_V = float(np.array(policy.sizes) @ absent) / policy.m
-    expected: list[float] = []
-    for ell in paddings:
-        missing = float(
-            shares @ np.maximum(places - ell, 0)
-        )  # occurrences per person that are not counted
-        variance = ell**2 * (policy.m * mean_V + 1)  # the holders' term is about one per person
+    largest = max(1, min(LARGEST, int(np.flatnonzero(shares).max(initial=1))))
+    noises = _noises(policy, model, prior, largest)
+    s, level_of = np.sort(_popularity(popularity, policy.m))[::-1], np.array(policy.sizes)
+    places, expected = np.arange(len(shares)), []
+    for padding, (absent, slope) in noises.items():
+        kept = float(shares @ np.minimum(places, padding))  # items per person that are counted
+        missing = float(shares @ places) - kept
+        V, holder = (float(level_of @ x) / policy.m for x in (absent, slope))
         if objective == "mse":
-            expected.append(float(users * missing**2 * (s**2).sum() + variance))
+            variance = policy.m * V + kept * (holder - 1)
+            expected.append(users * missing**2 * float((s**2).sum()) + variance)
+        elif objective == "shrunk":
+            held = _Held(users * (kept + missing) * s, kept / max(kept + missing, 1e-12))
+            risks = [held.risk(users * x, float(y)) for x, y in zip(absent, slope, strict=True)]
+            expected.append(float(level_of @ risks) / users)
         else:
-            top = np.sort(s)[::-1][:k] * float(shares @ places)  # share of people who hold each
-            error = np.sqrt((missing * np.sort(s)[::-1][:k]) ** 2 + ell**2 * mean_V / users)
+            top = s[:k] * (kept + missing)  # share of people who hold each
+            error = np.sqrt((missing * s[:k]) ** 2 + (V + top * holder) / users)
             expected.append(float(np.mean(error / np.maximum(top, 1e-12))))
-    curve = np.array(expected)
+    curve, paddings = np.array(expected), np.array(list(noises))
     return PaddingChoice(int(paddings[curve.argmin()]), paddings, curve, objective)
+
+
+def _noises(
+    policy: Policy, model: str | None, prior: Any, largest: int
+) -> dict[int, tuple[Floats, Floats]]:
+    """By padding, per level: the variance / n of the count of an item that nobody holds, and what
+    one holder adds.
+    """
+    if (model or default_model(policy, 2)) != "hits":
+        # the chances hardly depend on the padding; what a sample stands for does
+        reference = design(policy, model, prior=prior, padding=largest)
+        absent, slope = _noise(reference, prior)
+        return {
+            ell: (absent * (ell / largest) ** 2, (slope + 1) * ell / largest - 1)
+            for ell in range(1, largest + 1)
+        }
+    found = {1: _noise(design(policy, prior=prior, padding=1), prior)}
+    for ell in range(2, largest + 1):
+        if ell in COARSE or ell <= COARSE[0]:
+            found[ell] = hits.noise(Task(policy, prior, None, ell))
+    return found
+
+
+def _noise(mechanism: Mechanism, prior: Any) -> tuple[Floats, Floats]:
+    slope = mechanism.scale * mechanism.decoder.slope[list(mechanism.groups)] - 1
+    return theory.absent_variance(mechanism, prior), slope
+
+
+class _Held:
+    """How many people hold the items, most first, and the share of it that is counted: what the
+    posterior mean makes of noise, if the spread of the true counts is known.
+    """
+
+    def __init__(self, counts: Floats, share: float) -> None:
+        ranks = np.unique(np.geomspace(1, len(counts) + 1, 80).astype(int)) - 1
+        self.many = np.diff(ranks).astype(float)
+        self.counts = np.add.reduceat(counts, ranks[:-1]) / self.many
+        self.counted = share * self.counts
+
+    def risk(self, base: float, slope: float) -> float:
+        """The mean squared error per item with variance base + slope count."""
+        z, weight = np.polynomial.hermite_e.hermegauss(31)
+        weight = weight / weight.sum()
+        sd = np.sqrt(np.maximum(base + slope * self.counted, 1e-9 * base))
+        y = self.counted[:, None] + sd[:, None] * z  # what may be seen of every true count
+        log = -(((y[..., None] - self.counted) / sd) ** 2) / 2 - np.log(sd) + np.log(self.many)
+        chance = np.exp(log - log.max(axis=-1, keepdims=True))
+        mean = chance @ self.counted / chance.sum(axis=-1)
+        return float(self.many @ (((mean - self.counts[:, None]) ** 2) @ weight) / self.many.sum())
 
 
 def size_shares(sizes: Any) -> Floats:
@@ -177,8 +241,7 @@ def _popularity(popularity: Any, m: int) -> Floats:
             )
         s = 1 / np.arange(1, m + 1)
     elif np.ndim(popularity) == 0:
-        concentration = min(1.0, max(float(popularity), 1 / m))
-        s = np.full(max(1, round(1 / concentration)), 1.0)
+        s = _power_law(min(1.0, max(float(popularity), 1 / m)), m)
     else:
         s = np.asarray(popularity, dtype=float)
         if s.shape != (m,) or not np.all(s >= 0) or s.sum() <= 0:
@@ -186,18 +249,27 @@ def _popularity(popularity: Any, m: int) -> Floats:
     return s / s.sum()
 
 
+def _power_law(concentration: float, m: int) -> Floats:
+    """Shares rank^-a with this sum of squares."""
+    ranks, low, high = np.log(np.arange(1, m + 1)), 0.0, 60.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        s = np.exp(-middle * ranks)
+        low, high = (middle, high) if ((s / s.sum()) ** 2).sum() < concentration else (low, middle)
+    return np.exp(-low * ranks)
+
+
 # ---- two phases, privately -----------------------------------------------------------------------
 
 
 def size_policy(policy: Policy) -> Policy:
     """The policy of the first phase: a person reports only how many items she has, under the
-    smallest budget.
+    smallest budget that binds anything.
     """
-    smallest = min(policy.levels, key=lambda level: float(level.budget))
     ends = [step - 1 for step in STEPS[1:]]
     labels = [str(a) if a == b else f"{a} to {b}" for a, b in zip(STEPS[:-1], ends, strict=True)]
     return Policy.from_levels(
-        [("size", smallest.budget, [*labels, f"{STEPS[-1]} or more"])],
+        [("size", policy.smallest, [*labels, f"{STEPS[-1]} or more"])],
         name=f"{policy.name}: how many",
         question="How many of the items do you have?",
     )
@@ -222,15 +294,17 @@ def two_phases(
     policy: Policy,
     answers: Any,
     pilot: float = 0.2,
-    model: str = "subset",
+    model: str | None = None,
     encoding: str | None = None,
     indices: bool = False,
+    objective: str = "mse",
 ) -> TwoPhases:
     """Collect sets without knowing their sizes: a random first group decides the padding, the
     others answer with it.
 
     Everyone sends one report. Of the first group one half reports its set size under the smallest
-    budget, the other half its set with a padding of 4, which tells how concentrated the items are.
+    budget that binds anything, the other half its set with a padding of 4, which tells how
+    concentrated the items are.
     No one answers twice, so no budget is spent twice.
     """
     if not 0 < pilot < 1:
@@ -253,9 +327,8 @@ def two_phases(
     tally = first.tally(first.perturb_many(sampled, indices=True))
     shares = size_shares(sizes)
     per_person = float(shares @ np.minimum(np.arange(len(shares)), _PILOT_PADDING))
-    choice = choose_padding(
-        policy, sizes, users, popularity=concentration(tally.estimate(), per_person), model=model
-    )
+    known = concentration(tally.estimate(), per_person)
+    choice = choose_padding(policy, sizes, users, known, objective, model=model)
     mechanism = design(policy, model, padding=choice.padding, encoding=encoding)
     reports = mechanism.perturb_many(rest, indices=True)
     return TwoPhases(choice, mechanism, mechanism.tally(reports), n - users)

@@ -1,6 +1,4 @@
-"""The user's side: pad-and-sample, encode, randomise -> report. Secure randomness only; there is no
-seed here.
-"""
+"""The user's side: answer -> report. Secure randomness only; there is no seed here."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.errors import DataError
 from discreet.mechanism import Mechanism
 from discreet.policy import show
-from discreet.randomness import Keystream, Source
+from discreet.randomness import Keystream
 from discreet.threads import run_blocks
 
 Bytes = NDArray[np.uint8]
@@ -287,22 +285,10 @@ def _rows(
 
     def work(first: int, last: int) -> None:
         source = Keystream()  # of this block alone
-        held = items[first:last]
-        if offsets is not None:
-            held = sample(source, items, offsets[first : last + 1], mechanism.padding or 1)
-        mechanism.coder.write(source, held, out[first:last])
+        if offsets is None:
+            mechanism.coder.write(source, items[first:last], out[first:last])
+        else:
+            mechanism.coder.write_sets(source, items, offsets[first : last + 1], out[first:last])
 
     run_blocks(work, n, max(64, min(_BLOCK_BYTES // mechanism.report_size, 1 << 16)), threads)
     return out
-
-
-def sample(
-    source: Source, items: NDArray[np.int64], offsets: NDArray[np.int64], ell: int
-) -> NDArray[np.int64]:
-    """Padding-and-Sampling (paper, Algorithm 1): one of max(|x|, ell) places; -1 where it is a
-    dummy.
-    """
-    lengths = np.diff(offsets)
-    place = source.below(np.maximum(lengths, ell).astype(np.uint64)).astype(np.int64)
-    real = place < lengths
-    return np.where(real, items[np.where(real, offsets[:-1] + place, 0)] if len(items) else -1, -1)

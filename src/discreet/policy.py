@@ -27,6 +27,7 @@ from discreet.errors import DataError, DiscreetError, PolicyError
 
 NOTIONS = ("min", "avg")
 INPUTS = ("single", "set")
+PROTECTS = ("set", "item")
 MAX_LEVELS_WITH_PAIRS = 200
 
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*")
@@ -39,6 +40,8 @@ _KEYS = {
     "input",
     "notion",
     "padding",
+    "protect",
+    "strict",
     "sizes",
     "users",
     "level",
@@ -182,6 +185,8 @@ class Policy:
     padding: int | None = None
     name: str = "survey"
     question: str = ""
+    protect: str = "set"  # what of a set of items is protected: all of it at once, or every item
+    strict: bool = False  # any two sets are protected by the smallest budget there is
 
     # ---- construction ----------------------------------------------------------------------------
 
@@ -243,9 +248,8 @@ class Policy:
     ) -> Policy:
         """From the content of a policy file (the keys that docs/policy.md lists)."""
         table = _table(document, _KEYS, "the policy")
-        settings: dict[str, Any] = {
-            key: table[key] for key in ("question", "input", "notion", "padding") if key in table
-        }
+        keys = ("question", "input", "notion", "padding", "protect", "strict")
+        settings: dict[str, Any] = {key: table[key] for key in keys if key in table}
         settings["name"] = table.get("name", default_name)
         settings["pairs"] = tuple(_pair(row) for row in _rows(table, "pair"))
         members = None
@@ -321,17 +325,32 @@ class Policy:
             raise PolicyError(f"name = {show(self.name)} must not be empty")
         _refuse_twins(self.items, "item")
         _refuse_twins([level.name for level in self.levels], "level")
-        self._check_padding()
+        self._check_sets()
         self._check_pairs()
 
-    def _check_padding(self) -> None:
-        if self.padding is None:
-            return
+    def _check_sets(self) -> None:
+        """What is said of sets fits the input, and together."""
+        _choice("protect", self.protect, PROTECTS)
+        if not isinstance(self.strict, bool):
+            raise PolicyError(f"strict = {show(self.strict)} must be true or false")
+        said = {"padding": self.padding, "strict": self.strict, "protect": self.protect}
         if self.input == "single":
-            raise PolicyError(
-                f'padding = {show(self.padding)} applies to input = "set" only; leave it out'
-            )
-        check_padding(self.padding)
+            for key, usual in (("padding", None), ("strict", False), ("protect", "set")):
+                if said[key] != usual:
+                    raise PolicyError(
+                        f'{key} = {show(said[key])} applies to input = "set" only; leave it out'
+                    )
+            return
+        if self.protect == "item":
+            without = {"padding": self.padding, "strict": self.strict, "[[pair]]": self.pairs}
+            surplus = next((key for key, value in without.items() if value), None)
+            if surplus:
+                raise PolicyError(
+                    f'{surplus} applies to whole sets, and protect = "item" protects every item '
+                    "on its own; leave one of them out"
+                )
+        if self.padding is not None:
+            check_padding(self.padding)
 
     def _check_pairs(self) -> None:
         names = {level.name for level in self.levels}
@@ -369,6 +388,22 @@ class Policy:
     def takes_sets(self) -> bool:
         """Whether a person answers with a set of items."""
         return self.input == "set"
+
+    @property
+    def pads(self) -> bool:
+        """Whether sets are cut to a padding: not where every item is a question of its own."""
+        return self.takes_sets and self.protect == "set"
+
+    @cached_property
+    def smallest(self) -> Budget:
+        """The smallest budget that binds anything: of a level, or of an explicit pair."""
+        pairs = [pair.budget for pair in self.pairs if pair.budget is not None]
+        return min([level.budget for level in self.levels] + pairs, key=float)
+
+    @cached_property
+    def binding(self) -> tuple[Budget, ...]:
+        """The budget that binds every level: its own, or the smallest of all if `strict`."""
+        return tuple(self.smallest if self.strict else level.budget for level in self.levels)
 
     @cached_property
     def number(self) -> str | None:
@@ -416,8 +451,10 @@ class Policy:
     @cached_property
     def overrides(self) -> Mapping[tuple[int, int], Budget | None]:
         """Explicit pair budgets by the levels' places, both orders; None where a pair is not
-        protected.
+        protected. None at all if `strict`: then every pair has the smallest budget.
         """
+        if self.strict:
+            return {}
         place = {level.name: k for k, level in enumerate(self.levels)}
         both: dict[tuple[int, int], Budget | None] = {}
         for pair in self.pairs:
@@ -430,17 +467,19 @@ class Policy:
         if (i, j) in self.overrides:
             budget = self.overrides[i, j]
             return math.inf if budget is None else float(budget)
-        first, second = float(self.levels[i].budget), float(self.levels[j].budget)
+        first, second = float(self.binding[i]), float(self.binding[j])
         return min(first, second) if self.notion == "min" else (first + second) / 2
 
     def to_canonical(self) -> dict[str, Any]:
         """The policy as strings and integers only: what a mechanism file holds and its fingerprint
         covers. Weights are of the design, not of the promise, and are not in it.
         """
+        of_sets = {"protect": self.protect, "strict": self.strict} if self.takes_sets else {}
         return {
             "name": self.name,
             "question": self.question,
             "input": self.input,
+            **of_sets,
             "notion": self.notion,
             "items": list(self.items),
             "level_of": list(self.level_of),
@@ -471,7 +510,8 @@ class Policy:
             )
             level_of = tuple(raw["level_of"])
             items = tuple(raw["items"])
-            texts = {key: raw[key] for key in ("name", "question", "input", "notion")}
+            of_sets = ("protect", "strict") if raw["input"] == "set" else ()
+            said = {key: raw[key] for key in ("name", "question", "input", "notion", *of_sets)}
         except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise PolicyError(f"the policy in the file is not complete: {error!r}") from None
         places = range(len(levels))
@@ -479,14 +519,14 @@ class Policy:
             type(k) is not int or k not in places for k in level_of
         ):
             raise PolicyError("the policy in the file does not give every item one of its levels")
-        return cls(items, level_of, levels, pairs=pairs, **texts)
+        return cls(items, level_of, levels, pairs=pairs, **said)
 
     def differences(self, other: Policy) -> list[str]:
         """Sentences that name everything in which `other` differs; empty when the promise is the
         same.
         """
         found = []
-        for key in ("notion", "input", "question"):
+        for key in ("notion", "input", "question", "protect", "strict"):
             if getattr(self, key) != getattr(other, key):
                 found.append(
                     f"{key} is {show(getattr(other, key))}, not {show(getattr(self, key))}"
@@ -859,6 +899,7 @@ def show(value: object) -> str:
     """A value as the user wrote it, short."""
     try:
         text = f'"{value}"' if isinstance(value, str) else str(value)
+        text = text.lower() if isinstance(value, bool) else text  # as TOML and JSON have it
     except ValueError:
         text = "a number of thousands of digits"
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:100])

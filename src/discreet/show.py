@@ -32,11 +32,10 @@ def _table(*heads: str) -> Table:
 def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
     """A mechanism as `summary.describe` tells it."""
     out = console()
-    answers = (
-        "single answers"
-        if facts["input"] == "single"
-        else f"sets of answers, padding {facts['padding']}"
-    )
+    sets = f"sets of answers, padding {facts['padding']}" + (", strict" if facts["strict"] else "")
+    if facts["protect"] == "item":
+        sets = "sets of answers, each protected on its own"
+    answers = "single answers" if facts["input"] == "single" else sets
     out.print(
         f"[bold]{escape(facts['name'])}[/bold]: {facts['items']:,} items in "
         f"{facts['level_count']:,} levels, "
@@ -116,19 +115,18 @@ def _probabilities(out: Console, found: Mechanism) -> None:
         table.add_row(str(k), *cells)
     out.print(table)
     out.print(
-        "An answer of a level uses a part with the first chance; the report then names it with "
-        "the second, "
-        "and any other item with the third."
+        "An answer of a level uses a part with the first chance; the report then names it with the "
+        "second, and any other item with the third."
     )
 
 
 def _guarantee(out: Console, facts: dict[str, Any]) -> None:
     bound = facts["ldp_bound"]
     limit = "there is no bound" if bound is None else f"at most {bound:.4g} by the policy"
-    out.print(
-        f"Guarantee, checked exactly: plain LDP with epsilon {facts['ldp_epsilon']:.4g} "
-        f"({limit}), and for each level:"
-    )
+    overall = f"plain LDP with epsilon {facts['ldp_epsilon']:.4g} ({limit})"
+    if facts["protect"] == "item":
+        overall = "every item by its own budget, and nothing for whole sets but their sum"
+    out.print(f"Guarantee, checked exactly: {overall}, and for each level:")
     for sentence in facts["promises"] or [
         "(too many levels to list; see --json or mechanism.guarantee().pairs)"
     ]:

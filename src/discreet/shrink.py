@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 from scipy.special import expit, ndtr
 
 from discreet.errors import DataError
-from discreet.mechanism import Floats
+from discreet.parts import Floats
 
 if TYPE_CHECKING:
     from discreet.estimate import Estimate

@@ -12,7 +12,8 @@ import numpy as np
 
 from discreet.errors import DataError
 from discreet.estimate import Estimate
-from discreet.mechanism import Floats, Mechanism
+from discreet.mechanism import Mechanism
+from discreet.parts import Floats
 from discreet.policy import Policy
 from discreet.tally import Tally
 from discreet.views import VIEWS
@@ -78,32 +79,16 @@ def draw_tally(mechanism: Mechanism, truth: Any, n: int, rng: np.random.Generato
     """The tally of n people of whom truth[i] are sampled at item i (the rest, for sets,
     at none).
     """
-    parts, group_of = mechanism.parts, mechanism.group_of
-    idle = n - int(truth.sum())
-    if len(parts) == 1:
-        holders, empty = truth[None, :], np.array([idle])
-    else:
-        chance = mechanism.decoder.chance
-        holders = np.zeros((len(parts), mechanism.m), np.int64)
-        held = np.flatnonzero(truth)
-        holders[:, held] = rng.multinomial(truth[held], chance[:, group_of[held]].T).T
-        empty = rng.multinomial(idle, chance[:, -1]) if idle else np.zeros(len(parts), np.int64)
-    part_n = (holders.sum(axis=1) + empty).astype(np.int64)
-    counts = mechanism.coder.draw(holders, part_n, rng)
-    return Tally(mechanism, part_n, counts.astype(np.int64))
+    return Tally(mechanism, *mechanism.coder.draw_held(truth, n, rng))
 
 
 def draw_set_tally(
     mechanism: Mechanism, items: Any, offsets: Any, rng: np.random.Generator
 ) -> Tally:
-    """The tally of people with these sets: everyone's sampled item is drawn, then what the reports
-    count up to.
+    """The tally of people with these sets: what everyone reports of their own is drawn, then what
+    all reports count up to.
     """
-    lengths = np.diff(offsets)
-    place = rng.integers(0, np.maximum(lengths, mechanism.padding or 1))
-    real = place < lengths
-    sampled = items[(offsets[:-1] + place)[real]]
-    return draw_tally(mechanism, np.bincount(sampled, minlength=mechanism.m), len(lengths), rng)
+    return Tally(mechanism, *mechanism.coder.draw_sets(items, offsets, rng))
 
 
 def _counts(data: Any, m: int) -> Any:

@@ -22,7 +22,8 @@ import numpy as np
 
 from discreet.errors import DesignError
 from discreet.exact import D
-from discreet.mechanism import Floats, Mechanism
+from discreet.mechanism import Mechanism
+from discreet.parts import Floats
 from discreet.policy import Policy
 
 # ---- priors --------------------------------------------------------------------------------------
@@ -83,6 +84,16 @@ def sample_shares(policy: Policy, prior: Any, padding: int | None) -> Floats:
     """
     shares = item_shares(policy, prior, padding) / (padding or 1)
     return shares / max(1.0, float(shares.sum()))
+
+
+def reported_shares(mechanism: Mechanism, prior: Any) -> Floats:
+    """The share of reports that speak of each item as one's own; nobody has more items than the
+    padding.
+    """
+    shares = item_shares(mechanism.policy, prior, mechanism.padding)
+    if mechanism.padding:
+        shares = shares * min(1.0, mechanism.padding / float(shares.sum()))
+    return shares / mechanism.scale
 
 
 # ---- the estimator -------------------------------------------------------------------------------
@@ -178,29 +189,30 @@ def _totals(chance: Floats, probability: Floats) -> Floats:
 
 def item_variance(mechanism: Mechanism, prior: Any = "uniform") -> Floats:
     """Var / n of every item's estimate for given shares of participants."""
-    shares = sample_shares(mechanism.policy, prior, mechanism.padding)
-    d, ell, group_of = mechanism.decoder, mechanism.padding or 1, mechanism.group_of
+    shares = reported_shares(mechanism, prior)
+    d, scale, group_of = mechanism.decoder, mechanism.scale, mechanism.group_of
     totals = _by_group(mechanism, shares)
-    # a holder is sampled at the item with chance 1 / ell, whose square is subtracted
-    return ell**2 * (
-        d.base(d.chance @ totals, totals)[group_of] + shares * (d.slope[group_of] - 1 / ell)
+    # a holder speaks of the item with chance 1 / scale, whose square is subtracted
+    return scale**2 * (
+        d.base(d.chance @ totals, totals)[group_of] + shares * (d.slope[group_of] - 1 / scale)
     )
 
 
 def _by_group(mechanism: Mechanism, shares: Floats) -> Floats:
-    """Shares of the samples per group, then of empty ones."""
+    """Shares of the samples per group, then of empty ones (what is left of 1, where a report speaks
+    of several items: its part does not depend on them).
+    """
     totals = np.bincount(mechanism.group_of, weights=shares, minlength=len(mechanism.group_sizes))
     return np.append(totals, 1 - totals.sum()) if mechanism.policy.takes_sets else totals
 
 
 def costs(mechanism: Mechanism, weights: Floats | None = None) -> Floats:
-    """Weighted total MSE / n if every sample is of a level, per level (then: empty); for sets an
-    upper bound, attained by people with many items. What the total is for any data is a mean of
-    these.
+    """Weighted total MSE / n if all that is reported is of a level, per level (then: nothing); for
+    sets an upper bound, attained by people with many items. What the total is for any data is a
+    mean of these.
     """
-    d, ell = mechanism.decoder, mechanism.padding or 1
+    d, groups = mechanism.decoder, np.array(mechanism.groups)
     weights = np.ones(len(mechanism.sizes)) if weights is None else weights
-    groups = np.array(mechanism.groups)
     mass = np.bincount(groups, weights=weights * mechanism.sizes)
     count = len(mass)
     with np.errstate(invalid="ignore"):
@@ -208,11 +220,13 @@ def costs(mechanism: Mechanism, weights: Floats | None = None) -> Floats:
         everyone[:count] += mass * (d.same - (d.chance[:, :count] * d.spread).sum(axis=0))
     if not d.known.all():
         everyone = np.full_like(everyone, np.inf)
-    square = (
-        0.0 if mechanism.policy.takes_sets else 1.0
-    )  # of the chance to be sampled there, at least
-    levels = everyone[groups] + weights * (d.slope[groups] - square)
-    return ell**2 * np.append(levels, everyone[count:])
+    if mechanism.policy.takes_sets and not mechanism.policy.pads:  # anybody may have all of a level
+        more = weights * mechanism.sizes * (d.slope[groups] - 1)
+        return np.append(everyone[groups] + np.maximum(more, 0).sum(), everyone[count:])
+    # at most so many items, each with a small chance, whose square is left out; or one for sure
+    many, square = (mechanism.padding, 0.0) if mechanism.padding else (1, 1.0)
+    levels = everyone[groups] + many / mechanism.scale * weights * (d.slope[groups] - square)
+    return mechanism.scale**2 * np.append(levels, everyone[count:])
 
 
 def total_mse(mechanism: Mechanism, prior: Any = "uniform", weighted: bool = False) -> float:
@@ -245,11 +259,8 @@ def absent_variance(mechanism: Mechanism, prior: Any = "uniform") -> Floats:
     """Var / n of the estimate of an item that nobody holds, per level: what decides which shares
     can be told from zero.
     """
-    d, totals = (
-        mechanism.decoder,
-        _by_group(mechanism, sample_shares(mechanism.policy, prior, mechanism.padding)),
-    )
-    return (mechanism.padding or 1) ** 2 * d.base(d.chance @ totals, totals)[list(mechanism.groups)]
+    d, totals = mechanism.decoder, _by_group(mechanism, reported_shares(mechanism, prior))
+    return mechanism.scale**2 * d.base(d.chance @ totals, totals)[list(mechanism.groups)]
 
 
 # ---- set input on given data ---------------------------------------------------------------------
@@ -282,21 +293,21 @@ def set_error_by_size(mechanism: Mechanism, counts: Mapping[int, Floats], n: int
     """The same from the count of every item among the people with k items, for every size k."""
     if not mechanism.policy.takes_sets:
         raise DesignError("this mechanism takes single answers; its error is expected_mse()")
-    ell, group_of = mechanism.padding or 1, mechanism.group_of
+    scale, group_of = mechanism.scale, mechanism.group_of
     bias, samples, squares = (np.zeros(mechanism.m) for _ in range(3))
     for k, holders in counts.items():
-        chance = 1 / max(k, ell)
-        bias += holders * (ell * chance - 1)
-        samples += holders * chance
-        squares += holders * chance**2
-    return SetError(bias, ell**2 * sampled_variance(mechanism, group_of, samples, squares, n))
+        counted = float(mechanism.counted(k))
+        bias += holders * (counted - 1)
+        samples += holders * counted / scale
+        squares += holders * (counted / scale) ** 2
+    return SetError(bias, scale**2 * sampled_variance(mechanism, group_of, samples, squares, n))
 
 
 def sampled_variance(
     mechanism: Mechanism, group_of: Any, samples: Floats, squares: Floats, n: int
 ) -> Floats:
-    """The variance of every item's count of samples: per item the sum over n people of their chance
-    to be sampled there, and of its square. The group of every item is given: in an experiment the
+    """The variance of every item's count of reported items: per item the sum over n people of their
+    chance to speak of it, and of its square. The group of every item is given: in an experiment the
     levels may stand elsewhere than in the policy.
     """
     d = mechanism.decoder

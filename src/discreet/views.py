@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from discreet.estimate import Estimate
-    from discreet.mechanism import Floats
+    from discreet.parts import Floats
 
 
 class View(NamedTuple):

@@ -4,10 +4,12 @@ and frequencies of many, compared with exact chances.
 Mechanisms are their documents here; nothing of discreet is used.
 """
 
+import handmade
 import numpy as np
+import small
 from exhaustive import D, code, groups_of, members
 from scipy.stats import beta, binom
-from small import chances_of, named_in
+from small import chances_of
 
 # A right sampler fails `check_frequencies` with this chance: at most 100 calls in all make 1e-6.
 ALARM = 1e-8
@@ -17,8 +19,19 @@ MISSED = 1e-9  # of a twin; there are some hundreds
 # ---- reports and the draws behind them -----------------------------------------------------------
 
 
+WHOLE = ("hits", "each")  # encodings that report all of a set, not one item of it
+
+
+def named_in(document, rows):
+    """The part of every row and what it names, rows x m of 0 and 1."""
+    whole = document["encoding"]["kind"] in WHOLE
+    return (handmade if whole else small).named_in(document, rows)
+
+
 def some_report(document, rng):
     """A report that anybody may send."""
+    if document["encoding"]["kind"] in WHOLE:
+        return handmade.some_report(document, rng)
     o = rng.randrange(len(document["parts"]))
     kind, other = document["encoding"]["kind"], document["parts"][o]["other"]
     if kind == "ticket":
@@ -39,12 +52,15 @@ def tickets_of(document):
     return document["encoding"]["q"] ** (document["encoding"]["t"] + 1)
 
 
-def words_for(document, held, report):
-    """32-bit words with which who holds this item (None: nothing) sends that report.
+def words_for(document, items, report):
+    """32-bit words with which who has these items sends that report.
 
-    There are some for every item and every report: that is what privacy means. Of a set the first
-    place is sampled, which is its first item, or none.
+    There are some for every answer and every report: that is what privacy means. Of a set the first
+    place is sampled, which is its first item, or none; or all of it is reported.
     """
+    if document["encoding"]["kind"] in WHOLE:
+        return handmade.words_for(document, items, report)
+    held = items[0] if items else None
     (o,), (named,) = named_in(document, np.frombuffer(report, np.uint8)[None])
     group = None if held is None else groups_of(document)[held]
     part, parts = document["parts"][o], document["parts"]
@@ -109,6 +125,8 @@ def _count(document, part, named):
 
 def expected(document, answer):
     """The chances of the same; exact but for the rounding of doubles."""
+    if document["encoding"]["kind"] in WHOLE:
+        return handmade.expected(document, answer)
     parts, pairs = chances_of(document, answer)
     upper = np.triu_indices(pairs.shape[1])
     return np.clip(np.concatenate([parts, *(x[upper] for x in pairs)]), 0, 1)

@@ -13,11 +13,12 @@ from fractions import Fraction
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import combinations, pairwise, product
-from math import comb, exp, prod
+from math import comb, exp, log, prod
 from pathlib import Path
 from unicodedata import category
 from urllib.parse import unquote
 
+import handmade
 import numpy as np
 import pytest
 from checks import assert_bernoulli, detectable, must_fail, z_for
@@ -93,11 +94,13 @@ def file_verdict(raw):
 
 def policy_of(rows, **more):
     """From (name, epsilon, items) per level."""
+    unit = {"protect": "set", "strict": False} if more.get("input") == "set" else {}
     return {
         "name": "survey",
         "question": "",
         "input": "single",
         "notion": "min",
+        **unit,
         "items": [item for _, _, items in rows for item in items],
         "level_of": [level for level, (_, _, items) in enumerate(rows) for _ in items],
         "levels": [{"name": name, "epsilon": epsilon} for name, epsilon, _ in rows],
@@ -181,12 +184,9 @@ def small(kind, sets=False, several=True):
         [(name, "40", items) for name, items in LETTERS.items()],
         items=list("abcdefghij"),
         level_of=level_of,
+        input="set" if sets else "single",
     )
-    return signed(
-        body_of(
-            {**policy, "input": "set" if sets else "single"}, parts, encoding, groups=[0, 1, 2, 1]
-        )
-    )
+    return signed(body_of(policy, parts, encoding, groups=[0, 1, 2, 1]))
 
 
 def groups_of(document_):
@@ -534,6 +534,7 @@ def test_sentences_reach_every_form():
         "only through others",
         "two answers of",
         "having or not having",
+        "between any two lists",
         "and 1 more",
         "factor of 4.",
     ):
@@ -1068,6 +1069,9 @@ STRANGE = [
         "bits",
         "fixed",
         "ticket",
+        "hits",
+        "each",
+        "item",
         "subset",
         "toString",
         "__proto__",
@@ -1133,11 +1137,15 @@ def seeds():
     )
     parts = [{"chance": [D, D], "own": [D // 2 + 9, D // 2], "other": [D // 2, D // 2 - 7]}]
     made = [unsigned(small(kind, sets)) for kind, sets in product(KINDS, (False, True))]
+    rows, half = [("a", "ln(2)", ["x", "z"]), ("b", "ln(3)", ["y"])], D // 2
+    hits = handmade.hits_of(rows, 5, 2, [([1, 1], 2, [0, 1], half), ([0, 1], 1, [0, 0], half)])
     return [
         *made,
         constant(certificate=certificate),
         body_of(policy, parts),
         unsigned(small("bits", several=False)),
+        unsigned(hits),
+        unsigned(handmade.each_of(rows, [half, half + 9], [half - 9, D // 3])),
     ]
 
 
@@ -1838,6 +1846,7 @@ def module_checks():
         "single": plain(3, "bits", D - 1, 1),
         "sets": plain(3, "bits", D - 1, 1, input="set"),
         "toy": unary(TOY),
+        "hits": handmade.hits_of([("all", "ln(3)", "abcd")], 5, 2, [([1], 2, [0, 0], D)]),
         "min": unary(many),
         "avg": unary(many, notion="avg"),
         "kosarak": plain(41_270, "bits", D // 2, D // 3),
@@ -1874,8 +1883,17 @@ def ledger_checks():
         "twice": unary([("all", "1", ["HIV", "else"]), ("less", "2", ["hi"])]),
         "strict": unary([("all", "0.1", ["HIV", "nothing"])]),
         "sets": unary([("all", "1", ["HIV", "none"])], input="set"),
+        "hits": handmade.hits_of([("all", "ln(3)", "abcd")], 5, 2, [([1], 2, [0, 0], D)]),
+        "each": handmade.each_of([("all", "ln(3)", "abcd")], [D // 2], [D // 3]),
     }
-    return node("ledger.mjs", documents)
+    (part,) = documents["sets"]["parts"]
+    whole = {
+        # named against not named; "none" lies between
+        "sets": 2 * log(part["own"][0] / part["other"][0]),
+        "hits": log(handmade.set_factor(documents["hits"])),
+        "each": 4 * log(handmade.each_factors(documents["each"])[0]),
+    }
+    return node("ledger.mjs", {"documents": documents, "whole": whole})
 
 
 @pytest.mark.parametrize("name", names("ledger.mjs"))

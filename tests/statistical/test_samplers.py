@@ -31,6 +31,7 @@ from small import (
 
 import discreet as d
 from discreet import perturb, randomness
+from discreet.encodings.base import sample
 from discreet.randomness import Keystream
 
 N = 100_000
@@ -281,7 +282,7 @@ def test_sampled_items(ell):
     n, x = 60_000, np.array([2, 3, 5, 7])
     for size in (0, 1, 2, 4):
         items, offsets = np.tile(x[:size], n), np.arange(n + 1) * size
-        held = perturb.sample(Keystream(), items, offsets, ell)
+        held = sample(Keystream(), items, offsets, ell)
         got = np.bincount(held + 1, minlength=9)
         chance = np.zeros(9)
         chance[x[:size] + 1] = 1 / max(size, ell)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import comb
+
 from building import (
     BITS,
     FIXED,
     HALF,
+    QUARTER,
     altered,
     body,
     changed,
@@ -17,7 +21,17 @@ from building import (
     ticket,
 )
 from good import FIVE, NINE, TWO, silent
-from reference import SAFE, D, Document, holds
+from reference import (
+    SAFE,
+    TOTAL,
+    D,
+    Document,
+    classes,
+    holds,
+    item_factor,
+    level_bound,
+    whole_sets_hold,
+)
 
 
 def at_the_bound(good: dict[str, Document]) -> dict[str, Document]:
@@ -26,7 +40,7 @@ def at_the_bound(good: dict[str, Document]) -> dict[str, Document]:
     for name, document in good.items():
         if name in ("five-unprotected", "three-256-parts", "three-256-parts-ticket", "toy-silent"):
             continue
-        if not any(map(any, (part["own"] for part in document["parts"]))):
+        if not any(any(part.get("own", [])) for part in document["parts"]):
             continue
         o, g = last_speaking(document)
         own = document["parts"][o]["own"][g]
@@ -37,13 +51,13 @@ def at_the_bound(good: dict[str, Document]) -> dict[str, Document]:
         found[f"{name}-own-one-too-large"] = changed(document, path, most + 1)
         found[f"{name}-own-smallest"] = changed(document, path, least)
         found[f"{name}-own-one-too-small"] = changed(document, path, least - 1)
-        if document["encoding"]["kind"] == "bits":
+        if document["encoding"]["kind"] in ("bits", "each"):
             least = extreme(document, o, "other", g, 0)
             found[f"{name}-other-smallest"] = changed(document, f"parts/{o}/other/{g}", least)
             found[f"{name}-other-one-too-small"] = changed(
                 document, f"parts/{o}/other/{g}", least - 1
             )
-    return found | shifted_chances(good)
+    return found | shifted_chances(good) | moved_masses(good)
 
 
 def shifted_chances(good: dict[str, Document]) -> dict[str, Document]:
@@ -70,6 +84,63 @@ def shifted_chances(good: dict[str, Document]) -> dict[str, Document]:
             found[f"{name}-{o}-{key.replace('/', '-')}-most"] = moved(most)
             found[f"{name}-{o}-{key.replace('/', '-')}-one-more"] = moved(most + 1)
     return found
+
+
+def moved(document: Document, o: int, j: int, mass: int, sign: bool = True) -> Document:
+    """Mass of a row moved from the lowest class that is one to the highest."""
+    tau, *row = document["parts"][o]["rows"][j - 1]
+    there = [k for k, names in enumerate(classes(j, tau)) if names]
+    row[there[0]] += mass
+    row[there[-1]] -= mass
+    return changed(document, f"parts/{o}/rows/{j - 1}", [tau, *row], sign)
+
+
+def moved_masses(good: dict[str, Document]) -> dict[str, Document]:
+    """The last mass of a row of hits, either way, and one unit more."""
+    found = {}
+    for name in ("four-hits", "five-hits", "five-hits-alike", "six-hits", "six-strict-hits",
+                 "three-hits-65537", "seventy-hits", "seventy-hits-wide"):  # fmt: skip
+        document = good[name]
+        for o, j in ((0, 1), (len(document["parts"]) - 1, document["padding"])):
+            tau, *row = document["parts"][o]["rows"][j - 1]
+            there = [k for k, names in enumerate(classes(j, tau)) if names]
+            for way, end in (("up", row[there[-1]]), ("down", -row[there[0]])):
+
+                def passes(x: int, document: Document = document, o: int = o, j: int = j) -> bool:
+                    return holds(moved(document, o, j, x, sign=False))
+
+                most = last(0, end, passes)
+                next_ = most + (1 if end > 0 else -1)
+                found[f"{name}-{o}-row-{j}-{way}-most"] = moved(document, o, j, most)
+                found[f"{name}-{o}-row-{j}-{way}-one-more"] = moved(document, o, j, next_)
+    document = good_but_for_an_item(3)
+    most = last(-TOTAL // 4, 0, lambda x: holds(moved(document, 0, 2, x, sign=False)))
+    found["hits-item-factor-most"] = moved(document, 0, 2, most)
+    found["hits-item-factor-one-more"] = moved(document, 0, 2, most + 1)
+    return found
+
+
+def good_but_for_an_item(active: int) -> Document:
+    """Sets of three active items are seldom named and those of two often: whole lists are within
+    their budgets, but an item that takes the place of an active one changes more than it may.
+    """
+    names = [f"item {k}" for k in range(2 + active)]
+    two = policy([("a", "1", [0, 1]), ("b", "2.2", [*range(2, 2 + active)])], names, input="set")
+    b, f = Fraction(10, 101), [(0, 1), (0, Fraction(5, 2)), (1, Fraction(2, 5))]
+    rows = []
+    for j, (tau, top) in enumerate(f, 1):
+        share = 1 - sum(comb(j, n) * b**n * (1 - b) ** (j - n) for n in range(tau + 1))
+        high = round(top * share * TOTAL)
+        middle = round((1 - top * share) * j * b * (1 - b) ** (j - 1) / (1 - share) * TOTAL)
+        middle = middle if tau else TOTAL - high
+        rows.append([tau, high, middle, TOTAL - high - middle])
+    part = {"chance": D, "active": [0, 1], "limit": 10, "rows": rows}
+    document = body(
+        two, "hits", {"kind": "hits", "prime": 101}, padding=3,
+        shares=[QUARTER, HALF, QUARTER], parts=[part],
+    )  # fmt: skip
+    assert whole_sets_hold(document, part)
+    return signed(document)
 
 
 def value_at(part: Document, key: str) -> int:
@@ -147,7 +218,92 @@ def broken_guarantees(good: dict[str, Document]) -> dict[str, Document]:
         "avg-is-not-min": changed(good["nine-avg-opt1"], "policy/notion", "min"),
         "silent-chances-apart": body_signed_apart(),
         "budget-above-45-counts-as-45": far_apart("70"),
+        **broken_strictness(good), **broken_items(good), **broken_hits(good),
     }  # fmt: skip
+
+
+def broken_strictness(good: dict[str, Document]) -> dict[str, Document]:
+    """What holds level by level, and not for the smallest budget of all."""
+    names = ["five-cut-bits", "seventy-set-bits-parts", "seventy-set-subset", "seventy-hits",
+             "four-hits", "five-hits"]  # fmt: skip
+    found = {f"{name}-not-strict": changed(good[name], "policy/strict", True) for name in names}
+    open_ = [{"levels": list(x), "epsilon": ""} for x in ("aa", "ab", "bb")]
+    third = [{"levels": ["u", "u"], "epsilon": "ln(3/2)"}]
+    return found | {
+        "strict-protects-all-pairs": altered(
+            good["three-set-bits"],
+            {"policy/pairs": open_, "policy/strict": True, "parts/0/own/0": D - 1},
+        ),
+        "strict-counts-pairs": changed(good["five-strict-bits"], "policy/pairs", third),
+        "strict-counts-all-levels": changed(
+            good["six-strict-hits"], "policy/levels/0/epsilon", "0.4"
+        ),
+    }
+
+
+def broken_items(good: dict[str, Document]) -> dict[str, Document]:
+    """Every item on its own."""
+    toy = good["toy-each"]
+    own, other = (toy["parts"][0][key] for key in ("own", "other"))
+    return {
+        "each-own-too-large": changed(toy, "parts/0/own/1", own[1] + D // 100),
+        "each-own-is-one": changed(toy, "parts/0/own/1", D),
+        "each-own-negative": changed(toy, "parts/0/own/1", -1),
+        "each-other-too-small": changed(toy, "parts/0/other/0", other[0] - D // 100),
+        "each-other-too-large": altered(
+            toy, {"parts/0/own/0": D // 8, "parts/0/other/0": D - D // 8}
+        ),
+        "each-own-too-rare": altered(toy, {"parts/0/own/0": D // 10, "parts/0/other/0": D // 2}),
+        "each-other-is-one": changed(toy, "parts/0/other/0", D),
+        "each-silent": altered(toy, {"parts/0/own/0": 0, "parts/0/other/0": 0}),
+        "each-silent-all": altered(toy, {"parts/0/own": [0, 0], "parts/0/other": [0, 0]}),
+        "each-chance-too-small": changed(toy, "parts/0/chance/0", D - 1),
+        "each-none-too-small": changed(toy, "parts/0/none", D - 1),
+        "each-group-takes-the-smallest-budget": changed(
+            good["nine-groups-each"], "policy/levels/3/epsilon", "ln(6)"
+        ),
+    }
+
+
+def broken_hits(good: dict[str, Document]) -> dict[str, Document]:
+    """Rows and thresholds that are no chances, or say too much."""
+    hits, long = good["five-hits"], good["eight-hits-64"]
+    first, second = (part["chance"] for part in hits["parts"])
+    row, last_ = (hits["parts"][0]["rows"][k] for k in (0, 1))  # tau 0 of 1, and 1 of 2
+    assert (row[0], last_[0], last_[1] > 0 < last_[3]) == (0, 1, True)
+    whole = "parts/0/rows"
+    found = {
+        "hits-chance-zero": altered(hits, {"parts/0/chance": 0, "parts/1/chance": D}),
+        "hits-chance-negative": altered(hits, {"parts/0/chance": -1, "parts/1/chance": D + 1}),
+        "hits-chances-one-too-many": changed(hits, "parts/0/chance", first + 1),
+        "hits-chances-one-too-few": changed(hits, "parts/1/chance", second - 1),
+        "hits-row-one-too-many": changed(hits, f"{whole}/0/1", row[1] + 1),
+        "hits-row-one-too-few": changed(hits, f"{whole}/1/3", last_[3] - 1),
+        "hits-row-over-2^32": changed(hits, f"{whole}/0", [0, HALF, HALF, 0]),
+        "hits-mass-moved": moved(hits, 0, 2, TOTAL // 100),
+        "hits-mass-moved-in-the-first-row": moved(hits, 1, 1, TOTAL // 100),
+        "hits-mass-negative": changed(hits, f"{whole}/1", [1, -1, TOTAL + 1 - last_[3], last_[3]]),
+        "hits-mass-is-the-largest-safe-integer": changed(hits, f"{whole}/0/1", SAFE),
+        "hits-a-class-never": changed(hits, f"{whole}/1", [1, 0, TOTAL - last_[3], last_[3]]),
+        "hits-always-named": changed(hits, f"{whole}/0", [0, TOTAL, 0, 0]),
+        "hits-lower-class-is-empty": changed(hits, f"{whole}/0", [0, row[1], row[2] - 1, 1]),
+        "hits-upper-class-is-empty": changed(hits, f"{whole}/0", [1, 1, row[1] - 1, row[2]]),
+        "hits-rows-swapped": changed(hits, whole, [last_, row]),
+        "hits-row-that-no-set-reaches": moved(long, 0, 64, TOTAL // 10),
+        "hits-budget-smaller": changed(hits, "policy/levels/0/epsilon", "ln(2)"),
+        "hits-budget-of-the-active-smaller": changed(hits, "policy/levels/1/epsilon", "ln(4)"),
+        "hits-active-though-sensitive": changed(hits, "parts/1/active", [1, 1]),
+        "hits-prime-larger": changed(hits, "encoding/prime", 13),
+        "hits-last-of-256-parts": moved(good["three-hits-256-parts"], 255, 1, TOTAL // 4),
+        "hits-item-factor": good_but_for_an_item(3),
+    }
+    limits = {"zero": 0, "negative": -1, "the-prime": 11, "above": 12, "other": 6}
+    found |= {f"hits-limit-{k}": changed(hits, "parts/0/limit", x) for k, x in limits.items()}
+    taus = {"negative": (0, -1), "beyond": (0, 2), "beyond-two": (1, 3), "less": (1, 0)}
+    found |= {f"hits-tau-{k}": changed(hits, f"{whole}/{j}/0", x) for k, (j, x) in taus.items()}
+    item = found["hits-item-factor"]
+    assert item_factor(item, 0) > level_bound(item["policy"], 0)[0]
+    return found
 
 
 def far_apart(epsilon: str) -> Document:
@@ -205,7 +361,45 @@ def still_good(good: dict[str, Document]) -> dict[str, Document]:
         "budget-above-45-as-a-logarithm": far_apart(f"ln({2**97})"),
         "budget-huge": changed(toy, "policy/levels/1/epsilon", "9" * 30),
         "budget-of-rational-logarithm": changed(toy, "policy/levels/1/epsilon", "ln(601/100)"),
+        **still_good_of_sets(good),
     }  # fmt: skip
+
+
+def still_good_of_sets(good: dict[str, Document]) -> dict[str, Document]:
+    toy, hits = good["toy-each"], good["five-hits"]
+    own, other = (toy["parts"][0][key] for key in ("own", "other"))
+    half = {"own": [HALF, HALF], "other": [HALF, HALF]}
+    turned = [[tau, high, mid, low] for tau, (high, mid, low) in
+              ((j // 2, turned_row(11, j)) for j in (1, 2))]  # fmt: skip
+    return {
+        "each-own-equals-other": altered(toy, {f"parts/0/{k}": x for k, x in half.items()}),
+        "each-own-is-rarer": altered(toy, {"parts/0/own": other, "parts/0/other": own}),
+        "each-notion-avg": changed(toy, "policy/notion", "avg"),
+        "strict-with-one-level": changed(good["five-hits-alike"], "policy/strict", True),
+        "strict-avg": altered(
+            good["six-strict-bits"], {"policy/notion": "avg", "policy/levels/1/epsilon": "3"}
+        ),
+        "strict-no-more": changed(good["six-strict-hits"], "policy/strict", False),
+        "hits-budgets-larger": altered(
+            hits, {"policy/levels/0/epsilon": "2", "policy/levels/1/epsilon": "100"}
+        ),
+        "hits-two-parts-alike": changed(
+            hits, "parts", [{**hits["parts"][0], "chance": HALF} for _ in range(2)]
+        ),
+        "hits-named-less-often": changed(hits, "parts/0/rows", turned),
+        "hits-share-zero": changed(hits, "shares", [0, D, 0]),
+        "hits-item-factor-of-fewer-items": good_but_for_an_item(2),
+    }
+
+
+def turned_row(prime: int, j: int) -> list[int]:
+    """With T = 1: own items are named a little less often than others."""
+    b = Fraction(1, prime)
+    law = [(1 - b) ** 2, 2 * b * (1 - b), b * b] if j == 2 else [1 - b, b]
+    upper = law[j // 2 + 1 :]
+    high = round(sum(upper) * Fraction(4, 5) * TOTAL)
+    low = round(sum(law[: j // 2]) * TOTAL)
+    return [high, TOTAL - high - low, low]
 
 
 def wrong_fingerprints(good: dict[str, Document]) -> dict[str, Document]:
@@ -223,6 +417,10 @@ def wrong_fingerprints(good: dict[str, Document]) -> dict[str, Document]:
         "shares-changed": changed(toy, "shares", [HALF, HALF], sign=False),
         "note-changed": changed(toy, "certificate/note", "proven", sign=False),
         "model-changed": changed(toy, "model", "opt1", sign=False),
+        "mass-moved": moved(good["five-hits"], 0, 1, -1, sign=False),
+        "limit-changed": changed(good["seventy-hits"], "parts/0/limit", 9, sign=False),
+        "strict-changed": changed(good["six-strict-hits"], "policy/strict", False, sign=False),
+        "protect-changed": changed(good["four-each"], "policy/protect", "set", sign=False),
         "fingerprint-missing": changed(toy, "fingerprint", ..., sign=False),
         "fingerprint-null": changed(toy, "fingerprint", None, sign=False),
         "fingerprint-upper-case": changed(
@@ -239,7 +437,8 @@ def unreadable(good: dict[str, Document]) -> dict[str, Document]:
     """No mechanism of format 2, whatever its numbers promise."""
     return {
         **wrong_keys(good), **wrong_policies(good), **wrong_parts(good), **wrong_encodings(good),
-        **wrong_numbers(good), **wrong_certificates(good),
+        **wrong_numbers(good), **wrong_certificates(good), **wrong_protection(good),
+        **wrong_hits(good), **wrong_rows(good),
     }  # fmt: skip
 
 
@@ -417,6 +616,131 @@ def wrong_encodings(good: dict[str, Document]) -> dict[str, Document]:
         ),
         "ticket-q-beyond-53-bits": changed(tickets, "encoding", ticket(2**61 - 1, 2)),
     }  # fmt: skip
+
+
+def wrong_protection(good: dict[str, Document]) -> dict[str, Document]:
+    """What is protected, and how: of sets alone, and with encodings that keep it."""
+    toy, sets, each, hits = (
+        good[x] for x in ("toy-opt0", "three-set-bits", "toy-each", "five-hits")
+    )
+    strange = {"null": None, "unknown": "list", "number": 1, "list": ["set"], "empty": ""}
+    found = {f"protect-{k}": changed(sets, "policy/protect", x) for k, x in strange.items()}
+    strange = {"null": None, "text": "false", "number": 0, "one": 1, "list": []}
+    found |= {f"strict-{k}": changed(sets, "policy/strict", x) for k, x in strange.items()}
+    pair = [{"levels": ["serious", "common"], "epsilon": "ln(4)"}]
+    half = {**each["parts"][0], "chance": [HALF, HALF], "none": HALF}
+    whole = {"policy/protect": "item", "padding": 0}
+    return found | {
+        "set-without-protect": changed(sets, "policy/protect", ...),
+        "set-without-strict": changed(sets, "policy/strict", ...),
+        "single-with-protect": changed(toy, "policy/protect", "set"),
+        "single-with-strict": changed(toy, "policy/strict", False),
+        "single-with-both": altered(toy, {"policy/protect": "set", "policy/strict": False}),
+        "single-with-each": changed(toy, "encoding", {"kind": "each"}),
+        "item-and-strict": changed(each, "policy/strict", True),
+        "item-with-pairs": changed(each, "policy/pairs", pair),
+        "item-with-padding": changed(each, "padding", 1),
+        "item-with-bits": changed(each, "encoding", BITS),
+        "item-with-fixed": changed(each, "encoding", FIXED),
+        "item-with-ticket": changed(each, "encoding", ticket(5, 2)),
+        "item-with-bits-of-sets": altered(sets, whole),
+        "item-with-hits": altered(hits, whole),
+        "item-with-hits-and-padding": changed(hits, "policy/protect", "item"),
+        "each-protects-sets": changed(each, "policy/protect", "set"),
+        "each-protects-sets-with-padding": altered(
+            each, {"policy/protect": "set", "padding": 2}
+        ),
+        "each-with-two-parts": changed(each, "parts", [half, half]),
+        "each-without-parts": changed(each, "parts", []),
+        "each-without-none": changed(each, "parts/0/none", ...),
+        "each-with-q": changed(each, "encoding/q", 5),
+        "each-padding-null": changed(each, "padding", None),
+    }  # fmt: skip
+
+
+def wrong_hits(good: dict[str, Document]) -> dict[str, Document]:
+    """Hits that do not belong to their policy, over no field, or with wrong keys."""
+    hits, single = good["five-hits"], good["toy-opt0"]
+    rows = [part["rows"] for part in good["eight-hits-64"]["parts"]]
+    pair = [{"levels": ["a", "b"], "epsilon": "ln(3)"}]
+    primes = {
+        "one": 1, "zero": 0, "negative": -11, "two": 2, "three": 3, "as-many-as-items": 5,
+        "nine": 9, "even": 12, "square": 121, "carmichael": 561, "square-of-a-large-one": 46337**2,
+        "beyond": 2**31 + 11, "of-32-bits": D - 5, "of-61-bits": 2**61 - 1, "text": "11",
+        "true": True, "null": None, "half": 11.5, "list": [11],
+    }  # fmt: skip
+    found = {f"hits-prime-{k}": changed(hits, "encoding/prime", x) for k, x in primes.items()}
+    found |= {f"hits-without-{k}": changed(hits, f"parts/0/{k}", ...) for k in hits["parts"][0]}
+    part = {"own": [1, 1], "other": [1, 1], "none": D, "tau": 0}
+    found |= {f"hits-with-{k}": changed(hits, f"parts/0/{k}", x) for k, x in part.items()}
+    alone = policy([("only", "1", [0, 1, 2])], list("xyz"), input="set")
+    three = good["three-hits-256-parts"]
+    return found | {
+        "hits-avg": changed(hits, "policy/notion", "avg"),
+        "hits-pairs": changed(hits, "policy/pairs", pair),
+        "hits-pairs-unprotected": changed(hits, "policy/pairs", [{**pair[0], "epsilon": ""}]),
+        "hits-single": altered(
+            single, {"encoding": hits["encoding"], "parts": hits["parts"]}
+        ),
+        "hits-padding-zero": altered(
+            hits, {"padding": 0, "parts/0/rows": [], "parts/1/rows": []}
+        ),
+        "hits-padding-65": altered(
+            good["eight-hits-64"], {"padding": 65, "parts/0/rows": [*rows[0], rows[0][-1]]}
+        ),
+        "hits-padding-larger": changed(hits, "padding", 3),
+        "hits-padding-smaller": changed(hits, "padding", 1),
+        "hits-prime-missing": changed(hits, "encoding/prime", ...),
+        "hits-with-q": changed(hits, "encoding/q", 11),
+        "hits-encoding-of-a-ticket": changed(hits, "encoding", {"kind": "hits", "q": 11, "t": 2}),
+        "hits-parts-of-bits": changed(hits, "parts", good["five-cut-bits"]["parts"]),
+        "bits-with-parts-of-hits": changed(hits, "encoding", BITS),
+        "hits-257-parts": changed(
+            three, "parts", [{**three["parts"][0], "chance": D // 512} for _ in range(257)]
+        ),
+        "hits-without-parts": changed(hits, "parts", []),
+        "hits-of-another-policy": signed({**three, "policy": alone, "padding": 2}),
+    }  # fmt: skip
+
+
+def wrong_rows(good: dict[str, Document]) -> dict[str, Document]:
+    """Too many or too few numbers, or none."""
+    hits = good["five-hits"]
+    part = hits["parts"][0]
+    row, last_ = part["rows"]
+    places = ["chance", "limit", "rows/0/0", "rows/1/1", "rows/1/2", "rows/0/3", "active/1"]
+    strange = {"half": 0.5, "text": "1", "null": None, "list": [1], "true": True,
+               "beyond": SAFE + 1}  # fmt: skip
+    found = {
+        f"hits-{place.replace('/', '-')}-{name}": changed(hits, f"parts/0/{place}", value)
+        for place in places
+        for name, value in strange.items()
+    }
+    fraction = [row[0], row[1] + 0.5, row[2] - 0.5, row[3]]
+    return found | {
+        "hits-rows-one-too-few": changed(hits, "parts/0/rows", [row]),
+        "hits-rows-one-too-many": changed(hits, "parts/0/rows", [row, last_, last_]),
+        "hits-rows-from-zero": changed(hits, "parts/0/rows", [[0, 0, TOTAL, 0], row, last_]),
+        "hits-rows-empty": changed(hits, "parts/0/rows", []),
+        "hits-rows-null": changed(hits, "parts/0/rows", None),
+        "hits-rows-of-a-table": changed(hits, "parts/0/rows", {"1": row, "2": last_}),
+        "hits-row-of-three": changed(hits, "parts/0/rows/0", row[:3]),
+        "hits-row-of-five": changed(hits, "parts/0/rows/0", [*row, 0]),
+        "hits-row-of-keys": changed(
+            hits, "parts/0/rows/0", dict(zip(("tau", "hi", "mid", "lo"), row, strict=True))
+        ),
+        "hits-masses-are-fractions": changed(hits, "parts/0/rows/0", fraction),
+        "hits-chance-per-group": changed(hits, "parts/0/chance", [HALF, HALF]),
+        "hits-limit-per-group": changed(hits, "parts/0/limit", [1, 1]),
+        "hits-active-too-few": changed(hits, "parts/0/active", [1]),
+        "hits-active-too-many": changed(hits, "parts/0/active", [1, 1, 1]),
+        "hits-active-per-item": changed(hits, "parts/0/active", [1, 1, 1, 1, 1]),
+        "hits-active-nowhere": changed(hits, "parts/0/active", [0, 0]),
+        "hits-active-two": changed(hits, "parts/0/active", [1, 2]),
+        "hits-active-negative": changed(hits, "parts/0/active", [1, -1]),
+        "hits-active-booleans": changed(hits, "parts/0/active", [True, True]),
+        "hits-active-is-a-number": changed(hits, "parts/0/active", 1),
+    }
 
 
 def wrong_numbers(good: dict[str, Document]) -> dict[str, Document]:

@@ -1,4 +1,4 @@
-"""How mechanisms for the vectors are made: from chances, from boxes, and as changed copies."""
+"""How mechanisms for the vectors are made: from chances, boxes and hits, and as changed copies."""
 
 from __future__ import annotations
 
@@ -6,9 +6,26 @@ import copy
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
+from itertools import product
+from math import comb
 from typing import Any
 
-from reference import MANY, D, Document, base, body_of, groups_of, holds, inputs, sha256, solve
+from reference import (
+    MANY,
+    TOTAL,
+    D,
+    Document,
+    base,
+    body_of,
+    classes,
+    groups_of,
+    holds,
+    inputs,
+    level_bound,
+    sha256,
+    solve,
+)
 
 HALF, QUARTER = D // 2, D // 4
 
@@ -23,20 +40,26 @@ def signed(document: Document) -> Document:
 
 def policy(levels: list[tuple[str, str, list[int]]], items: list[str], **more: Any) -> Document:
     """From (name, epsilon, places of its items) per level."""
+    sets = {"protect": "set", "strict": False} if more.get("input") == "set" else {}
     of = [next(k for k, row in enumerate(levels) if i in row[2]) for i in range(len(items))]
     return {
         "name": "vectors", "question": "", "input": "single", "notion": "min",
         "items": items, "level_of": of,
         "levels": [{"name": name, "epsilon": epsilon} for name, epsilon, _ in levels],
-        "pairs": [], **more,
+        "pairs": [], **sets, **more,
     }  # fmt: skip
+
+
+def of_sets(policy_: Document, **more: Any) -> Document:
+    """The same policy for lists of answers."""
+    return {**policy_, "input": "set", "protect": "set", "strict": False, **more}
 
 
 def body(policy_: Document, model: str, encoding: Document, **more: Any) -> Document:
     """Everything but the parts: shares of people as if all items were equally frequent."""
     document = {
         "format": "discreet-mechanism/2", "policy": policy_, "model": model, "prior": "uniform",
-        "encoding": encoding, "padding": 3 if policy_["input"] == "set" else 0,
+        "encoding": encoding, "padding": 3 if policy_.get("protect") == "set" else 0,
         "groups": list(range(len(policy_["levels"]))), **more,
     }  # fmt: skip
     if "shares" not in more:
@@ -177,6 +200,104 @@ def last_speaking(document: Document) -> tuple[int, int]:
     """The last part and group that speaks there."""
     parts = document["parts"]
     return max((o, g) for o, part in enumerate(parts) for g, own in enumerate(part["own"]) if own)
+
+
+# ---- every item on its own, and hits -------------------------------------------------------------
+
+
+def each(policy_: Document, **more: Any) -> Document:
+    """As little noise as every group's budget allows: a = 1 - b, b = 1 / (e^eps + 1)."""
+    document = body({**policy_, "protect": "item"}, "each", {"kind": "each"}, **more)
+    least = [min(e_[0] for e_ in bounds(document, g)) for g in range(max(document["groups"]) + 1)]
+    other = [int(D / (x + 1)) + 1 for x in least]
+    part = {"chance": [D] * len(other), "own": [D - x for x in other], "other": other, "none": D}
+    return {**document, "parts": [part]}
+
+
+def bounds(document: Document, group: int) -> list[tuple[Fraction, bool]]:
+    """The factors of the levels of a group."""
+    policy_ = document["policy"]
+    return [level_bound(policy_, k) for k, g in enumerate(document["groups"]) if g == group]
+
+
+def hits(
+    policy_: Document, prime: int, padding: int,
+    cuts: dict[tuple[int, ...], str | Fraction], model: str = "hits", **more: Any,
+) -> Document:  # fmt: skip
+    """A part for each choice of active groups, with its chance."""
+    encoding = {"kind": "hits", "prime": prime}
+    document = body(policy_, model, encoding, **more, padding=padding)
+    every = [min(e_[0] for e_ in bounds(document, g)) for g in range(max(document["groups"]) + 1)]
+    chances = rounded([Fraction(x) for x in cuts.values()])
+    document["parts"] = []
+    for active, chance in zip(cuts, chances, strict=True):
+        e1, ec = min(every), min(x for x, on in zip(every, active, strict=True) if on)
+        limit, rows = best_rows(e1, ec, padding, prime)
+        document["parts"].append(
+            {"chance": chance, "active": list(active), "limit": limit, "rows": rows}
+        )
+    assert holds(document)
+    return document
+
+
+@cache
+def best_rows(e1: Fraction, ec: Fraction, s: int, prime: int) -> tuple[int, list[list[int]]]:
+    """The threshold and the rows with the smallest b (1 - b) / delta^2 of a coarse grid."""
+    r = [float(j * ec + (s - j) * e1) / s for j in range(s + 1)]
+    steps = [float(e1) ** (k / 8) for k in range(1, 9)]
+    some = {*range(1, s + 1, 1 + s // 6), s}
+    chances = sorted({min(max(round(prime * 0.9 * 0.8**k), 1), prime - 1) for k in range(24)})
+    found = []
+    for limit, high_, low_ in product(chances, steps, steps):
+        if max(high_, low_) > 0.999 * r[1]:  # nothing is left between the ends
+            continue
+        b = limit / prime
+        delta = min(told(box(high_, 1 / low_, r[j]), b, j)[0] for j in some)
+        if delta > 1e-9:
+            found.append((round(b * (1 - b) / delta**2, 6), limit, high_, low_))
+    _, limit, high_, low_ = min(found)
+    high_, low_ = (min(Fraction(x).limit_denominator(10**6), e1) for x in (high_, low_))
+    boxes = [box(high_, 1 / low_, (j * ec + (s - j) * e1) / s) for j in range(1, s + 1)]
+    return limit, rows_of(boxes, limit, prime)
+
+
+def box(high_: Any, low_: Any, r: Any) -> tuple[Any, Any]:
+    """The ends between which the density of a row may lie."""
+    return min(high_, r * low_), max(low_, high_ / r)
+
+
+def told(ends: tuple[Any, Any], b: Any, j: int) -> tuple[Any, int, list[Any]]:
+    """delta of one own item of j, the boundary, and the density above, at and below it.
+
+    The upper end for the largest N, as many as make the mean 1: nothing tells more.
+    """
+    top, low_ = ends
+    law = [comb(j, n) * b**n * (1 - b) ** (j - n) for n in range(j + 1)]
+    left, tau = (1 - low_) / (top - low_), j
+    while tau and left > law[tau]:
+        left -= law[tau]
+        tau -= 1
+    f = [top, low_ + (top - low_) * left / law[tau], low_]
+    mean = sum(n * law[n] * f[(n <= tau) + (n < tau)] for n in range(j + 1))
+    return mean / j - b, tau, f
+
+
+def rows_of(boxes: list[tuple[Any, Any]], limit: int, prime: int) -> list[list[int]]:
+    """Rows in which every own item is named with the same chance, up to units of 2^-52."""
+    b = Fraction(limit, prime)
+    every = [told(ends, b, j) for j, ends in enumerate(boxes, 1)]
+    delta, found = min(row[0] for row in every) * (1 - Fraction(1, 10**9)), []
+    for j, (more, tau, f) in enumerate(every, 1):
+        names = classes(j, tau)
+        share = [sum(comb(j, n) * b**n * (1 - b) ** (j - n) for n in row) for row in names]
+        top, _, low_ = (
+            int((1 + (x - 1) * delta / more) * y * TOTAL) for x, y in zip(f, share, strict=True)
+        )
+        found.append([tau, top, TOTAL - top - low_, low_])
+    return found
+
+
+# ---- changed copies ------------------------------------------------------------------------------
 
 
 def changed(document: Document, path: str, value: Any, sign: bool = True) -> Document:

@@ -11,12 +11,16 @@ from building import (
     FIXED,
     HALF,
     QUARTER,
+    altered,
     body,
     boxed,
     e,
+    each,
     high,
+    hits,
     low,
     middle,
+    of_sets,
     policy,
     signed,
     ticket,
@@ -44,7 +48,7 @@ PAGES = [f"page {k}" for k in range(70)]
 SEVENTY = policy(
     [("high", "1", list(range(0, 70, 14))), ("low", "2", [k for k in range(70) if k % 14])], PAGES
 )
-SETS = {**SEVENTY, "input": "set"}
+SETS = of_sets(SEVENTY)
 PAIRS = policy(
     [("u", "ln(3)", [0, 3]), ("v", "2.5", [1, 2, 4])], ["p", "q", "r", "s", "t"],
     pairs=[{"levels": ["v", "v"], "epsilon": ""}, {"levels": ["u", "u"], "epsilon": "ln(2)"}],
@@ -62,6 +66,13 @@ TWELVE = policy(
     [str(k) for k in range(12)],
 )
 E = e("1")
+TOY_SETS, EIGHT_SETS = of_sets(TOY), of_sets(EIGHT)
+LEVELS = policy([("a", "1", [0]), ("b", "1.2", [1]), ("c", "2", [2, 3])], list("wxyz"), input="set")
+CUT = policy([("a", "ln(3)", [0, 2]), ("b", "ln(8)", [1, 3, 4])], list("pqrst"), input="set")
+HALVES = policy([("a", "1", [0, 2, 4]), ("b", "2", [1, 3, 5])], list("uvwxyz"), input="set")
+SIX = policy([("a", "0.5", [1, 2]), ("b", "1.5", [0, 3, 4, 5])], list("uvwxyz"), input="set")
+STRICT = {**SIX, "strict": True}
+STRICT_PAIRS = of_sets(PAIRS, strict=True)  # ln(2), the smallest budget, is one of a pair
 
 
 def fixed_mechanisms() -> dict[str, Document]:
@@ -86,7 +97,7 @@ def fixed_mechanisms() -> dict[str, Document]:
         "three-grr": body(three, "grr", FIXED, parts=[grr]),
         "two-silent": body(TWO, "subset", FIXED, parts=[silent(x) for x in two]),
         "two-silent-set": body(
-            {**policy([("a", "ln(2)", [0]), ("b", "ln(2)", [1])], ["yes", "no"]), "input": "set"},
+            policy([("a", "ln(2)", [0]), ("b", "ln(2)", [1])], ["yes", "no"], input="set"),
             "subset", FIXED, padding=1, shares=[QUARTER, HALF, QUARTER],
             parts=[silent(x[:2], x[2]) for x in
                    ([HALF, QUARTER, QUARTER], [QUARTER, HALF, QUARTER], [QUARTER, QUARTER, HALF])],
@@ -117,6 +128,7 @@ def fixed_mechanisms() -> dict[str, Document]:
         "seventy-subset": tightened(
             boxed(SEVENTY, FIXED, [*seventy, [(1, E, 1), (12, E, 1)]], ["0.1"])
         ),
+        "five-strict-ss": unary(STRICT_PAIRS, "ss", FIXED, ["1/5"], groups=[0, 0], padding=2),
         "seventy-set-subset": tightened(
             boxed(SETS, FIXED, [*map(list, nothing)], padding=65536)
         ),
@@ -138,6 +150,8 @@ def bits_mechanisms() -> dict[str, Document]:
     fewer = {"chance": [D], "own": [D // 5], "other": [D // 3]}
     seventy = [[("0.27", E, 1), high(E)], [middle(E), ("0.12", E**2, 1)]]
     nothing = [*seventy[0], low(1)], [*seventy[1], middle(E)], [low(1), low(1), high(E)]
+    cut = [("0.3", 3, 1), high(3), low(1)], [middle(3), ("0.2", 8, 1), middle(3)], [
+        low(1), low(1), high(3)]  # fmt: skip
     found = {
         "toy-opt0": unary(TOY, "opt0", BITS, ["0.327", "0.27756"]),
         "toy-bits-parts": tightened(
@@ -156,6 +170,12 @@ def bits_mechanisms() -> dict[str, Document]:
         "twelve-budgets": unary(TWELVE, "opt0", BITS, [f"{0.4 - k / 100:.2f}" for k in range(12)]),
         "seventy-opt0": unary(SEVENTY, "opt0", BITS, ["0.27", "0.2"]),
         "seventy-bits-parts": tightened(boxed(SEVENTY, BITS, seventy)),
+        "four-set-bits": unary(LEVELS, "opt0", BITS, ["0.3", "0.27", "0.2"], padding=2),
+        "five-cut-bits": tightened(
+            boxed(CUT, BITS, [*map(list, cut)], shares=[HALF, QUARTER, QUARTER], padding=2)
+        ),
+        "six-strict-bits": unary(STRICT, "oue", BITS, ["0.35", "0.35"], padding=2),
+        "five-strict-bits": unary(STRICT_PAIRS, "oue", BITS, ["0.3", "0.3"]),
         "seventy-set-oue": unary(SETS, "oue", BITS, ["0.3", "0.2"], padding=5),
         "seventy-set-bits-parts": tightened(
             boxed(SETS, BITS, [*map(list, nothing)], shares=[HALF, QUARTER, QUARTER])
@@ -182,6 +202,7 @@ def ticket_mechanisms() -> dict[str, Document]:
         "three-set-ticket": tightened(
             boxed(THREE, ticket(5, 2), [*map(list, three)], shares=[QUARTER, HALF, QUARTER])
         ),
+        "six-strict-ticket": unary(STRICT, "oue", ticket(7, 2), ["2/7", "2/7"], padding=2),
         "five-pairs-ticket": unary(PAIRS, "opt0", ticket(3, 2), ["1/3", "1/3"]),
         "eight-ticket-11-8": unary(EIGHT, "oue", ticket(11, 8), ["3/11"]),
         "eight-ticket-1621": unary(EIGHT, "oue", ticket(1621, 2), ["200/1621"]),
@@ -194,6 +215,52 @@ def ticket_mechanisms() -> dict[str, Document]:
     }
 
 
+def each_mechanisms() -> dict[str, Document]:
+    """Every item on its own."""
+    found = {
+        "toy-each": each(TOY_SETS),
+        "one-item-each": each(policy([("only", "1", [0])], ["it"], input="set")),
+        "four-each": each(LEVELS),
+        "nine-avg-each": each(of_sets(AVERAGE), prior="worst"),
+        "nine-groups-each": each(of_sets(FOUR), groups=[0, 1, 0, 1]),
+        "seventy-each": each(SETS),
+    }
+    asymmetric = {"parts/0/own": [D // 2, D // 2], "parts/0/other": [D // 5 + 1, D // 7 + 1]}
+    return found | {"toy-each-oue": altered(found["toy-each"], asymmetric)}
+
+
+BOTH, SECOND = (1, 1), (0, 1)
+
+
+def hits_mechanisms() -> dict[str, Document]:
+    """Polynomials over small and large fields, of a few own items and of many."""
+    half = {BOTH: "1/2", SECOND: "1/2"}
+    levels = {(1, 1, 1): "1/2", (0, 1, 1): "1/8", (0, 0, 1): "3/8"}
+    many = hits(of_sets(ONLY), 7, 1, {(1,): "1"})
+    many["parts"] = [{**many["parts"][0], "chance": D // 256, "active": [1]} for _ in range(256)]
+    return {
+        "four-hits": hits(LEVELS, 11, 2, levels),
+        "six-hits-halves": hits(HALVES, 13, 2, {BOTH: "3/4", SECOND: "1/4"}),
+        "five-hits": hits(CUT, 11, 2, half),
+        "five-hits-three": hits(CUT, 7, 3, {SECOND: "1/3", BOTH: "2/3"}, prior="worst"),
+        "five-hits-alike": hits(
+            policy([("all", "ln(5)", [0, 1, 2, 3, 4])], list("pqrst"), input="set"), 7, 3,
+            {(1,): "1"},
+        ),
+        "six-hits": hits(SIX, 7, 4, half),
+        "six-strict-hits": hits(STRICT, 13, 2, {BOTH: "1"}),
+        "three-hits": hits(THREE, 5, 3, half),
+        "three-hits-65537": hits(THREE, 65537, 2, half),
+        "three-hits-256-parts": many,
+        "eight-hits-64": hits(EIGHT_SETS, 65521, 64, {(1,): "1"}),
+        "nine-groups-hits": hits(of_sets(FOUR), 11, 2, half, groups=[0, 1, 0, 1]),
+        "nine-never-active": hits(of_sets(FOUR), 13, 2, {SECOND: "1"}, groups=[0, 1, 0, 1]),
+        "seventy-hits": hits(SETS, 65521, 5, half),
+        "seventy-hits-wide": hits(SETS, 2**31 - 1, 3, half, shares=[HALF, QUARTER, QUARTER]),
+        "seventy-strict-hits": hits({**SETS, "strict": True}, 65521, 3, {BOTH: "1"}),
+    }  # fmt: skip
+
+
 NOTES = {
     "toy-subset": {"value": "3.58668", "lower_bound": "3.5682", "note": "a vector"},
     "toy-opt0": {
@@ -202,12 +269,14 @@ NOTES = {
         "note": "not proven – a vector 👩\u200d⚕\ufe0f",
     },
     "seventy-ticket": {"value": "0", "lower_bound": "0", "note": ""},
+    "four-hits": {"value": "21.5", "lower_bound": "", "note": "a vector"},
 }
 
 
 @cache
 def good_mechanisms() -> dict[str, Document]:
     found = fixed_mechanisms() | bits_mechanisms() | ticket_mechanisms()
+    found |= each_mechanisms() | hits_mechanisms()
     for name, note in NOTES.items():
         found[name]["certificate"] = note
     found = {name: signed(document) for name, document in found.items()}

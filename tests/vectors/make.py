@@ -36,6 +36,7 @@ from reference import (
     prose,
     read,
     report_size,
+    residue_size,
     same,
     sha256,
     tally,
@@ -165,10 +166,19 @@ def packed(document: Document, part: int, named: Sequence[int]) -> bytes:
     return bytes([part] * several) + sum(1 << k for k in named).to_bytes(size, "little")
 
 
+def polynomial(document: Document, part: int, coefficients: Sequence[int]) -> bytes:
+    """A report of hits, whether it may be sent or not."""
+    size = residue_size(document)
+    return bytes([part]) + b"".join(x.to_bytes(size, "little") for x in coefficients)
+
+
 def some_report(document: Document, seed: str) -> bytes:
     """A report that is acceptable."""
     parts, kind = document["parts"], document["encoding"]["kind"]
     o = integer(f"{seed}/part", len(parts))
+    if kind == "hits":
+        p, d = document["encoding"]["prime"], document["padding"] + 2
+        return polynomial(document, o, [integer(f"{seed}/{k}", p) for k in range(d)])
     if kind == "ticket":
         all_ = document["encoding"]["q"] ** (document["encoding"]["t"] + 1)
         return (o * all_ + integer(f"{seed}/y", all_)).to_bytes(4, "little")
@@ -192,6 +202,8 @@ def edge_reports(document: Document) -> list[bytes]:
     found = [stream("length", k) for k in (0, 1, size - 1, size + 1, 2 * size, 64) if k != size]
     if document["encoding"]["kind"] == "ticket":
         return found + edge_tickets(document)
+    if document["encoding"]["kind"] == "hits":
+        return found + edge_polynomials(document)
     m, parts = len(document["policy"]["items"]), len(document["parts"])
     some = [0, 1, parts - 1] if parts > 1 else [0]
     rows = [[], [0], [1], [m - 1], range(m), range(0, m, 3), range(m // 2)]
@@ -242,6 +254,22 @@ def edge_tickets(document: Document) -> list[bytes]:
     return [value.to_bytes(4, "little") for value in sorted(values) if value < D]
 
 
+def edge_polynomials(document: Document) -> list[bytes]:
+    """Coefficients up to the last and beyond, and values on both sides of the threshold."""
+    p, d, parts = document["encoding"]["prime"], document["padding"] + 2, document["parts"]
+    most, zeros = 256 ** residue_size(document) - 1, [0] * d
+    found = []
+    for o in {0, len(parts) // 2, len(parts) - 1}:
+        limit = parts[o]["limit"]
+        rows = [zeros, [p - 1] * d, [*zeros[:-1], p - 1], [p - 1, *zeros[:-1]]]
+        rows += [[value, *zeros[:-1]] for value in (limit - 1, limit, limit + 1)]
+        rows += [[limit - 2, 1, *zeros[:-2]], [limit, p - 1, *zeros[:-2]]]  # limit at 2, 0 at limit
+        rows += [[p, *zeros[:-1]], [*zeros[:-1], p], [*zeros[:-1], most], [most] * d]
+        found += [polynomial(document, o, [x % (most + 1) for x in row]) for row in rows]
+    beyond = [k for k in (len(parts), 254, 255) if len(parts) <= k < 256]
+    return found + [polynomial(document, k, row) for k in beyond for row in (zeros, [most] * d)]
+
+
 def reports() -> list[Document]:
     found = []
     for name, document in good_mechanisms().items():
@@ -255,15 +283,17 @@ def reports() -> list[Document]:
 
 # ---- tallies -------------------------------------------------------------------------------------
 
-BLIND = "three-set-ss"  # one part: its reports do not tell how many hold nothing
+BLIND = ("three-set-ss", "five-strict-ss")  # one part: it is not told how many hold nothing
 
 
 def tallies() -> list[Document]:
     good = good_mechanisms()
     count = dict.fromkeys(good, 40) | {"nine-avg-opt1": 2100, "toy-subset": 900, "toy-ticket": 900}
+    count |= {"four-hits": 700, "seventy-hits": 90, "toy-each": 300, "three-hits-256-parts": 300}
     count |= {"seventy-ticket": 1030, "seventy-subset": 90, "three-256-parts": 600}
     cases = [(name, some_reports(good[name], f"tally/{name}", n)) for name, n in count.items()]
-    for name in ("toy-grr", "toy-bits-parts", "seventy-subset", "three-set-ticket"):
+    for name in ("toy-grr", "toy-bits-parts", "seventy-subset", "three-set-ticket", "four-hits",
+                 "seventy-hits-wide", "nine-avg-each"):  # fmt: skip
         both = zip(edge_reports(good[name]), some_reports(good[name], f"mixed/{name}", 99))
         cases.append((name, [report for two in both for report in two]))  # good and bad in turn
     alone = [x for x in some_reports(good["toy-subset"], "alone", 30) if x[0] == 1]
@@ -271,7 +301,7 @@ def tallies() -> list[Document]:
     found = []
     for name, rows in cases:
         expect = tally(good[name], rows)
-        if name != BLIND:
+        if name not in BLIND:
             counts = estimate(good[name], expect["part_n"], expect["counts"])
             numbers = [None if x is None else float(x) for x in counts]
             expect["estimate"] = numbers if sum(expect["part_n"]) else None
@@ -297,7 +327,8 @@ def canonicals() -> list[Document]:
         {"__proto__": {"a": 1}, "constructor": 2, "toString": [3]},
     ]
     good = good_mechanisms()
-    documents += [body_of(good[name]) for name in ("nine-avg-opt1", "toy-subset", "toy-ticket")]
+    documents += [body_of(good[name]) for name in ("nine-avg-opt1", "toy-subset", "toy-ticket",
+                                                   "four-hits", "nine-avg-each")]  # fmt: skip
     return [{"document": x, "canonical": canonical(x), "sha256": sha256(x)} for x in documents]
 
 

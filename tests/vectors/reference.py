@@ -15,11 +15,12 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
-from math import gcd
+from math import comb, gcd, prod
 from pathlib import Path
 from typing import Any
 
 D = 2**32
+TOTAL = 2**52  # of a row of hits
 SAFE = 2**53 - 1
 Document = dict[str, Any]
 
@@ -104,6 +105,7 @@ def sha256(document: Any) -> str:
 MODEL = re.compile("[a-z][a-z0-9]{0,19}")
 KEYS = ["format", "policy", "model", "prior", "encoding", "padding", "groups", "shares", "parts"]
 POLICY_KEYS = ["name", "question", "input", "notion", "items", "level_of", "levels", "pairs"]
+SET_KEYS = ["protect", "strict"]
 NUMBER = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
 LOGARITHM = re.compile(r"ln\(([1-9][0-9]*)(?:/([1-9][0-9]*))?\)")
 DECIMAL = re.compile(r"(0|[1-9][0-9]{0,29})(\.[0-9]{0,29}[1-9])?")
@@ -208,29 +210,58 @@ def check_shape(document: Any) -> None:
     must(isinstance(document["model"], str) and MODEL.fullmatch(document["model"]) is not None)
     must(document["prior"] in ("uniform", "worst", "given"))
     check_policy(document["policy"])
+    check_encoding(document["encoding"], document["policy"])
     sets = document["policy"]["input"] == "set"
-    whole(document["padding"], *((1, 65536) if sets else (0, 0)))
+    padded = {"hits": (1, 64), "each": (0, 0)}.get(kind_of(document), (1, 65536))
+    whole(document["padding"], *(padded if sets else (0, 0)))
     groups = rows(document["groups"], len(document["policy"]["levels"]))
     for k, group in enumerate(groups):
         whole(group, 0, max(groups[:k], default=-1) + 1)
     count = max(groups) + 1
     shares = [whole(x, 0, D) for x in rows(document["shares"], count + sets)]
     must(sum(shares) == D)
-    must(1 <= len(rows(document["parts"])) <= 256)
-    for part in document["parts"]:
-        table(part, ["chance", "own", "other", *(["none"] if sets else [])])
-        for key in ("chance", "own", "other"):
-            for value in rows(part[key], count):
-                whole(value)
-        whole(part.get("none", 0))
-    check_encoding(document["encoding"], len(document["parts"]), len(groups_of(document)))
+    check_parts(document, count)
     if optional:
         check_certificate(document["certificate"])
 
 
+def check_parts(document: Document, count: int) -> None:
+    """So many numbers per group; of hits, a row for every number of own items."""
+    parts, kind = rows(document["parts"]), kind_of(document)
+    must(1 <= len(parts) <= (1 if kind == "each" else 256))
+    for part in parts:
+        if kind == "hits":
+            check_hits_part(part, count, document["padding"])
+            continue
+        none = ["none"] if document["policy"]["input"] == "set" else []
+        table(part, ["chance", "own", "other", *none])
+        for key in ("chance", "own", "other"):
+            for value in rows(part[key], count):
+                whole(value)
+        whole(part.get("none", 0))
+    if kind == "ticket":
+        q, t = document["encoding"]["q"], document["encoding"]["t"]
+        must(len(parts) * q ** (t + 1) <= D)
+
+
+def check_hits_part(part: Any, count: int, padding: int) -> None:
+    """Which groups are active, the threshold, and the rows."""
+    table(part, ["chance", "active", "limit", "rows"])
+    whole(part["chance"])
+    whole(part["limit"])
+    must(1 in [whole(x, 0, 1) for x in rows(part["active"], count)])
+    for row in rows(part["rows"], padding):
+        for value in rows(row, 4):
+            whole(value)
+
+
 def check_policy(policy: Any) -> None:
-    """Items, levels and pairs."""
-    table(policy, POLICY_KEYS)
+    """Items, levels and pairs; of sets also what is protected, and how."""
+    sets = isinstance(policy, dict) and policy.get("input") == "set"
+    table(policy, [*POLICY_KEYS, *(SET_KEYS if sets else [])])
+    if sets:
+        must(policy["protect"] in ("set", "item") and type(policy["strict"]) is bool)
+        must(policy["protect"] == "set" or not (policy["strict"] or policy["pairs"]))
     label(policy["name"])
     must(prose(policy["question"]))
     must(policy["input"] in ("single", "set") and policy["notion"] in ("min", "avg"))
@@ -273,15 +304,28 @@ def budget(text: Any) -> None:
         must(Fraction(1, 10**29) <= Fraction(text) < 10**30)
 
 
-def check_encoding(encoding: Any, parts: int, m: int) -> None:
-    """That reports of this kind can be written."""
-    must(isinstance(encoding, dict) and encoding.get("kind") in ("fixed", "bits", "ticket"))
-    if encoding["kind"] != "ticket":
-        return table(encoding, ["kind"])
-    table(encoding, ["kind", "q", "t"])
-    q, t = whole(encoding["q"], 2, D), whole(encoding["t"], 2, 31)
-    must(all(q % x for x in range(2, min(q, 1 << 16))) and q > t)
-    return must(q**t >= m and parts * q ** (t + 1) <= D)
+def check_encoding(encoding: Any, policy: Document) -> None:
+    """That reports of this kind can be written, and belong to the policy."""
+    must(isinstance(encoding, dict) and isinstance(encoding.get("kind"), str))
+    kind, m = encoding["kind"], len(policy["items"])
+    must(kind in ("fixed", "bits", "ticket", "each", "hits"))
+    must((kind == "each") == (policy.get("protect") == "item"))
+    if kind == "ticket":
+        table(encoding, ["kind", "q", "t"])
+        q, t = whole(encoding["q"], 2, D), whole(encoding["t"], 2, 31)
+        must(prime(q) and q > t and q**t >= m)
+    elif kind == "hits":
+        table(encoding, ["kind", "prime"])
+        must(prime(whole(encoding["prime"], max(5, m + 1), 2**31 - 1)))
+        must(policy["input"] == "set" and policy["notion"] == "min" and not policy["pairs"])
+    else:
+        table(encoding, ["kind"])
+
+
+@cache
+def prime(q: int) -> bool:
+    """By all possible factors; up to 2^32."""
+    return all(q % x for x in range(2, min(q, 1 << 16)))
 
 
 def check_certificate(certificate: Any) -> None:
@@ -303,6 +347,10 @@ Bound = tuple[Fraction, bool]  # e^r and whether it is exact
 NONE = -1  # in the place of a group: nothing held
 
 
+def kind_of(document: Document) -> str:
+    return document["encoding"]["kind"]
+
+
 def groups_of(document: Document) -> list[int]:
     """The group of every item."""
     return [document["groups"][level] for level in document["policy"]["level_of"]]
@@ -316,10 +364,9 @@ def inputs(document: Document) -> list[int]:
 
 def base(document: Document, group: int) -> int:
     """What `other` of a group is over."""
-    kind = document["encoding"]["kind"]
-    if kind == "fixed":
+    if kind_of(document) == "fixed":
         return groups_of(document).count(group)
-    return D if kind == "bits" else document["encoding"]["q"]
+    return document["encoding"]["q"] if kind_of(document) == "ticket" else D
 
 
 @cache
@@ -334,6 +381,9 @@ def exponential(text: str) -> Bound:
 def squared_bound(policy: Document, i: int, j: int) -> Bound | None:
     """e^{2 r_ij} of two levels; None where they are not protected."""
     levels = policy["levels"]
+    if policy.get("strict"):
+        e, exact = strictest(policy)
+        return e * e, exact
     for pair in policy["pairs"]:
         if sorted(pair["levels"]) == sorted((levels[i]["name"], levels[j]["name"])):
             if pair["epsilon"] == "":
@@ -344,6 +394,18 @@ def squared_bound(policy: Document, i: int, j: int) -> Bound | None:
     if policy["notion"] == "avg":
         return e * f, one and two
     return (e * e, one) if e <= f else (f * f, two)
+
+
+def strictest(policy: Document) -> Bound:
+    """The smallest factor of all levels and of all pairs that have a budget."""
+    texts = [row["epsilon"] for row in (*policy["levels"], *policy["pairs"]) if row["epsilon"]]
+    return min(map(exponential, texts))
+
+
+def level_bound(policy: Document, level: int) -> Bound:
+    """e^epsilon of a level, as it counts."""
+    own = exponential(policy["levels"][level]["epsilon"])
+    return strictest(policy) if policy.get("strict") else own
 
 
 def smallest_bound(document: Document, g: int, h: int) -> Bound | None:
@@ -372,7 +434,7 @@ def states(document: Document, part: Document, group: int) -> list[Fraction]:
 
 
 def proper(document: Document) -> bool:
-    """Chances that are some, and sum to one; groups that are silent or speak."""
+    """Chances that are some, and sum to one; groups that speak or, but of `each`, are silent."""
     parts, real = document["parts"], [g for g in inputs(document) if g != NONE]
     columns = [[part["chance"][g] for part in parts] for g in real]
     if document["policy"]["input"] == "set":
@@ -383,7 +445,8 @@ def proper(document: Document) -> bool:
         for g in real:
             own, other = part["own"][g], part["other"][g]
             speaks = 0 < own < D and 0 < other < base(document, g)
-            if not speaks and not own == other == 0:
+            silent = own == other == 0 and kind_of(document) != "each"
+            if not speaks and not silent:
                 return False
     return True
 
@@ -400,17 +463,211 @@ def ratios(document: Document) -> Iterator[tuple[Fraction, Bound]]:
 
 
 def holds(document: Document) -> bool:
-    """The guarantee: s <= e^r s', by squares, for all states of all inputs."""
+    """The guarantee, with all that must be so that there are chances at all."""
+    if kind_of(document) == "hits":
+        return hits_hold(document)
     if not proper(document):
         return False
-    fine = True
-    for ratio, (e, exact) in ratios(document):
-        near = not exact and abs(float(ratio / e) - 1) < 1e-12
-        assert not near or abs(ratio - e) > e / 2**60, (
-            "too near to an irrational bound for a vector"
+    compared = item_ratios(document) if kind_of(document) == "each" else ratios(document)
+    fine = [at_most(ratio, bound) for ratio, bound in compared]
+    return all(fine)
+
+
+def at_most(value: Fraction, bound: Bound) -> bool:
+    """Whether a number is at most the bound, which must not be too near to tell."""
+    e, exact = bound
+    near = not exact and abs(float(value / e) - 1) < 1e-12
+    assert not near or abs(value - e) > e / 2**60, "too near to an irrational bound for a vector"
+    return value <= e
+
+
+# ---- every item on its own -----------------------------------------------------------------------
+
+
+def item_ratios(document: Document) -> Iterator[tuple[Fraction, Bound]]:
+    """How much an item changes the chance of a report, either way, and its level's bound."""
+    for level, group in enumerate(document["groups"]):
+        for ratio in each_ratios(document, group):
+            yield ratio, level_bound(document["policy"], level)
+
+
+def each_ratios(document: Document, group: int) -> list[Fraction]:
+    """Named and not named, with the item and without."""
+    own, other = (document["parts"][0][key][group] for key in ("own", "other"))
+    ends = (own, other), (D - own, D - other)
+    return [Fraction(x, y) for two in ends for x, y in (two, two[::-1])]
+
+
+# ---- hits ----------------------------------------------------------------------------------------
+
+Density = dict[tuple[int, int], Fraction]  # of j own items N are named: against a uniform report
+
+
+def hits_hold(document: Document) -> bool:
+    """Rows that are chances; every set within its mean of budgets; every item within its own."""
+    parts, policy = document["parts"], document["policy"]
+    chances = [part["chance"] for part in parts]
+    if min(chances) <= 0 or sum(chances) != D or not all(real_rows(document, x) for x in parts):
+        return False
+    fine = [whole_sets_hold(document, part) for part in parts]
+    if all(fine):
+        levels = range(len(policy["levels"]))
+        fine = [at_most(item_factor(document, k), level_bound(policy, k)) for k in levels]
+    return all(fine)
+
+
+def real_rows(document: Document, part: Document) -> bool:
+    """Whether the threshold and the rows of a part are what a client can draw from."""
+    if not 0 < part["limit"] < document["encoding"]["prime"]:
+        return False
+    for j, (tau, *masses) in enumerate(part["rows"], 1):
+        if not 0 <= tau <= j or min(masses) < 0 or sum(masses) != TOTAL:
+            return False
+        if any(mass and not names for mass, names in zip(masses, classes(j, tau), strict=True)):
+            return False
+    return True
+
+
+def classes(j: int, tau: int) -> list[range]:
+    """How many own items are named in the classes hi, mid and lo."""
+    return [range(tau + 1, j + 1), range(tau, tau + 1), range(tau)]
+
+
+def density(document: Document, part: Document, most: int | None = None) -> Density:
+    """f of all j up to `most` and all N."""
+    p, limit = document["encoding"]["prime"], part["limit"]
+    found = {(0, 0): Fraction(1)}
+    for j, (tau, *masses) in enumerate(part["rows"][:most], 1):
+        weight = [comb(j, n) * limit**n * (p - limit) ** (j - n) for n in range(j + 1)]
+        for mass, names in zip(masses, classes(j, tau), strict=True):
+            all_ = sum(weight[n] for n in names)
+            found |= {(j, n): Fraction(mass * p**j, TOTAL * all_) for n in names}
+    return found
+
+
+def whole_sets_hold(document: Document, part: Document) -> bool:
+    """max f_j <= R_j LO and HI <= R_j min f_j, for every number j of active items."""
+    f, s, policy = density(document, part), document["padding"], document["policy"]
+    if min(f.values()) <= 0:
+        return False
+    every = [level_bound(policy, k) for k in range(len(policy["levels"]))]
+    e1, one = min(every)
+    ec, two = min(e for e, g in zip(every, document["groups"], strict=True) if part["active"][g])
+    fine = []
+    for j in range(s + 1):
+        f_j = [f[j, n] for n in range(j + 1)]
+        bound = (j * ec + (s - j) * e1) / s, one and two
+        fine.append(at_most(max(f_j) / min(f.values()), bound))
+        fine.append(at_most(max(f.values()) / min(f_j), bound))
+    return all(fine)
+
+
+def active_items(document: Document, part: Document, items: list[int] | None = None) -> int:
+    """How many of these items, or of all, the part reports."""
+    of = groups_of(document)
+    return sum(part["active"][of[i]] for i in (range(len(of)) if items is None else items))
+
+
+def hits_item_factor(document: Document, part: Document, group: int) -> Fraction:
+    """What having an item of the group changes at most, in one part."""
+    m, s, active = len(groups_of(document)), document["padding"], active_items(document, part)
+    others, own = m - active, part["active"][group]
+    f, found = density(document, part, min(s, active)), [Fraction(1)]
+    if own:
+        for j in range(1, min(s, active) + 1):
+            found += [f[j, n + h] / f[j - 1, n] for n in range(j) for h in (0, 1)]
+    if m > s:
+        rest = others - (not own)  # items of other groups beside this one
+        for a in range(max(0, s - rest), min(s, active - own) + 1):
+            for hit in range(a + 1):
+                for named in (0, 1) if own else (0,):
+                    swapped = [
+                        hit * f[a - 1 + own, hit - 1 + named] if hit else 0,
+                        (a - hit) * f[a - 1 + own, hit + named] if a > hit else 0,
+                        (s - a) * f[a + own, hit + named] if s > a else 0,
+                    ]
+                    found.append((1 + sum(swapped) / f[a, hit]) / (s + 1))
+    return max(*found, *(1 / x for x in found))
+
+
+# ---- what is told: one item, whole lists ---------------------------------------------------------
+
+
+def item_factor(document: Document, level: int) -> Fraction:
+    """How much having an item of the level changes the chance of a report of a set, at most."""
+    g, kind = document["groups"][level], kind_of(document)
+    if kind == "each":
+        return max(each_ratios(document, g))
+    found = hits_item_factor if kind == "hits" else sampled_item_factor
+    return max(found(document, part, g) for part in document["parts"])
+
+
+def sampled_item_factor(document: Document, part: Document, group: int) -> Fraction:
+    """One item of max(|x|, padding) places: all others as rare as can be."""
+    l, of = document["padding"], groups_of(document)
+    own = states(document, part, group)
+    i = of.index(group)
+    others = [states(document, part, g) for k, g in enumerate(of) if k != i]
+    (none,) = states(document, part, NONE)
+    rare = sorted(min(both) for both in others if min(both) < none)[: l - 1]
+    few = sum(rare) + (l - 1 - len(rare)) * none
+    found = [Fraction(1), (few + max(own)) / (few + none), (few + none) / (few + min(own))]
+    if len(of) > l:
+        least = sum(sorted(min(both) for both in others)[:l])
+        most = sum(sorted((max(both) for both in others), reverse=True)[:l])
+        found += [(1 + max(own) / least) * l / (l + 1), (l + 1) / (l * (1 + min(own) / most))]
+    return max(found)
+
+
+def extremes(document: Document, part: Document) -> tuple[Fraction, Fraction]:
+    """The largest and the smallest chance of a report that any list gives, up to one factor."""
+    if kind_of(document) == "hits":
+        every = list(density(document, part, active_items(document, part)).values())
+    else:
+        every = [s for g in inputs(document) for s in states(document, part, g)]
+    return max(every), min(every)
+
+
+def set_factor(document: Document) -> Fraction:
+    """What a report tells two lists apart by, at most; not where items are on their own."""
+    both = [extremes(document, part) for part in document["parts"]]
+    return max(most / least for most, least in both)
+
+
+def list_factor(document: Document, items: list[int]) -> Fraction:
+    """The same of one list against any other; of items on their own: against the empty one."""
+    if kind_of(document) == "each":
+        of = document["policy"]["level_of"]
+        return prod((item_factor(document, of[i]) for i in items), start=Fraction(1))
+    found = []
+    for part in document["parts"]:
+        most, least = extremes(document, part)
+        top, low = (hits_list if kind_of(document) == "hits" else sampled_list)(
+            document, part, items
         )
-        fine = fine and ratio <= e
-    return fine
+        found += [top / least, most / low]
+    return max(found)
+
+
+def sampled_list(document: Document, part: Document, items: list[int]) -> tuple[Any, Any]:
+    """The largest and the smallest chance of a report of one list."""
+    of, places = groups_of(document), max(len(items), document["padding"])
+    (none,) = states(document, part, NONE)
+    rest = (places - len(items)) * none
+    own = [states(document, part, of[i]) for i in items]
+    return (sum(map(max, own)) + rest) / places, (sum(map(min, own)) + rest) / places
+
+
+def hits_list(document: Document, part: Document, items: list[int]) -> tuple[Any, Any]:
+    """The same: the mean over how many active items are kept."""
+    k, a, s = len(items), active_items(document, part, items), document["padding"]
+    kept, f = min(k, s), density(document, part, min(s, a))
+    top = low = Fraction(0)
+    for j in range(max(0, kept - (k - a)), min(kept, a) + 1):
+        share = Fraction(comb(a, j) * comb(k - a, kept - j), comb(k, kept))
+        top += share * max(f[j, n] for n in range(j + 1))
+        low += share * min(f[j, n] for n in range(j + 1))
+    return top, low
 
 
 # ---- reports -------------------------------------------------------------------------------------
@@ -418,17 +675,26 @@ def holds(document: Document) -> bool:
 
 def report_size(document: Document) -> int:
     """Bytes of a report."""
-    if document["encoding"]["kind"] == "ticket":
+    if kind_of(document) == "ticket":
         return 4
+    if kind_of(document) == "hits":
+        return 1 + (document["padding"] + 2) * residue_size(document)
     return -(-len(document["policy"]["items"]) // 8) + (len(document["parts"]) > 1)
+
+
+def residue_size(document: Document) -> int:
+    """Bytes of a coefficient."""
+    return 2 if document["encoding"]["prime"] < 2**16 else 4
 
 
 def meaning(document: Document, report: bytes) -> tuple[str, int, list[int]]:
     """The reason of a refusal ("" for none), the part, and the items that are named."""
     if len(report) != report_size(document):
         return "length", 0, []
-    if document["encoding"]["kind"] == "ticket":
+    if kind_of(document) == "ticket":
         return ticket_meaning(document, int.from_bytes(report, "little"))
+    if kind_of(document) == "hits":
+        return hits_meaning(document, report)
     part, group = 0, groups_of(document)
     if len(document["parts"]) > 1:
         part, report = report[0], report[1:]
@@ -439,7 +705,7 @@ def meaning(document: Document, report: bytes) -> tuple[str, int, list[int]]:
         return "tail", 0, []
     other = document["parts"][part]["other"]
     sizes = [sum(group[k] == g for k in named) for g in range(len(other))]
-    if document["encoding"]["kind"] == "fixed" and sizes != other:
+    if kind_of(document) == "fixed" and sizes != other:
         return "size", 0, []
     if any(size and not limit for size, limit in zip(sizes, other, strict=True)):
         return "silent", 0, []
@@ -455,6 +721,25 @@ def ticket_meaning(document: Document, value: int) -> tuple[str, int, list[int]]
     other, group = document["parts"][part]["other"], groups_of(document)
     named = [i for i, g in enumerate(group) if mark(y, i, q, t) < other[g]]
     return "", part, named
+
+
+def hits_meaning(document: Document, report: bytes) -> tuple[str, int, list[int]]:
+    """Part, then a polynomial from its constant up; an item is named where it is below T."""
+    p, size = document["encoding"]["prime"], residue_size(document)
+    if report[0] >= len(document["parts"]):
+        return "part", 0, []
+    part = document["parts"][report[0]]
+    starts = range(1, len(report), size)
+    polynomial = [int.from_bytes(report[k : k + size], "little") for k in starts]
+    if max(polynomial) >= p:
+        return "residue", 0, []
+    values = [
+        sum(c * (i + 1) ** k for k, c in enumerate(polynomial)) % p
+        for i in range(len(groups_of(document)))
+    ]
+    active = [part["active"][g] for g in groups_of(document)]
+    named = [i for i, on in enumerate(active) if on and values[i] < part["limit"]]
+    return "", report[0], named
 
 
 def mark(y: int, item: int, q: int, t: int) -> int:
@@ -493,17 +778,39 @@ Matrix = list[list[Fraction]]
 def decoder(document: Document) -> tuple[Matrix, Matrix, Matrix]:
     """w, b and tau, parts x groups: c_i = sum_o w (Y_oi - N_o b) + tau N_o."""
     parts, real = document["parts"], [g for g in inputs(document) if g != NONE]
+    if kind_of(document) == "hits":
+        return hits_decoder(document)
     b = [[Fraction(part["other"][g], base(document, g)) for g in real] for part in parts]
     chance = [[Fraction(x, D) for x in part["chance"]] for part in parts]
     none = [[Fraction(part["none"], D)] if "none" in part else [] for part in parts]
     lam = [[*some, *nothing] for some, nothing in zip(chance, none, strict=True)]
     x = [Fraction(share, D) for share in document["shares"]]
     p = [sum(share * value for share, value in zip(x, row, strict=True)) for row in lam]
-    fixed = document["encoding"]["kind"] == "fixed"
+    fixed = kind_of(document) == "fixed"
     columns = [weights(document, g, [row[g] for row in b], p, fixed) for g in real]
     w = [[column[o] for column in columns] for o in range(len(parts))]
     tau = level_weights(document, lam, p) if fixed else [[Fraction(0)] * len(real) for _ in parts]
     return w, b, tau
+
+
+def hits_decoder(document: Document) -> tuple[Matrix, Matrix, Matrix]:
+    """The parts in which a group is active, by their information; None where it never is."""
+    parts, p = document["parts"], document["encoding"]["prime"]
+    count = len(parts[0]["active"])
+    first = [part["rows"][0] for part in parts]  # of one own item: named where N > 0
+    own = [Fraction(mid if tau else hi, TOTAL) for tau, hi, mid, _ in first]
+    b = [Fraction(part["limit"], p) for part in parts]
+    slope = [(a - b_o) / (b_o * (1 - b_o)) for a, b_o in zip(own, b, strict=True)]
+    w: Matrix = [[] for _ in parts]
+    for g in range(count):
+        on = [x * part["active"][g] for x, part in zip(slope, parts, strict=True)]
+        total = sum(
+            Fraction(part["chance"], D) * x * (a - b_o)
+            for part, x, a, b_o in zip(parts, on, own, b, strict=True)
+        )
+        for row, x in zip(w, on, strict=True):
+            row.append(x / total if total else None)  # type: ignore[arg-type]
+    return w, [[b_o] * count for b_o in b], [[Fraction(0)] * count for _ in parts]
 
 
 def weights(document: Document, g: int, b: list[Fraction], p: list[Any], fixed: bool) -> list[Any]:
@@ -549,6 +856,7 @@ def solve(rows_: Matrix, right: list[Fraction]) -> list[Fraction]:
 def estimate(document: Document, part_n: list[int], counts: list[list[int]]) -> list[Any]:
     """Unbiased counts of people, exactly; None where there is no such estimate."""
     w, b, tau = decoder(document)
+    scale = 1 if kind_of(document) == "hits" else document["padding"] or 1
     found = []
     for i, g in enumerate(groups_of(document)):
         if w[0][g] is None:
@@ -557,5 +865,5 @@ def estimate(document: Document, part_n: list[int], counts: list[list[int]]) -> 
         terms = (
             w[o][g] * (counts[o][i] - n * b[o][g]) + tau[o][g] * n for o, n in enumerate(part_n)
         )
-        found.append((document["padding"] or 1) * sum(terms, Fraction(0)))
+        found.append(scale * sum(terms, Fraction(0)))
     return found

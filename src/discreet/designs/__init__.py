@@ -9,15 +9,18 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from discreet.designs import plain, unary
+from discreet.designs import each, hits, plain, unary
 from discreet.designs.subset import subset
 from discreet.designs.task import Task
+from discreet.encodings.hits import unfit_for_hits
 from discreet.errors import DesignError
 from discreet.mechanism import Mechanism, is_document
 from discreet.policy import Policy
 
 _MODELS: dict[str, Callable[[Task], Mechanism]] = {
     "subset": subset,
+    "hits": hits.hits,
+    "each": each.each,
     "opt0": unary.opt0,
     "opt1": unary.opt1,
     "opt2": unary.opt2,
@@ -28,23 +31,26 @@ _MODELS: dict[str, Callable[[Task], Mechanism]] = {
 }
 MODELS = tuple(_MODELS)
 BASELINES = ("ss", "grr", "rappor", "oue")  # plain LDP
-SETS = tuple(name for name in MODELS if name not in ("grr", "ss"))  # models that take sets
+_FOR_SETS, _FOR_SINGLES = ("hits", "each"), ("grr", "ss")  # only
+_OF_ITEMS = {"each": each.each, "rappor": each.rappor}  # every item a question of its own
 
 
 def design(
     policy: Policy,
-    model: str = "subset",
+    model: str | None = None,
     prior: Any = "uniform",
     encoding: str | None = None,
     padding: int | None = None,
 ) -> Mechanism:
     """The mechanism of a model for a policy, checked exactly.
 
-    `model`: subset (the best possible), opt0, opt1, opt2 (the paper's), rappor, oue, grr, ss (plain
-    LDP). `prior`: the shares of participants that subset expects: uniform, worst (the smallest
-    worst case), or given per item or level. `encoding`: bits or ticket (4 bytes); by default subset
-    sends bits up to 1,000 items and tickets beyond, the others bits. `padding`: for set input,
-    instead of the policy's.
+    `model`: subset (the best possible for single answers), hits (for sets, notion `min`), each (for
+    sets of which every item is protected on its own), opt0, opt1, opt2 (the paper's), rappor, oue,
+    grr, ss (plain LDP); by default the one that fits best (`default_model`).
+    `prior`: the shares of participants that are expected: uniform, worst (the smallest worst case),
+    or given per item or level. `encoding`: bits or ticket (4 bytes); by default subset sends bits
+    up to 1,000 items and tickets beyond, the others bits. `padding`: for set input, instead of the
+    policy's.
 
     >>> policy = Policy.from_levels([("serious", "ln(4)", ["HIV"]),
     ...     ("common", "ln(6)", ["anemia", "headache", "stomachache", "toothache"])])
@@ -54,11 +60,30 @@ def design(
     >>> round(design(policy, "opt0").worst_case_mse, 4)
     8.5675
     """
+    task = Task(policy, prior, encoding, padding)
+    model = default_model(policy, task.padding) if model is None else model
     if model not in _MODELS:
         raise DesignError(f'model = "{model}" does not exist; the models are {", ".join(MODELS)}')
+    by_item = policy.takes_sets and not policy.pads
+    models = _OF_ITEMS if by_item else _MODELS
+    if model not in models or (model == "each" and not by_item):
+        raise DesignError(
+            f'model = "{model}" does not fit protect = "{policy.protect}"; the models that do are '
+            f"{', '.join(allowed(policy, task.padding))}"
+        )
     # the matrices are small: threads only get in each other's way
     with threadpool_limits(1, "blas"):
-        return _MODELS[model](Task(policy, prior, encoding, padding))
+        return models[model](task)
+
+
+def default_model(policy: Policy, padding: int | None) -> str:
+    """What is best for a policy: `each` where every item is protected on its own, `hits` for sets
+    of two and more items where it applies, else `subset`.
+    """
+    if policy.takes_sets and not policy.pads:
+        return "each"
+    many = padding is not None and padding > 1
+    return "hits" if many and not unfit_for_hits(policy, padding) else "subset"
 
 
 def from_file(path: str, **wishes: Any) -> Mechanism:
@@ -74,12 +99,18 @@ def alternatives(
     policy: Policy, prior: Any = "uniform", padding: int | None = None
 ) -> dict[str, Mechanism]:
     """Every model that the policy's input allows, by name, for comparison."""
-    return {name: design(policy, name, prior, None, padding) for name in allowed(policy)}
+    padding = policy.padding if padding is None else padding
+    names = allowed(policy, padding)
+    return {name: design(policy, name, prior, None, padding) for name in names}
 
 
-def allowed(policy: Policy) -> tuple[str, ...]:
-    """The models that the policy's input allows."""
-    return SETS if policy.takes_sets else MODELS
+def allowed(policy: Policy, padding: int | None = None) -> tuple[str, ...]:
+    """The models that the policy and the padding allow."""
+    if policy.takes_sets and not policy.pads:
+        return tuple(_OF_ITEMS)
+    others = _FOR_SINGLES if policy.takes_sets else _FOR_SETS
+    unfit = ("each", "hits") if unfit_for_hits(policy, padding) else ("each",)
+    return tuple(name for name in _MODELS if name not in (*others, *unfit))
 
 
 def best_plain(policy: Policy, prior: Any = "uniform", padding: int | None = None) -> Mechanism:
@@ -93,7 +124,7 @@ def plains(
     policy: Policy, prior: Any = "uniform", padding: int | None = None
 ) -> dict[str, Mechanism]:
     """Every plain-LDP mechanism that the policy's input allows, by name."""
-    names = [name for name in BASELINES if name in allowed(policy)]
+    names = [name for name in BASELINES if name in allowed(policy, padding)]
     return {name: design(policy, name, prior, None, padding) for name in names}
 
 

@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from discreet.mechanism import Floats
+from discreet.parts import Floats
 
 # of a log-ratio: larger budgets count as this one, so that integers over 2^32 can hold them
 LARGEST = 14.0

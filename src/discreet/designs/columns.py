@@ -25,7 +25,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from discreet.designs.boxes import Boxes
-from discreet.mechanism import Floats
+from discreet.parts import Floats
 
 MOST_PRICED = 6_000_000  # columns looked at one by one for a proof
 _GAP = 1e-6  # relative gap at which the search stops

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from discreet.encodings import Ticket
-from discreet.encodings.ticket import is_prime
+from discreet.encodings.base import is_prime
 from discreet.errors import DesignError
 
 _TABLE = 2**24  # tickets of a part, if that many are enough

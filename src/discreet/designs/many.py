@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from discreet.mechanism import Floats
+from discreet.parts import Floats
 
 _GROUPS = 16
 _STARTS = ((1.1, 1.27, 1.5), (1.2, 1.35, 2.0))  # boxes: s over the smallest budget

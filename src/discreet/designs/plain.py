@@ -12,7 +12,8 @@ import numpy as np
 from discreet.designs.rounding import SHRINKS, holds, parts_of
 from discreet.encodings import Fixed
 from discreet.errors import DesignError
-from discreet.mechanism import Floats, Mechanism
+from discreet.mechanism import Mechanism
+from discreet.parts import Floats
 
 if TYPE_CHECKING:
     from discreet.designs.task import Task
@@ -69,7 +70,7 @@ def _subset(task: Task, model: str, k: int) -> Mechanism:
         e = min(task.smallest, 20.0) * (1 - shrink)
         own = np.array([[k * math.exp(e) / (k * math.exp(e) + m - k)]])
         parts = parts_of(policy, Fixed(), groups, one, own, np.array([[k if m > 1 else 0]]))
-        if holds(policy, groups, parts):
+        if holds(policy, Fixed(), groups, parts):
             return Mechanism(policy, model, Fixed(), groups, parts, shares, None, task.prior_name)
     raise DesignError(
         "the smallest budget is too small to be told apart from 0 with probabilities over 2^32"

@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 from discreet.designs.reductions import bracket
 from discreet.errors import DesignError, MissingExtra
-from discreet.mechanism import Floats
+from discreet.parts import Floats
 
 # of u and w: a level free of all pairs must not make the solver run away; b stays above 2^-32
 CAP = 18.0

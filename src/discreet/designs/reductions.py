@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from discreet.mechanism import Floats
+from discreet.parts import Floats
 
 _GOLDEN = (5**0.5 - 1) / 2
 

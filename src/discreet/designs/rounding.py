@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet import exact
 from discreet.encodings import Encoding
 from discreet.errors import DesignError, GuaranteeError
 from discreet.exact import D
-from discreet.mechanism import Floats, Part, bases
+from discreet.mechanism import bases
+from discreet.parts import Floats, Part
 from discreet.policy import Policy
 
 SHRINKS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5)  # of the budgets a design is made for
@@ -43,9 +43,11 @@ def parts_of(
     )
 
 
-def holds(policy: Policy, groups: tuple[int, ...], parts: tuple[Part, ...]) -> bool:
+def holds(
+    policy: Policy, encoding: Encoding, groups: tuple[int, ...], parts: tuple[Part, ...]
+) -> bool:
     """Whether the exact check agrees."""
-    return exact.check(policy, groups, parts[0].bases, [part.chances for part in parts]) is None
+    return encoding.check(policy, groups, parts) is None
 
 
 def unary(
@@ -59,7 +61,7 @@ def unary(
     for step in _STEPS:
         a, b = _integers(u * (1 - step), w * (1 - step), base)
         found = parts_of(policy, encoding, groups, one, a[None] / D, b[None])
-        if holds(policy, groups, found):
+        if holds(policy, encoding, groups, found):
             break
     else:
         raise DesignError(

@@ -24,7 +24,8 @@ from discreet.designs.task import Task, replace_encoding
 from discreet.encodings import Bits, Encoding, Fixed, Ticket
 from discreet.errors import DesignError, GuaranteeError, MissingExtra
 from discreet.exact import D
-from discreet.mechanism import Certificate, Floats, Mechanism
+from discreet.mechanism import Certificate, Mechanism
+from discreet.parts import Floats
 
 FEW = 8  # groups whose columns are searched
 _TOO_MANY = f"with more than {FEW} budgets the best mechanism is not known"
@@ -89,7 +90,7 @@ class Groups:
         explicit pairs.
         """
         t = len(task.sizes)
-        if task.policy.pairs:
+        if task.policy.overrides:
             return cls(task, tuple(range(t)))
         eps = task.eps if task.policy.notion == "avg" else np.minimum(task.eps, 2 * task.eps.min())
         alike = zip(
@@ -129,7 +130,9 @@ class Groups:
     @cached_property
     def eps(self) -> Floats:
         """The smallest budget per group; with explicit pairs the smallest of all its pairs."""
-        of_level = self.task.pair_budgets.min(axis=1) if self.task.policy.pairs else self.task.eps
+        of_level = (
+            self.task.pair_budgets.min(axis=1) if self.task.policy.overrides else self.task.eps
+        )
         smallest = np.full(len(self.sizes), np.inf)
         np.minimum.at(smallest, np.array(self.of_level), of_level)
         return smallest
@@ -137,7 +140,7 @@ class Groups:
     @property
     def some(self) -> bool:
         """Whether only some of the boxes are known: explicit pairs of too many levels."""
-        return bool(self.task.policy.pairs) and len(self.pair_budgets) > boxes_.MOST_WITH_PAIRS
+        return bool(self.task.policy.overrides) and len(self.pair_budgets) > boxes_.MOST_WITH_PAIRS
 
     def with_none(self, values: Floats, of_none: float) -> Floats:
         """Values per group, and one for an empty sample where there can be one."""
@@ -148,7 +151,7 @@ class Groups:
         own.
         """
         task = self.task
-        if not task.policy.pairs:
+        if not task.policy.overrides:
             return boxes_.of_budgets(
                 self.with_none(self.eps, self.eps.min()) * (1 - shrink), task.policy.notion
             )
@@ -295,7 +298,7 @@ class _Search:
             return Certificate(0.0, None, "there are too many columns to look at all of them")
         if design is None or design.lower_bound is None:
             design = problem.solve()
-        if self.task.policy.pairs and not np.isfinite(self.task.pair_budgets).all():
+        if self.task.policy.overrides and not np.isfinite(self.task.pair_budgets).all():
             notes.append(f"among mechanisms with log-ratios up to {boxes_.LARGEST:g}")
         return Certificate(0.0, design.lower_bound, "; ".join(notes))
 
@@ -347,7 +350,7 @@ class _Search:
 def _many(task: Task, ticket: bool) -> Mechanism:
     """One group per level."""
     groups = Groups(task, tuple(range(len(task.sizes))))
-    notion = "min" if task.policy.pairs else task.policy.notion
+    notion = "min" if task.policy.overrides else task.policy.notion
     eps, t = np.minimum(groups.eps, boxes_.LARGEST), len(task.sizes)
     scales = many.search(eps, groups.sizes, groups.shares[:t], groups.weights, notion)
 

@@ -13,7 +13,8 @@ from discreet import encodings, theory
 from discreet.designs.reductions import Levels
 from discreet.errors import DesignError
 from discreet.exact import D
-from discreet.mechanism import Floats, Mechanism
+from discreet.mechanism import Mechanism
+from discreet.parts import Floats
 from discreet.policy import Policy, check_padding, show
 
 MAX_ITEMS = 2**31 - 2
@@ -56,21 +57,22 @@ class Task:
                 f"{policy.m} items are more than the {MAX_ITEMS} that a report can name"
             )
         padding = policy.padding if padding is None else padding
-        if policy.takes_sets:
+        if policy.pads:
             if padding is None:
                 raise DesignError(
                     'input = "set" needs a padding: about the number of items a person has'
                 )
             check_padding(padding)
         elif padding is not None:
-            raise DesignError(f'padding = {padding} applies to input = "set" only; leave it out')
+            where = 'protect = "set"' if policy.takes_sets else 'input = "set"'
+            raise DesignError(f"padding = {padding} applies to {where} only; leave it out")
         self.policy = replace(policy, padding=None)  # it is the mechanism's from here on
         self.prior, self.encoding, self.padding = prior, encoding, padding
         self.worst = isinstance(prior, str) and prior == "worst"
         self.prior_name = prior if isinstance(prior, str) else "given"
         self.sizes = np.array(policy.sizes, dtype=float)
         self.weights = np.array([level.weight for level in policy.levels])
-        self.eps = np.array([float(level.budget) for level in policy.levels])
+        self.eps = np.array([float(budget) for budget in policy.binding])
         at = "uniform" if self.worst else prior
         samples = theory.sample_shares(policy, at, padding)
         self.shares = np.bincount(policy.level_of, weights=samples, minlength=len(self.sizes))
@@ -92,7 +94,7 @@ class Task:
     @cached_property
     def smallest(self) -> float:
         """The budget of plain LDP: the smallest that binds any pair."""
-        if not self.policy.pairs or self.policy.m == 1:
+        if not self.policy.overrides or self.policy.m == 1:
             return float(self.eps.min())
         binding = self.pair_budgets.copy()
         lone = np.flatnonzero(self.sizes == 1)

@@ -13,7 +13,8 @@ from discreet.designs.fields import best_field
 from discreet.designs.rounding import unary
 from discreet.designs.task import Task
 from discreet.encodings import Bits, Encoding
-from discreet.mechanism import Certificate, Floats, Mechanism
+from discreet.mechanism import Certificate, Mechanism
+from discreet.parts import Floats
 
 Unary = tuple[Floats, Floats]  # u and w, per level or one for all
 
@@ -47,7 +48,7 @@ def opt0(task: Task) -> Mechanism:
     """The paper's optimum, proved for its own objective: the worst case of one pair (a, b) per
     level.
     """
-    if not task.policy.pairs:
+    if not task.policy.overrides:
         u, w, value, bound = reductions.opt0(task.levels)
     else:
         from discreet.designs import program
@@ -62,7 +63,7 @@ def opt0(task: Task) -> Mechanism:
 
 def _reduced(model: str) -> Callable[[Task], Unary]:
     def solve(task: Task) -> Unary:
-        if task.policy.pairs:
+        if task.policy.overrides:
             from discreet.designs import program
 
             return program.solve(task.protected_pairs, task.sizes, model)

@@ -6,7 +6,9 @@ from typing import Any
 
 from discreet.encodings.base import REASONS, Bytes, Coder, Encoding
 from discreet.encodings.bits import Bits
+from discreet.encodings.each import Each
 from discreet.encodings.fixed import Fixed
+from discreet.encodings.hits import Hits
 from discreet.encodings.ticket import Ticket
 from discreet.errors import MechanismError
 
@@ -17,14 +19,16 @@ __all__ = [
     "Bits",
     "Bytes",
     "Coder",
+    "Each",
     "Encoding",
     "Fixed",
+    "Hits",
     "Ticket",
     "from_document",
 ]
 
-KINDS: dict[str, type[Encoding]] = {kind.kind: kind for kind in (Fixed, Bits, Ticket)}
-NAMES = ("bits", "ticket")  # what a user chooses between
+KINDS: dict[str, type[Encoding]] = {kind.kind: kind for kind in (Fixed, Bits, Ticket, Hits, Each)}
+NAMES = ("bits", "ticket")  # what a user chooses between; hits and each follow from the model
 
 
 def from_document(raw: Any) -> Encoding:

@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import exact
 from discreet.exact import D
+from discreet.parts import AnyPart, Part
+from discreet.policy import Policy
 from discreet.randomness import Source
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ REASONS = {
     "size": "the report names another number of items of a level than every report does",
     "silent": "the report names an item of a level that its part says nothing about",
     "ticket": "the number is beyond the last ticket",
+    "residue": "a coefficient is not below the prime",
 }
 
 
@@ -42,6 +46,7 @@ class Encoding(ABC):
     name: ClassVar[str]  # the word people use: bits or ticket
     told: ClassVar[str]  # one or two words more
     fixed_size: ClassVar[bool] = False  # every report of a part names the same number of items
+    samples: ClassVar[bool] = True  # of a set, one item is sampled and reported
     number: ClassVar[bool] = (
         False  # a table holds a report as an unsigned 32-bit integer, not as bytes
     )
@@ -55,8 +60,31 @@ class Encoding(ABC):
         """What `other` of a group of `size` items is a numerator over."""
 
     @abstractmethod
-    def report_size(self, m: int, parts: int) -> int:
+    def report_size(self, m: int, parts: int, padding: int | None) -> int:
         """Bytes of every report."""
+
+    def part(
+        self, row: Mapping[str, Any], bases: tuple[int, ...], groups: tuple[int, ...]
+    ) -> AnyPart:
+        """A part as it stands in a mechanism file."""
+        return Part.from_document(row, bases, groups)
+
+    def check(
+        self, policy: Policy, groups: Sequence[int], parts: Sequence[Any]
+    ) -> exact.Violation | None:
+        """The exact check of the guarantee; what `misfit` refuses must have been refused before."""
+        return exact.check(policy, groups, parts[0].bases, [part.chances for part in parts])
+
+    def misfit(self, mechanism: Mechanism) -> str | None:
+        """Why the policy or the numbers of the parts are not for this encoding."""
+        policy, parts = mechanism.policy, mechanism.parts
+        if policy.takes_sets and not policy.pads:
+            return f'protect = "item" asks every item on its own, which "{self.kind}" does not'
+        return exact.malformed(policy, len(mechanism.bases), [part.chances for part in parts])
+
+    def unbiased(self, mechanism: Mechanism) -> bool:
+        """Whether the counts are right for everybody: nothing for privacy, all for the numbers."""
+        return True
 
     def problem(self, m: int, parts: int) -> str:
         """Why these parameters do not fit m items and so many parts; empty when they do."""
@@ -78,13 +106,23 @@ class Coder(ABC):
         self.parts = mechanism.parts
         self.group_of = mechanism.group_of  # of every item
         self.sizes = mechanism.group_sizes
-        columns = [[*p.chance_, *([] if p.none is None else [p.none])] for p in self.parts]
+        self.chance = [[*p.chance_, *([] if p.none is None else [p.none])] for p in self.parts]
         # the last edge, 2^32, is never passed; one row per group, then of an empty sample (-1)
-        self.edges = np.cumsum(np.array(columns, dtype=np.uint64), axis=0).T.copy()
-        self.own = np.array([p.own_ for p in self.parts], dtype=np.uint32)
+        self.edges = np.cumsum(np.array(self.chance, dtype=np.uint64), axis=0).T.copy()
         self.other = np.array([p.other_ for p in self.parts], dtype=np.int64)
 
+    @cached_property
+    def own(self) -> NDArray[np.uint32]:
+        """The chance of an own item over 2^32, parts x groups."""
+        return np.array([part.own_ for part in self.parts], dtype=np.uint32)
+
     # ---- the user's side -------------------------------------------------------------------------
+
+    def write_sets(self, source: Source, items: Ints, offsets: Ints, out: Bytes) -> None:
+        """Fill `out` with the reports of people who hold these sets, person u from offsets[u]."""
+        padding = self.mechanism.padding
+        assert padding is not None
+        self.write(source, sample(source, items, offsets, padding), out)
 
     def write(self, source: Source, held: Ints, out: Bytes) -> None:
         """Fill `out` with the reports of people who hold these items (-1: an empty sample)."""
@@ -113,7 +151,6 @@ class Coder(ABC):
         """Number of groups."""
         return len(self.sizes)
 
-    @abstractmethod
     def _write(
         self,
         source: Source,
@@ -124,6 +161,7 @@ class Coder(ABC):
         out: Bytes,
     ) -> None:
         """Reports of people whose part and own bit are drawn."""
+        raise NotImplementedError
 
     # ---- the server's side -----------------------------------------------------------------------
 
@@ -199,6 +237,27 @@ class Coder(ABC):
 
     # ---- simulation ------------------------------------------------------------------------------
 
+    def draw_sets(self, items: Ints, offsets: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        """Reports per part, and counts (parts x m), of people with these sets."""
+        lengths = np.diff(offsets)
+        place = rng.integers(0, np.maximum(lengths, self.mechanism.padding or 1))
+        real = place < lengths
+        sampled = items[(offsets[:-1] + place)[real]]
+        return self.draw_held(np.bincount(sampled, minlength=self.m), len(lengths), rng)
+
+    def draw_held(self, truth: Any, n: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        """The same for n people of whom truth[i] hold (or are sampled at) item i, the rest none."""
+        idle, k = n - int(truth.sum()), len(self.parts)
+        if k == 1:
+            holders, empty = truth[None, :], np.array([idle])
+        else:
+            chance = np.array(self.chance, dtype=float) / D
+            holders, held = np.zeros((k, self.m), np.int64), np.flatnonzero(truth)
+            holders[:, held] = rng.multinomial(truth[held], chance[:, self.group_of[held]].T).T
+            empty = rng.multinomial(idle, chance[:, -1]) if idle else np.zeros(k, np.int64)
+        part_n = (holders.sum(axis=1) + empty).astype(np.int64)
+        return part_n, self.draw(holders, part_n, rng).astype(np.int64)
+
     def draw(self, holders: Ints, part_n: Ints, rng: np.random.Generator) -> Ints:
         """Counts of every part and item (parts x m) for holders[o, i] people of part o who hold
         item i: every item's count is exact in distribution, without making reports.
@@ -212,6 +271,21 @@ class Coder(ABC):
         own = np.array([part.own_group for part in self.parts])[:, self.group_of]
         other = np.array([part.other_group for part in self.parts])[:, self.group_of]
         return own, other
+
+
+def sample(source: Source, items: Ints, offsets: Ints, padding: int) -> Ints:
+    """Padding-and-Sampling (paper, Algorithm 1): one of max(|x|, padding) places of every set; -1
+    where it is a dummy.
+    """
+    lengths = np.diff(offsets)
+    place = source.below(np.maximum(lengths, padding).astype(np.uint64)).astype(np.int64)
+    real = place < lengths
+    return np.where(real, items[np.where(real, offsets[:-1] + place, 0)] if len(items) else -1, -1)
+
+
+def is_prime(q: int) -> bool:
+    """By trial division: q is below 2^32."""
+    return q > 1 and all(q % k for k in range(2, int(q**0.5) + 1))
 
 
 def summed(places: Ints, times: Ints, size: int) -> Ints:

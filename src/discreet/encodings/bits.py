@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class Bits(Packed):
 class BitsCoder(PackedCoder):
     """Every bit from `other`, bit-sliced; the held item's from `own`."""
 
-    reasons = ("part", "tail", "silent")
+    reasons: ClassVar[Sequence[str]] = ("part", "tail", "silent")
 
     @cached_property
     def planes(self) -> tuple[Any, Any]:

@@ -19,7 +19,7 @@ class Packed(Encoding):
 
     name = "bits"
 
-    def report_size(self, m: int, parts: int) -> int:
+    def report_size(self, m: int, parts: int, padding: int | None) -> int:
         """Bytes of every report."""
         return -(-m // 8) + (parts > 1)
 

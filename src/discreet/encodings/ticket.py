@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.encodings.base import Bytes, Coder, Encoding, Ints
+from discreet.encodings.base import Bytes, Coder, Encoding, Ints, is_prime
 from discreet.randomness import Source
 from discreet.threads import run_blocks
 
@@ -44,7 +44,7 @@ class Ticket(Encoding):
         """`other` is a number of marks out of q."""
         return self.q
 
-    def report_size(self, m: int, parts: int) -> int:
+    def report_size(self, m: int, parts: int, padding: int | None) -> int:
         """Four bytes, whatever m is."""
         return 4
 
@@ -61,11 +61,6 @@ class Ticket(Encoding):
     def coder(self, mechanism: Any) -> TicketCoder:
         """The tables of one mechanism."""
         return TicketCoder(mechanism)
-
-
-def is_prime(q: int) -> bool:
-    """By trial division: q is below 2^32."""
-    return q > 1 and all(q % k for k in range(2, int(q**0.5) + 1))
 
 
 class TicketCoder(Coder):

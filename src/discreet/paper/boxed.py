@@ -16,7 +16,8 @@ import numpy as np
 from discreet.designs.reductions import Levels
 from discreet.designs.task import Task
 from discreet.designs.unary import one_part
-from discreet.mechanism import Certificate, Floats, Mechanism
+from discreet.mechanism import Certificate, Mechanism
+from discreet.parts import Floats
 from discreet.policy import Policy
 
 _GRID = 81  # points per side

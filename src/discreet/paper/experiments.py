@@ -16,10 +16,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from discreet.designs import design
-from discreet.mechanism import Floats, Mechanism
+from discreet.mechanism import Mechanism
 from discreet.paper.boxed import boxed
 from discreet.paper.datasets import Dataset
 from discreet.paper.settings import FACTORS, SHARES, Setup
+from discreet.parts import Floats
 from discreet.policy import Budget, Level, Policy
 from discreet.simulation import draw_set_tally, draw_tally, top_errors
 from discreet.tally import Tally

@@ -5,7 +5,7 @@ import { Client, Ledger } from "../../../src/discreet/collector/static/discreet.
 import { Checks, Storage, hex, input, refusal } from "./io.mjs";
 
 const url = process.argv[2];
-const KEY = "discreet-ledger/1";
+const KEY = "discreet-ledger/2";
 const checks = new Checks();
 const entriesOf = (storage) => JSON.parse(storage.getItem(KEY) ?? "{\"entries\":[]}").entries;
 const body = (request) => request.body;

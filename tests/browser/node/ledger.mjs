@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { Ledger, Mechanism, locked } from "../../../src/discreet/collector/static/discreet.js";
 import { Checks, Storage, hex, input, refusal } from "./io.mjs";
 
-const KEY = "discreet-ledger/1";
+const KEY = "discreet-ledger/2";
 const WIDE = "\uff28\uff29\uff36"; // HIV in full-width letters
 const checks = new Checks();
 const mechanisms = {};
-for (const [name, document] of Object.entries(input)) {
+for (const [name, document] of Object.entries(input.documents)) {
   mechanisms[name] = await Mechanism.from(document);
 }
 const { toy, spelled, apart, sets } = mechanisms;
@@ -36,7 +36,11 @@ await checks.check("an entry holds the report, the labels and the budgets, and n
     assert.deepEqual(entries, [{
       origin: "https://a", name: "health", fingerprint: toy.fingerprint,
       id: hex(id), report: hex(report), items: toy.policy.items,
-      budgets: { levels: toy.levelEpsilons(), levelOf: toy.policy.levelOf }, sent: false,
+      budgets: {
+        levels: toy.levelEpsilons(), levelOf: toy.policy.levelOf,
+        whole: Math.max(...toy.levelEpsilons()),
+      },
+      sent: false,
     }]);
   },
 );
@@ -140,12 +144,24 @@ await checks.check("the sum over all collections does not ask what they are abou
   const { ledger } = filled();
   ledger.reserve("https://b", "apart", apart, apart.perturb(0), id);
   const most = (mechanism) => Math.max(...mechanism.levelEpsilons());
+  assert.equal(toy.wholeEpsilon(), most(toy));
   const all = ledger.total("https://c", "third", sets.fingerprint);
   near(all.epsilon, most(toy) + most(apart));
   assert.equal(all.earlier, 2);
   const others = ledger.total("https://a", "health", toy.fingerprint); // but this very collection
   near(others.epsilon, most(apart));
   assert.deepEqual(new Ledger(new Storage()).total("a", "b", "c"), { epsilon: 0, earlier: 0 });
+});
+
+await checks.check("of a set all that it tells counts, not what one item does", () => {
+  for (const name of ["sets", "hits", "each"]) {
+    const mechanism = mechanisms[name];
+    const ledger = new Ledger(new Storage());
+    ledger.reserve("https://a", name, mechanism, mechanism.perturb([0]), id);
+    const { epsilon } = ledger.total("https://b", "other", toy.fingerprint);
+    near(epsilon, input.whole[name]);
+    assert.ok(epsilon > Math.max(...mechanism.levelEpsilons()) + 0.01, name);
+  }
 });
 
 await checks.check("for sets the sentence speaks of having an item", () => {
@@ -185,22 +201,27 @@ damaged["an id that is cut"] = change({ id: "00" });
 damaged["half a byte"] = change({ report: "000" });
 damaged["upper case"] = change({ report: "AB" });
 damaged["sent is a text"] = change({ sent: "true" });
-damaged["items is a text"] = change({ items: "HIV", budgets: { levels: [1], levelOf: [0, 0, 0] } });
-damaged["an item is a number"] = change({ items: [1], budgets: { levels: [1], levelOf: [0] } });
-damaged["a level too many"] = change({ budgets: { levels: [1], levelOf: [0] } });
-damaged["a level that is not there"] = change({
-  items: ["x"], budgets: { levels: [1], levelOf: [1] },
-});
-damaged["no items"] = change({ items: [], budgets: { levels: [1], levelOf: [] } });
-damaged["levels is an object"] = change({ items: ["x"], budgets: { levels: {}, levelOf: [0] } });
-damaged["a negative budget"] = change({ items: ["x"], budgets: { levels: [-1], levelOf: [0] } });
-damaged["a budget that is a text"] = change({
-  items: ["x"], budgets: { levels: ["1"], levelOf: [0] },
-});
+const budgets = (levels, levelOf, whole = 1) => ({ budgets: { levels, levelOf, whole } });
+const one = { items: ["x"], ...budgets([1], [0]) };
+damaged["items is a text"] = change({ items: "HIV", ...budgets([1], [0, 0, 0]) });
+damaged["an item is a number"] = change({ ...one, items: [1] });
+damaged["a level too many"] = change(budgets([1], [0]));
+damaged["a level that is not there"] = change({ ...one, ...budgets([1], [1]) });
+damaged["no items"] = change({ items: [], ...budgets([1], []) });
+damaged["levels is an object"] = change({ ...one, ...budgets({}, [0]) });
+damaged["a negative budget"] = change({ ...one, ...budgets([-1], [0]) });
+damaged["a budget that is a text"] = change({ ...one, ...budgets(["1"], [0]) });
+damaged["no budget of whole answers"] = change({ ...one, budgets: { levels: [1], levelOf: [0] } });
+for (const whole of [-1, "1", null]) {
+  damaged[`whole answers have ${whole}`] = change({ ...one, ...budgets([1], [0], whole) });
+}
 
 await checks.check("a damaged ledger is never started anew", async () => {
-  const undamaged = new Ledger(filled().storage); // the twin
+  const undamaged = new Ledger(filled().storage); // the twins
   assert.equal(undamaged.find("https://a", "health", toy.fingerprint).sent, false);
+  const changed = new Storage();
+  changed.setItem(KEY, change(one));
+  assert.deepEqual(new Ledger(changed).find("https://a", "health", toy.fingerprint).items, ["x"]);
   for (const [what, text] of Object.entries(damaged)) {
     const storage = new Storage();
     storage.setItem(KEY, text);

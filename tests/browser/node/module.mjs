@@ -71,6 +71,13 @@ await checks.check("what was verified cannot be changed", async () => {
     () => { encoding.groups.members[1][0] = 0; },
     () => { encoding.groups.rank[0] = 1; }, () => { mechanism.groups[0] = 1; },
   ]) assert.throws(change, TypeError);
+  const hits = await Mechanism.from(input.hits);
+  const [{ rows, active }] = hits.parts;
+  for (const change of [
+    () => { rows[0][1] = 0; }, () => { rows[0] = []; }, () => { active[0] = 0; },
+    () => { hits.parts[0].limit = 1; }, () => { hits.encoding.prime = 7; },
+    () => { hits.encoding.report = null; }, () => { hits.policy.strict = true; },
+  ]) assert.throws(change, TypeError);
 });
 
 await checks.check("a getter cannot show one thing to the fingerprint and another to the check",
@@ -122,13 +129,30 @@ await checks.check("a document that is too deep is refused in a sentence", async
 
 await checks.check("a promise is said once, with the number of the list of promises", async () => {
   for (const mechanism of [single, sets, await Mechanism.from(input.toy)]) {
-    mechanism.promises().forEach(({ sentence }, level) => {
+    const promises = mechanism.promises().filter(({ level }) => level !== null);
+    promises.forEach(({ sentence }, level) => {
       const said = mechanism.promise(level, "“x”");
       assert.match(said, mechanism.padding
         ? /^Having or not having “x” / : /^Whoever .* between “x” and any other answer /);
       assert.equal(/by at most .*/.exec(said)[0], /by at most .*/.exec(sentence)[0]);
     });
   }
+});
+
+await checks.check("a list has a promise of its own, where lists are asked for", async () => {
+  const [whole] = sets.promises().filter(({ level }) => level === null);
+  assert.equal(whole.whole, true);
+  for (const answer of [[], ["anemia"], [0, 1, 2], new Set([1])]) {
+    const { factor, sentence } = sets.promiseOf(answer);
+    assert.match(sentence, /^Your whole list: .* any other list by at most a factor of [\d.,]+\.$/);
+    assert.ok(factor <= whole.factor);
+  }
+  assert.equal(sets.promiseOf([1]).factor, sets.promiseOf(["anemia", 1]).factor);
+  for (const answer of ["anemia", 1, ["flu"], null]) {
+    await refusal("answer", () => sets.promiseOf(answer));
+  }
+  await refusal("answer", () => single.promiseOf(["anemia"]));
+  assert.ok(single.promises().every(({ whole: none }) => none === undefined));
 });
 
 await checks.check("what a report means is said in a sentence with its chances", async () => {

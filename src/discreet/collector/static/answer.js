@@ -7,6 +7,7 @@ const $ = (id) => document.getElementById(id);
 const SHOWN = 60; // choices shown at once; a search narrows them
 const NAMED = 24; // named answers shown one by one
 const REPEATED = 5; // and of those, on the receipt
+const QUOTED = 3; // chosen answers of one level that its promise names
 
 const hex = (bytes, between = "") => {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join(between);
@@ -18,6 +19,16 @@ function element(name, text = "", attributes = {}) {
   made.textContent = text;
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   return made;
+}
+
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
+/** Quoted labels, as a promise about any one of them names them. */
+function oneOf(labels) {
+  const quoted = labels.slice(0, QUOTED).map((label) => `“${label}”`).join(", ");
+  const more = labels.length - QUOTED;
+  const rest = more > 0 ? ` and ${more.toLocaleString("en")} more` : "";
+  return labels.length > 1 ? `one of ${quoted}${rest}` : quoted;
 }
 
 /**
@@ -78,12 +89,9 @@ class Page {
         if (event.key === "Enter") event.preventDefault();
       });
     }
-    for (const [k, { sentence, level, items, examples }] of this.mechanism.promises().entries()) {
+    for (const [k, promise] of this.mechanism.promises().entries()) {
       const row = element("tr");
-      const more = items > examples.length ? ", …" : "";
-      const who = level === null ? "Not protected" : `${level}: ${examples.join(", ")}${more}`;
-      const says = level === null ? sentence : this.mechanism.promise(k, "one of these");
-      row.append(element("td", who), element("td", says));
+      row.append(...this.cells(k, promise).map((text) => element("td", text)));
       $("promises").append(row);
     }
     const earlier = this.client.ledger.find(this.client.origin, this.name, fingerprint);
@@ -102,9 +110,19 @@ class Page {
     $("send").addEventListener("click", () => this.send());
     this.list();
     this.overlap();
+    this.promise();
     this.ready();
     $("status").hidden = true;
     this.show("form", null);
+  }
+
+  /** Whom a promise is about, and what it says. */
+  cells(k, { level, items, examples, sentence, whole }) {
+    if (whole) return ["Whole lists", capital(sentence.replace("Whole lists: ", ""))];
+    if (level === null) return ["Not protected", sentence];
+    const more = items > examples.length ? ", …" : "";
+    const says = this.mechanism.promise(k, "one of these");
+    return [`${level}: ${examples.join(", ")}${more}`, says];
   }
 
   list() {
@@ -135,11 +153,23 @@ class Page {
     if (!this.many) this.chosen.clear();
     if (on) this.chosen.add(k);
     else this.chosen.delete(k);
-    const { items, levelOf } = this.mechanism.policy;
-    const promise = (i) => this.mechanism.promise(levelOf[i], `“${items[i]}”`);
-    $("promise").hidden = !this.chosen.size;
-    $("promise").textContent = [...this.chosen].map(promise).join(" ");
+    this.promise();
     this.ready();
+  }
+
+  /** What is promised for what is chosen: a sentence per level, then one about the whole list. */
+  promise() {
+    const { items, levelOf } = this.mechanism.policy;
+    const levels = new Map();
+    for (const k of [...this.chosen].sort((x, y) => x - y)) {
+      levels.set(levelOf[k], [...levels.get(levelOf[k]) ?? [], items[k]]);
+    }
+    const sentences = Array.from(levels, ([level, labels]) => {
+      return this.mechanism.promise(level, oneOf(labels));
+    });
+    if (this.many) sentences.push(this.mechanism.promiseOf(this.chosen).sentence);
+    $("promise").hidden = !sentences.length;
+    $("promise").replaceChildren(...sentences.map((text) => element("p", text)));
   }
 
   /**
@@ -261,7 +291,7 @@ function say(error) {
   const text = error instanceof DiscreetError
     ? error.message : "Something went wrong on this page; nothing was sent. Load it again.";
   const stop = /[.!?…]$/.test(text) ? "" : ".";
-  $("problem").textContent = text[0].toUpperCase() + text.slice(1) + stop;
+  $("problem").textContent = capital(text) + stop;
   $("problem").hidden = false;
   $("status").hidden = true;
 }

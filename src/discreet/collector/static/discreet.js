@@ -18,6 +18,7 @@
 
 const { freeze } = Object;
 const D = 2 ** 32; // probabilities are integers over D; D and every numerator are exact as Numbers
+const G = 2 ** 52; // so are the masses of a row of hits, over G
 
 /**
  * Everything this module refuses; `code` is for programs, the message is one sentence for people.
@@ -119,8 +120,9 @@ function fromHex(text) {
  * @typedef {{levels: [string, string], budget: string, epsilon: number}} Pair
  *   not protected: "" and Infinity
  * @typedef {{name: string, question: string, input: "single" | "set", notion: "min" | "avg",
- *   items: readonly string[], levelOf: readonly number[], levels: readonly Level[],
- *   pairs: readonly Pair[]}} Policy
+ *   protect: "set" | "item" | null, strict: boolean, items: readonly string[],
+ *   levelOf: readonly number[], levels: readonly Level[], pairs: readonly Pair[]}} Policy
+ *   protect: what of a set; strict: all pairs have the smallest budget
  * @typedef {[bigint, bigint]} Ratio  a numerator and a positive denominator
  * @typedef {{of: Ratio[], explicit: Map<number, Ratio | null>}} Factors
  *   at most e^eps per level; e^r at i * levels + j
@@ -266,7 +268,8 @@ function distinct(texts, what) {
 /** @returns {{policy: Policy, factors: Factors}} */
 function readPolicy(raw) {
   const keys = ["name", "question", "input", "notion", "items", "level_of", "levels", "pairs"];
-  table(raw, keys, "the policy");
+  const sets = object(raw, "the policy").input === "set";
+  table(raw, sets ? [...keys, "protect", "strict"] : keys, "the policy");
   label(raw.name, "the policy's name");
   if (!isProse(raw.question)) {
     const allowed = "a text of one line, without control characters and those that nobody sees";
@@ -302,9 +305,22 @@ function readPolicy(raw) {
   const { pairs, explicit } = readPairs(raw.pairs, names);
   const { name, question, input, notion } = raw;
   const policy = freeze({
-    name, question, input, notion, items, levelOf, levels: freeze(levels), pairs: freeze(pairs),
+    name, question, input, notion, ...readUnit(raw, sets), items, levelOf,
+    levels: freeze(levels), pairs: freeze(pairs),
   });
   return { policy, factors: { of: budgets.map(({ factor }) => factor), explicit } };
+}
+
+/** What is protected of a set: all of it or every item on its own; only sets are asked for that. */
+function readUnit({ protect, strict, pairs }, sets) {
+  if (!sets) return { protect: null, strict: false };
+  choice("protect", protect, ["set", "item"]);
+  choice("strict", strict, [true, false]);
+  if (protect === "item" && (strict || pairs.length)) {
+    const what = strict ? "strict is true" : "there are budgets of pairs";
+    throw refused(`protect is "item" and ${what}, but an item on its own has its level's budget`);
+  }
+  return { protect, strict };
 }
 
 function readPairs(raw, names) {
@@ -369,6 +385,8 @@ function gcd(x, y) {
  * @typedef {readonly number[]} Numbers
  * @typedef {{chance: Numbers, own: Numbers, other: Numbers, none?: number}} Part  per group, over
  *   2^32 but for `other`, which is over the encoding's base; silent where own = other = 0
+ * @typedef {{chance: number, active: Numbers, limit: number, rows: readonly Numbers[]}} HitsPart
+ *   active: 0 or 1 per group; rows: of 1 to `padding` own items tau and the masses of the classes
  * @typedef {{m: number, of: Numbers, members: readonly Numbers[], rank: Numbers}} Groups
  *   the group of every item, the items of every group, and an item's place among those
  */
@@ -404,25 +422,20 @@ function checkShares(raw, count) {
   }
 }
 
-/** @param {boolean} sets whether there is an input "none" @returns {readonly Part[]} */
-function readParts(raw, groups, sets) {
+/** A list of so many parts, of which nothing else is known yet. */
+function partsOf(raw, most = 256) {
   const { length } = list(raw, "parts");
-  if (length < 1 || length > 256) {
-    throw refused(`the mechanism has ${length} parts, but must have 1 to 256`);
-  }
-  const keys = ["chance", "own", "other"];
-  for (const part of raw) {
-    table(part, sets ? [...keys, "none"] : keys, "a part");
-    for (const key of keys) integers(part[key], groups.members.length, `${key} of a part`);
-    if (sets) integers([part.none], 1, "none of a part");
+  if (length < 1 || length > most) {
+    const allowed = most === 1 ? "1" : `1 to ${most}`;
+    throw refused(`the mechanism has ${length} parts, but must have ${allowed}`);
   }
   return raw;
 }
 
-function checkPadding(padding, input) {
-  const [least, most] = input === "set" ? [1, 65536] : [0, 0];
+function checkPadding(padding, { input, protect }) {
+  const [least, most] = input === "set" && protect === "set" ? [1, 65536] : [0, 0];
   if (!Number.isInteger(padding) || padding < least || padding > most) {
-    const allowed = `a whole number from ${least} to ${most}`;
+    const allowed = most ? `a whole number from ${least} to ${most}` : "0";
     throw refused(`padding is ${show(padding)}, but must be ${allowed}`);
   }
 }
@@ -471,13 +484,30 @@ function taylor(n, d) {
   return [total, 1n << BITS];
 }
 
+const [ZERO, ONE] = [[0n, 1n], [1n, 1n]];
+const integer = (n) => [BigInt(n), 1n];
 const product = (x, y) => [x[0] * y[0], x[1] * y[1]];
 const quotient = (x, y) => [x[0] * y[1], x[1] * y[0]];
+const inverse = ([n, d]) => [d, n];
 const square = (x) => product(x, x);
 const isLess = (x, y) => x[0] * y[1] < y[0] * x[1];
+const isMore = (x, y) => isLess(y, x);
 const smaller = (x, y) => (isLess(y, x) ? y : x);
+const larger = (x, y) => (isLess(x, y) ? y : x);
 /** The smaller of two bounds, either of which may be missing. */
 const tighter = (x, y) => (x && y ? smaller(x, y) : (x ?? y));
+
+function plus(x, y) {
+  return x[1] === y[1] ? [x[0] + y[0], x[1]] : [x[0] * y[1] + y[0] * x[1], x[1] * y[1]];
+}
+
+/** A ratio as a double, however large its integers are. */
+function toNumber([n, d]) {
+  const digits = (x) => x.toString(16).length;
+  const shift = 4 * (20 + digits(d) - digits(n));
+  const scaled = shift > 0 ? (n << BigInt(shift)) / d : n / (d << BigInt(-shift));
+  return Number(scaled) * 2 ** -shift;
+}
 
 /** The place of the value that no other is `before`. */
 function foremost(values, before) {
@@ -489,38 +519,42 @@ function violation(sentence, details) {
   return new DiscreetError("guarantee", `${sentence}: ${next}`, details);
 }
 
-/** Throws unless every part keeps every pair of inputs within its budget. */
-function checkGuarantee(policy, factors, groupOf, parts, encoding) {
-  const names = []; // of every group its first level's
+/**
+ * @typedef {{names: string[], least: Ratio[], apart: (inputs: Extremes[]) => Extremes[] | null}}
+ *   Terms  what the policy asks of groups: of each its first level's name and at most e^eps of its
+ *   smallest budget; two inputs that are told apart by more than their pair budget, or null
+ */
+
+/** @param {Factors} factors @param {Numbers} groupOf of every level @returns {Terms} */
+function termsOf(policy, factors, groupOf) {
+  const names = [];
   groupOf.forEach((group, k) => { if (group === names.length) names.push(policy.levels[k].name); });
-  checkChances(parts, names);
-  const within = policy.pairs.length
-    ? everyPair(pairSquares(policy, factors, groupOf, names.length))
-    : onlyExtremes(policy.notion, groupFactors(factors.of, groupOf, names.length));
-  for (const part of parts) {
-    const inputs = names.map((name, g) => extremesOf(part, g, encoding.base(g), name));
-    if ("none" in part) inputs.push(alone([BigInt(part.none) * BigInt(D), 1n], "no item"));
-    const broken = within(inputs);
-    if (broken) {
-      const levels = broken.map(({ name }) => name);
-      const pair = `the pair of levels (${levels.map(show).join(", ")})`;
-      throw violation(`${pair} is told apart by more than its pair budget`, { levels });
-    }
+  if (policy.strict) { // one factor for every pair, the unprotected ones among them
+    const all = [...factors.of, ...[...factors.explicit.values()].filter((x) => x)];
+    const least = names.map(() => all.reduce(smaller));
+    return { names, least, apart: onlyExtremes("min", least) };
   }
+  const least = groupFactors(factors.of, groupOf, names.length);
+  const apart = policy.pairs.length
+    ? everyPair(pairSquares(policy, factors, groupOf, names.length))
+    : onlyExtremes(policy.notion, least);
+  return { names, least, apart };
 }
 
 /** Without this a part that some inputs never use would tell them apart for sure. */
 function checkChances(parts, names) {
-  const column = (g) => parts.map(({ chance }) => chance[g]);
-  const columns = names.map((name, g) => [`level ${show(name)}`, column(g)]);
-  if ("none" in parts[0]) columns.push(["no item", parts.map(({ none }) => none)]);
-  for (const [who, chances] of columns) {
-    if (!chances.every((chance) => chance > 0)) {
-      throw violation(`a part's chance for ${who} is not positive`);
-    }
-    if (chances.reduce((sum, chance) => sum + chance, 0) !== D) {
-      throw violation(`the chances of the parts for ${who} do not sum to 2^32`);
-    }
+  names.forEach((name, g) => {
+    checkColumn(parts.map(({ chance }) => chance[g]), ` for level ${show(name)}`);
+  });
+  if ("none" in parts[0]) checkColumn(parts.map(({ none }) => none), " for no item");
+}
+
+function checkColumn(chances, who = "") {
+  if (!chances.every((chance) => chance > 0)) {
+    throw violation(`a part's chance${who} is not positive`);
+  }
+  if (chances.reduce((total, chance) => total + chance, 0) !== D) {
+    throw violation(`the chances of the parts${who} do not sum to 2^32`);
   }
 }
 
@@ -621,6 +655,103 @@ function everyPair(bounds) {
   };
 }
 
+// What a part that passed does tell, exactly.
+
+/** @param {Extremes[]} inputs @returns {{high: Ratio, low: Ratio}} */
+function endsOf(inputs) {
+  return {
+    high: inputs.map(({ high }) => high).reduce(larger),
+    low: inputs.map(({ low }) => low).reduce(smaller),
+  };
+}
+
+/** The largest ratio, either way, of what lies between `bottom` and `top` to all that there is. */
+function farthest(top, bottom, { high, low }) {
+  return larger(quotient(top, low), quotient(high, bottom));
+}
+
+/** Throws if having an item or not changes more than the budget of its level allows. */
+function checkItems(factors, least, names) {
+  names.forEach((name, g) => {
+    if (!isLess(least[g], factors[g])) return;
+    const what = `having or not having an item of level ${show(name)} changes a report's chance`;
+    throw violation(`${what} by more than its budget`, { levels: [name] });
+  });
+}
+
+/**
+ * Single answers, per group: the largest ratio between one of its items and any other.
+ * @param {Extremes[]} states @returns {Ratio[]}
+ */
+function answerFactors(states, sizes) {
+  if (sizes.length === 1 && sizes[0] === 1) return [ONE];
+  const lone = sizes.map((size) => size === 1);
+  const highest = firstOfOthers(states.map(({ high }) => high), lone, isMore);
+  const lowest = firstOfOthers(states.map(({ low }) => low), lone, isLess);
+  return states.map(({ high, low }, g) => {
+    return larger(quotient(high, lowest(g)), quotient(highest(g), low));
+  });
+}
+
+/** A function of a group: the foremost value of another input; its own, if it has two items. */
+function firstOfOthers(values, lone, before) {
+  const top = foremost(values, before);
+  const rest = values.filter((_, k) => k !== top);
+  const second = rest.length ? rest[foremost(rest, before)] : values[top];
+  return (g) => (g === top && lone[g] ? second : values[top]);
+}
+
+/**
+ * Padding-and-Sampling, per group: the largest ratio between any list with one of its items and the
+ * same list without. Of up to l items one takes the place of "none", beside l - 1 others; beyond,
+ * it makes l places l + 1. The others are those at which that counts most.
+ * @param {Extremes[]} states the last of "none" @param {number} l the padding @returns {Ratio[]}
+ */
+function samplingFactors(states, sizes, l) {
+  const { high: none } = states.at(-1);
+  const rows = (key) => sizes.map((size, g) => ({ g, size, value: states[g][key] }));
+  const [lows, highs] = [rows("low"), rows("high")];
+  const beside = sumOfFirst([...lows, { g: -1, size: Infinity, value: none }], l - 1, isLess);
+  const crowded = sizes.reduce((total, size) => total + size, 0) > l;
+  const least = crowded && sumOfFirst(lows, l, isLess);
+  const most = crowded && sumOfFirst(highs, l, isMore);
+  const share = [BigInt(l), BigInt(l + 1)];
+  return sizes.map((_, g) => {
+    const { high, low } = states[g];
+    const others = beside(g);
+    const without = plus(others, none);
+    const found = [quotient(plus(others, high), without), quotient(without, plus(others, low))];
+    if (crowded) {
+      const [few, many] = [least(g), most(g)];
+      found.push(product(share, quotient(plus(few, high), few)));
+      found.push(quotient(many, product(share, plus(many, low))));
+    }
+    return found.reduce(larger, ONE);
+  });
+}
+
+/** A function of a group: the sum of the k foremost values of items without one of its items. */
+function sumOfFirst(rows, k, before) {
+  const sorted = [...rows].sort((x, y) => {
+    return before(x.value, y.value) ? -1 : before(y.value, x.value) ? 1 : 0;
+  });
+  let [total, left, next] = [ZERO, k, null]; // next: the value that takes the place of one
+  const taken = new Map();
+  for (const { g, size, value } of sorted) {
+    if (!left) {
+      next ??= value;
+      break;
+    }
+    const n = Math.min(left, size);
+    total = plus(total, product(integer(n), value));
+    taken.set(g, value);
+    left -= n;
+    if (n < size) next = value;
+  }
+  const minus = ([n, d]) => [-n, d];
+  return (g) => (taken.has(g) ? plus(total, plus(next, minus(taken.get(g)))) : total);
+}
+
 // ---- randomness ---------------------------------------------------------------------------------
 
 /** Uniform integers from Web Crypto, exactly: by rejection, never by a float or a plain modulo. */
@@ -645,36 +776,193 @@ class Draws {
       if (draw < limit) return draw % bound;
     }
   }
+
+  /** A uniform integer below 2^52. */
+  mass() {
+    return (this.next() >>> 12) * D + this.next();
+  }
+
+  /** The same as `below` for a positive BigInt of any size. */
+  belowBig(bound) {
+    const words = Math.ceil(bound.toString(16).length / 8);
+    const all = 1n << BigInt(32 * words);
+    const limit = all - (all % bound);
+    for (;;) {
+      let draw = 0n;
+      for (let k = 0; k < words; k++) draw = (draw << 32n) | BigInt(this.next());
+      if (draw < limit) return draw % bound;
+    }
+  }
+
+  /** So many of these, every such subset alike. */
+  some(list, wanted) {
+    const left = [...list];
+    for (let k = 0; k < wanted; k++) {
+      const place = k + this.below(left.length - k);
+      [left[k], left[place]] = [left[place], left[k]];
+    }
+    return left.slice(0, wanted);
+  }
 }
 
 // ---- encodings: how a report names items --------------------------------------------------------
 // The only place that knows one encoding from another. Each has
-//   kind; size, of a report in bytes;
-//   base(g), what `other` of group g is a numerator over;
-//   write(draws, k, held, own), a report of part k for the item held (-1: none), named if own;
+//   kind; keys, those of its table in a file; fits(context), and what it needs if it does not;
+//   readParts(raw, context), parts of the right shape;
+//   prove(terms), the exact check: throws unless every part keeps what the policy asks;
+//   size, of a report in bytes; report(draws, items), a new one for the items of an answer;
 //   check(report), why it is refused, or null;
 //   partOf(report); named(report), the places of the items that it names;
-//   opening(named, among), the beginning of the sentence that says what a report means;
-//   others(part, g), the chances that an item of group g is named for people with other answers.
+//   meaning(k, named), what a report of part k that names so many items says, for people;
+//   factors(), the promise of every group: by how much an answer of it, or (sets) having one of its
+//   items or not, changes the chance of any report at most;
+//   setFactor() and listFactor(items), the same between any two lists, and between one list and any
+//   other; not where every item is protected on its own: there the factors multiply.
+
+/** @typedef {{groups: Groups, policy: Policy, padding: number}} Context */
 
 class Encoding {
-  /** @param {Groups} groups @param {readonly Part[]} parts */
-  constructor(groups, parts) {
-    this.groups = groups;
-    this.parts = parts;
+  static keys = [];
+
+  /** @param {Context} context @param {readonly (Part | HitsPart)[]} parts */
+  constructor({ groups, policy, padding }, parts) {
+    Object.assign(this, { groups, policy, padding, parts });
   }
 
+  /** The part whose stretch of the cumulative chances a 32-bit integer falls into. */
+  drawPart(draws, chanceOf) {
+    const chances = this.parts.map(chanceOf);
+    let k = 0;
+    if (chances.length === 1) return k; // and nothing is drawn
+    for (let draw = draws.next(); draw >= chances[k]; k++) draw -= chances[k];
+    return k;
+  }
+
+  meaning(k, named) {
+    const { parts, groups: { m, members } } = this;
+    const speaking = members.flatMap((_, g) => (this.speaks(parts[k], g) ? [g] : []));
+    const among = speaking.reduce((total, g) => total + members[g].length, 0);
+    const first = among
+      ? `${this.opening(named ? count(named) : "none", answers(among))}: `
+        + `${this.chances(k, speaking, among < m)}.`
+      : "The report names no answer, whatever yours is.";
+    const more = [];
+    if (among && among < m) more.push(`says nothing about ${count(m - among)} of the answers`);
+    if (parts.length > 1) more.push(`is one of ${parts.length} kinds, drawn at random ${this.by}`);
+    return more.length ? `${first} It ${more.join(", and ")}.` : first;
+  }
+}
+
+/** Reports one item of an answer: the only one, or one of a padded set, drawn at random. */
+class Sampling extends Encoding {
+  static needs = "sets that are protected as a whole, or single answers";
+  by = "with chances that depend on your answer";
+  #states; // per part, once asked for
+
+  static fits({ policy }) {
+    return policy.protect !== "item";
+  }
+
+  /** @returns {readonly Part[]} */
+  static readParts(raw, { groups, policy }, most = 256) {
+    const keys = ["chance", "own", "other"];
+    const sets = policy.input === "set"; // then there is an input "none"
+    for (const part of partsOf(raw, most)) {
+      table(part, sets ? [...keys, "none"] : keys, "a part");
+      for (const key of keys) integers(part[key], groups.members.length, `${key} of a part`);
+      if (sets) integers([part.none], 1, "none of a part");
+    }
+    return raw;
+  }
+
+  prove({ names, apart }) {
+    checkChances(this.parts, names);
+    for (const part of this.parts) {
+      const broken = apart(this.#inputs(part, names));
+      if (!broken) continue;
+      const levels = broken.map(({ name }) => name);
+      const pair = `the pair of levels (${levels.map(show).join(", ")})`;
+      throw violation(`${pair} is told apart by more than its pair budget`, { levels });
+    }
+  }
+
+  /** The states of every group, then of "none". @returns {Extremes[]} */
+  #inputs(part, names) {
+    const inputs = names.map((name, g) => extremesOf(part, g, this.base(g), name));
+    const none = () => alone(product(integer(part.none), integer(D)), "no item");
+    return "none" in part ? [...inputs, none()] : inputs;
+  }
+
+  /** The same of every part. @returns {Extremes[][]} */
+  get #all() {
+    const names = this.groups.members.map(() => "");
+    this.#states ??= this.parts.map((part) => this.#inputs(part, names));
+    return this.#states;
+  }
+
+  report(draws, items) {
+    const held = this.policy.input === "set" ? this.#sample(draws, items) : items[0];
+    const group = this.groups.of[held];
+    const k = this.drawPart(draws, ({ chance, none }) => (held < 0 ? none : chance[group]));
+    const chance = held < 0 ? 0 : this.parts[k].own[group]; // 0 where the group is silent, too
+    return this.write(draws, k, held, chance > 0 && draws.next() < chance);
+  }
+
+  /** Padding-and-Sampling (the paper, Algorithm 1): one of max(|x|, padding) places; or -1. */
+  #sample(draws, items) {
+    return items[draws.below(Math.max(items.length, this.padding))] ?? -1;
+  }
+
+  speaks({ other }, g) {
+    return other[g] > 0;
+  }
+
+  chances(k, speaking, silent) {
+    const part = this.parts[k];
+    const yours = this.policy.input === "set"
+      ? `one of yours, if one is drawn at random${silent ? " and is one of these" : ""},`
+      : `your own answer${silent ? ", if it is one of these," : ""}`;
+    const mine = speaking.map((g) => part.own[g] / D);
+    return chancesOf(yours, mine, speaking.flatMap((g) => this.others(part, g)));
+  }
+
+  /** The chances that an item of group g is named for people with other answers. */
   others({ other }, g) {
     return [other[g] / this.base(g)];
+  }
+
+  factors() {
+    const sizes = this.groups.members.map(({ length }) => length);
+    const each = this.policy.input === "set"
+      ? this.#all.map((states) => samplingFactors(states, sizes, this.padding))
+      : this.#all.map((states) => answerFactors(states, sizes));
+    return sizes.map((_, g) => each.map((found) => found[g]).reduce(larger));
+  }
+
+  setFactor() {
+    return this.#all.map(endsOf).map(({ high, low }) => quotient(high, low)).reduce(larger);
+  }
+
+  listFactor(items) {
+    const counts = this.groups.members.map(() => 0);
+    for (const item of items) counts[this.groups.of[item]] += 1;
+    const places = Math.max(items.length, this.padding);
+    counts.push(places - items.length);
+    return this.#all.map((states) => {
+      const mean = (key) => quotient(counts.reduce((total, n, g) => {
+        return n ? plus(total, product(integer(n), states[g][key])) : total;
+      }, ZERO), integer(places));
+      return farthest(mean("high"), mean("low"), endsOf(states));
+    }).reduce(larger);
   }
 }
 
 /** A bit per item, item k at byte k >> 3, bit k & 7; in front the part, if there are several. */
-class Bitmap extends Encoding {
-  constructor(groups, parts) {
-    super(groups, parts);
+class Bitmap extends Sampling {
+  constructor(context, parts) {
+    super(context, parts);
     this.head = parts.length > 1 ? 1 : 0;
-    this.size = this.head + Math.ceil(groups.m / 8);
+    this.size = this.head + Math.ceil(this.groups.m / 8);
   }
 
   partOf(report) {
@@ -723,7 +1011,7 @@ class Fixed extends Bitmap {
   }
 
   misuse({ other }, counts) {
-    return counts.some((count, g) => count !== other[g]) ? "size" : null;
+    return counts.some((found, g) => found !== other[g]) ? "size" : null;
   }
 
   write(draws, k, held, own) {
@@ -770,7 +1058,7 @@ class Bits extends Bitmap {
   }
 
   misuse({ other }, counts) {
-    return counts.some((count, g) => count && !other[g]) ? "silent" : null;
+    return counts.some((found, g) => found && !other[g]) ? "silent" : null;
   }
 
   write(draws, k, held, own) {
@@ -789,22 +1077,74 @@ class Bits extends Bitmap {
   }
 }
 
+/** Bits for sets of which every item is protected on its own: nothing is sampled. */
+class Each extends Bits {
+  static needs = "protect = \"item\"";
+  kind = "each";
+
+  static fits({ policy }) {
+    return policy.protect === "item";
+  }
+
+  static readParts(raw, context) {
+    return super.readParts(raw, context, 1);
+  }
+
+  prove({ names, least }) {
+    checkChances(this.parts, names);
+    const [{ own, other }] = this.parts;
+    const inside = (x) => x > 0 && x < D;
+    names.forEach((name, g) => {
+      if (!inside(own[g]) || !inside(other[g])) {
+        const what = `own = ${own[g]}/${D} and other = ${other[g]}/${D} of level ${show(name)}`;
+        throw violation(`${what} must lie strictly between 0 and 1`);
+      }
+    });
+    checkItems(this.factors(), least, names);
+  }
+
+  report(draws, items) {
+    const [{ own, other }] = this.parts;
+    const [mine, report] = [new Set(items), this.start(0)];
+    this.groups.of.forEach((g, item) => {
+      if (draws.next() < (mine.has(item) ? own : other)[g]) this.name(report, item);
+    });
+    return report;
+  }
+
+  chances(k) {
+    const { own, other } = this.parts[k];
+    return chancesOf("one of yours", own.map((x) => x / D), other.map((x) => x / D));
+  }
+
+  factors() {
+    const [{ own, other }] = this.parts;
+    return own.map((_, g) => {
+      const [a, b, all] = [own[g], other[g], D].map(BigInt);
+      const [named, unnamed] = [[a, b], [all - b, all - a]];
+      return [named, inverse(named), unnamed, inverse(unnamed)].reduce(larger);
+    });
+  }
+}
+
 /**
  * A 32-bit number whose digits in base q are the part and y_0, …, y_t. It names an item of group
  * g if the mark y_0 + y_1 c_1 + … + y_t c_t mod q is below other[g], where c is the item's code.
  * Two codes differ, so two marks are independent and uniform.
  */
-class Ticket extends Encoding {
+class Ticket extends Sampling {
+  static keys = ["q", "t"];
   kind = "ticket";
   size = 4;
 
-  /** @param {Groups} groups @param {readonly Part[]} parts @param {{q: number, t: number}} sizes */
-  constructor(groups, parts, { q, t }) {
-    super(groups, parts);
+  /** @param {Context} context @param {{q: number, t: number}} sizes */
+  constructor(context, parts, { q, t }) {
+    super(context, parts);
+    const { m } = this.groups;
     const fits = [q, t].every(Number.isInteger) && t >= 2 && t <= 31 && q > t
-      && parts.length * power(q, t + 1) <= D && isPrime(q) && power(q, t) >= groups.m;
+      && parts.length * power(q, t + 1) <= D && isPrime(q) && power(q, t) >= m;
     if (!fits) {
-      const what = `${groups.m} items and ${parts.length} parts`;
+      const what = `${m} items and ${parts.length} parts`;
       throw refused(`a ticket of q = ${show(q)}, t = ${show(t)} does not fit ${what}`);
     }
     Object.assign(this, { q, t, tickets: power(q, t + 1) });
@@ -873,6 +1213,362 @@ class Ticket extends Encoding {
   }
 }
 
+/**
+ * Counted hits: the report is a polynomial p of s + 2 coefficients mod a prime, and names item i of
+ * an active group if p(i + 1) is below the limit T. Of at most s own items, of which j are active,
+ * some number N is named: N > tau, N = tau or N < tau, with the masses of row j. Any s + 2 values
+ * of a random p are independent and uniform, so a report's chance depends on j and N alone.
+ */
+class Hits extends Encoding {
+  static keys = ["prime"];
+  static needs = "sets that are protected as a whole, with notion = \"min\", no budgets of pairs "
+    + "and a padding up to 64";
+  kind = "hits";
+  by = "whatever your answers are";
+  #known = new Map(); // the classes of a part and a number of items, once asked for
+  #proved = []; // per part what the check computed
+
+  static fits({ policy: { protect, notion, pairs }, padding }) {
+    return protect === "set" && notion === "min" && !pairs.length && padding <= 64;
+  }
+
+  /** @returns {readonly HitsPart[]} */
+  static readParts(raw, { groups, padding }) {
+    for (const part of partsOf(raw)) {
+      table(part, ["chance", "active", "limit", "rows"], "a part");
+      integers([part.chance, part.limit], 2, "chance and limit of a part");
+      const active = integers(part.active, groups.members.length, "active of a part");
+      if (!active.every((x) => x === 0 || x === 1) || !active.includes(1)) {
+        throw refused("active of a part must be 0 or 1 per group and 1 at least once, but is not");
+      }
+      const { length } = list(part.rows, "rows of a part");
+      if (length !== padding) {
+        throw refused(`a part has ${length} rows, but must have ${padding}, the padding`);
+      }
+      for (const row of part.rows) integers(row, 4, "a row of a part");
+    }
+    return raw;
+  }
+
+  /** @param {Context} context @param {readonly HitsPart[]} parts */
+  constructor(context, parts, { prime }) {
+    super(context, parts);
+    const { m } = this.groups;
+    const fits = Number.isInteger(prime) && prime >= 5 && prime > m && prime < 2 ** 31;
+    if (!fits || !isPrime(prime)) {
+      const allowed = `a prime above ${Math.max(m, 4)} and below 2^31`;
+      throw refused(`prime of the encoding is ${show(prime)}, but must be ${allowed}`);
+    }
+    const width = prime < 2 ** 16 ? 2 : 4;
+    Object.assign(this, { prime, width, size: 1 + (this.padding + 2) * width });
+  }
+
+  // -- a report
+
+  report(draws, items) {
+    const { prime, padding, groups: { of } } = this;
+    const k = this.drawPart(draws, ({ chance }) => chance);
+    const { active, limit } = this.parts[k];
+    // all levels alike, before anything looks at them: otherwise the promise for sets fails
+    const kept = items.length > padding ? draws.some(items, padding) : items;
+    const own = kept.filter((item) => active[of[item]]);
+    const named = this.#drawNamed(draws, k, own.length);
+    const values = own.map((_, place) => {
+      return named.includes(place) ? draws.below(limit) : limit + draws.below(prime - limit);
+    });
+    const free = Array.from({ length: padding + 2 - own.length }, () => draws.below(prime));
+    return this.#pack(k, through(own.map((item) => item + 1), values, free, prime));
+  }
+
+  /** Which of j own items are named, by their places: first how many by the row, then which. */
+  #drawNamed(draws, k, j) {
+    if (!j) return [];
+    const classes = this.#classes(k, j);
+    let [mass, c] = [draws.mass(), 0];
+    for (; mass >= classes[c].mass; c++) mass -= classes[c].mass;
+    const { first, weights, total } = classes[c];
+    let n = 0;
+    for (let weight = draws.belowBig(total); weight >= weights[n]; n++) weight -= weights[n];
+    return draws.some(Array.from({ length: j }, (_, place) => place), first + n);
+  }
+
+  #classes(k, j) {
+    const key = 65 * k + j; // a padding is at most 64
+    const { limit, rows } = this.parts[k];
+    if (!this.#known.has(key)) {
+      this.#known.set(key, classesOf(rows[j - 1], weightsOf(j, limit, this.prime)));
+    }
+    return this.#known.get(key);
+  }
+
+  #pack(k, coefficients) {
+    const report = new Uint8Array(this.size);
+    const view = new DataView(report.buffer);
+    report[0] = k;
+    coefficients.forEach((value, n) => {
+      if (this.width === 2) view.setUint16(1 + 2 * n, value, true);
+      else view.setUint32(1 + 4 * n, value, true);
+    });
+    return report;
+  }
+
+  #coefficients(report) {
+    const view = new DataView(report.buffer, report.byteOffset, report.length);
+    return Array.from({ length: this.padding + 2 }, (_, n) => {
+      return this.width === 2 ? view.getUint16(1 + 2 * n, true) : view.getUint32(1 + 4 * n, true);
+    });
+  }
+
+  check(report) {
+    if (report.length !== this.size) return "length";
+    if (this.partOf(report) >= this.parts.length) return "part";
+    return this.#coefficients(report).some((value) => value >= this.prime) ? "residue" : null;
+  }
+
+  partOf(report) {
+    return report[0];
+  }
+
+  named(report) {
+    const { prime, groups: { of } } = this;
+    const { active, limit } = this.parts[this.partOf(report)];
+    const falling = this.#coefficients(report).reverse();
+    const found = [];
+    of.forEach((g, item) => {
+      if (!active[g]) return;
+      let value = 0;
+      for (const x of falling) value = (times(value, item + 1, prime) + x) % prime;
+      if (value < limit) found.push(item);
+    });
+    return found;
+  }
+
+  opening(named, among) {
+    const stands = `The report is a row of numbers that stands for a random choice among ${among}`;
+    return `${stands}; it names ${named}`;
+  }
+
+  speaks({ active }, g) {
+    return active[g] === 1;
+  }
+
+  chances(k, speaking, silent) {
+    const { prime, padding, groups: { m } } = this;
+    const { limit } = this.parts[k];
+    const yours = `one of yours${silent ? ", if it is one of these," : ""}`;
+    const mine = Array.from({ length: this.#reach(k) }, (_, j) => this.#own(k, j + 1));
+    const told = chancesOf(yours, mine, [limit / prime]);
+    if (m <= padding) return told;
+    const [are, counted] = padding === 1 ? ["is", "counts"] : ["are", "count"];
+    const drawn = `${padding} of them, drawn at random, ${counted} as yours`;
+    return `${told}; if more than ${padding} ${are} yours, ${drawn}`;
+  }
+
+  /** The chance that one of j active own items is named. */
+  #own(k, j) {
+    return this.#classes(k, j).reduce((total, { mass, first, weights, total: all }) => {
+      if (!weights.length) return total;
+      const hits = weights.reduce((sum, weight, n) => sum + BigInt(first + n) * weight, 0n);
+      return total + (mass / G) * toNumber([hits, all]);
+    }, 0) / j;
+  }
+
+  // -- the check, and what it computes
+
+  prove({ names, least }) {
+    checkColumn(this.parts.map(({ chance }) => chance));
+    for (const [k, part] of this.parts.entries()) {
+      checkRows(part, this.prime);
+      const f = densities(part, this.prime);
+      const ends = f.map((values) => endsOf(values.map((value) => alone(value))));
+      const spoken = least.filter((_, g) => part.active[g]);
+      this.#checkEnds(ends, least.reduce(smaller), spoken.reduce(smaller));
+      const { active, silent } = hitsFactors(f, this.padding, this.#spoken(k), this.groups.m);
+      const factors = part.active.map((x) => (x ? active : silent));
+      checkItems(factors, least, names);
+      this.#proved[k] = { ends, all: endsOf(ends.slice(0, this.#reach(k) + 1)), factors };
+    }
+  }
+
+  /** max f_j <= R_j LO and HI <= R_j min f_j with R_j = (j E_c + (s - j) E_1) / s. */
+  #checkEnds(ends, all, spoken) {
+    const s = this.padding;
+    const { high, low } = endsOf(ends);
+    if (!low[0]) throw violation("a class of a row has mass 0, so that some reports are ruled out");
+    ends.forEach((own, j) => {
+      const sums = plus(product(integer(j), spoken), product(integer(s - j), all));
+      const bound = quotient(sums, integer(s));
+      if (isLess(product(bound, low), own.high) || isLess(product(bound, own.low), high)) {
+        const who = `lists with ${j} of the answers that a part speaks about`;
+        throw violation(`${who} are told apart from others by more than their budget`, { row: j });
+      }
+    });
+  }
+
+  /** How many items a part speaks about. */
+  #spoken(k) {
+    return this.groups.of.reduce((total, g) => total + this.parts[k].active[g], 0);
+  }
+
+  /** How many of them a list that is reported can hold. */
+  #reach(k) {
+    return Math.min(this.padding, this.#spoken(k));
+  }
+
+  factors() {
+    const each = this.#proved.map(({ factors }) => factors);
+    return this.groups.members.map((_, g) => each.map((found) => found[g]).reduce(larger));
+  }
+
+  setFactor() {
+    return this.#proved.map(({ all: { high, low } }) => quotient(high, low)).reduce(larger);
+  }
+
+  listFactor(items) {
+    const { padding: s, groups: { of }, parts } = this;
+    return this.#proved.map(({ ends, all }, k) => {
+      const active = items.filter((item) => parts[k].active[of[item]]).length;
+      const others = items.length - active;
+      const drawn = Math.min(s, items.length);
+      const mean = (key) => { // over the numbers of active items among those that are drawn
+        let total = ZERO;
+        for (let j = Math.max(0, drawn - others); j <= Math.min(drawn, active); j++) {
+          const ways = chosen(active, j) * chosen(others, drawn - j);
+          total = plus(total, product([ways, 1n], ends[j][key]));
+        }
+        return quotient(total, [chosen(items.length, drawn), 1n]);
+      };
+      return farthest(mean("high"), mean("low"), all);
+    }).reduce(larger);
+  }
+}
+
+/** w_N = C(j, N) T^N (P - T)^(j - N): how many of the P^j values of j items name N of them. */
+function weightsOf(j, limit, prime) {
+  const [hit, miss] = [BigInt(limit), BigInt(prime - limit)];
+  return Array.from({ length: j + 1 }, (_, n) => {
+    return chosen(j, n) * hit ** BigInt(n) * miss ** BigInt(j - n);
+  });
+}
+
+/** The classes N > tau, N = tau and N < tau of a row: mass, smallest N, weights, their sum. */
+function classesOf([tau, hi, mid, lo], weights) {
+  const part = (mass, first, end) => {
+    const own = weights.slice(first, end);
+    return { mass, first, weights: own, total: own.reduce((sum, weight) => sum + weight, 0n) };
+  };
+  return [part(hi, tau + 1), part(mid, tau, tau + 1), part(lo, 0, tau)];
+}
+
+/** f[j][N]: a report's chance over that of a uniform one, if N of j own items are named. */
+function densities({ limit, rows }, prime) {
+  const f = [[ONE]];
+  rows.forEach((row, n) => {
+    const j = n + 1;
+    const all = BigInt(prime) ** BigInt(j);
+    const classes = classesOf(row, weightsOf(j, limit, prime)).reverse(); // from N = 0 up
+    f.push(classes.flatMap(({ mass, weights, total }) => {
+      return Array(weights.length).fill([BigInt(mass) * all, BigInt(G) * total]);
+    }));
+  });
+  return f;
+}
+
+/** Masses that are chances: otherwise what is compared below would not be a mechanism. */
+function checkRows({ limit, rows }, prime) {
+  if (!(limit > 0 && limit < prime)) {
+    throw violation(`limit = ${limit} of a part must lie strictly between 0 and ${prime}`);
+  }
+  rows.forEach(([tau, ...masses], n) => {
+    const row = `row ${n + 1} of a part`;
+    if (!(tau >= 0 && tau <= n + 1)) {
+      throw violation(`tau = ${tau} in ${row} must lie between 0 and ${n + 1}`);
+    }
+    const [hi, , lo] = masses;
+    if (masses.some((mass) => mass < 0) || masses.reduce((sum, mass) => sum + mass) !== G) {
+      throw violation(`the masses of ${row} are not numbers from 0 that sum to 2^52`);
+    }
+    if ((tau === n + 1 && hi) || (tau === 0 && lo)) {
+      throw violation(`a class of ${row} that cannot occur has a mass`);
+    }
+  });
+}
+
+/**
+ * Exactly the largest factor, either way, between any list and the same without one item: of the
+ * `spoken` items that a part speaks about, and of the others. A list of more than s items is a mean
+ * over its s-subsets, and a ratio of means is extreme at s + 1 items.
+ */
+function hitsFactors(f, s, spoken, m) {
+  const found = { active: ONE, silent: ONE };
+  const meet = (who, x, y) => {
+    const ratio = quotient(x, y);
+    found[who] = [ratio, inverse(ratio)].reduce(larger, found[who]);
+  };
+  const mixed = (who, own, terms) => { // (own + sum) / (s + 1) own
+    const sum = terms.reduce((total, [n, value]) => {
+      return n ? plus(total, product(integer(n), value)) : total;
+    }, own);
+    meet(who, sum, product(integer(s + 1), own));
+  };
+  for (let j = 1; j <= Math.min(s, spoken); j++) {
+    for (let n = 0; n < j; n++) for (const h of [0, 1]) meet("active", f[j][n + h], f[j - 1][n]);
+  }
+  // from here on there are s + 1 items: no such a if m <= s
+  for (let a = Math.max(0, s - (m - spoken)); a <= Math.min(s, spoken - 1); a++) {
+    for (let n = 0; n <= a; n++) {
+      for (const h of [0, 1]) {
+        const [same, next] = [f[a], f[a + 1] ?? []];
+        const terms = [[n, same[n - 1 + h]], [a - n, same[n + h]], [s - a, next[n + h]]];
+        mixed("active", same[n], terms);
+      }
+    }
+  }
+  for (let a = Math.max(0, s - (m - spoken) + 1); a <= Math.min(s, spoken); a++) {
+    for (let n = 0; n <= a; n++) {
+      const [same, less] = [f[a], f[a - 1] ?? []];
+      mixed("silent", same[n], [[n, less[n - 1]], [a - n, less[n]], [s - a, same[n]]]);
+    }
+  }
+  return found;
+}
+
+/**
+ * A polynomial with these values at these points, all such alike: Newton's form, from uniform
+ * coefficients of what the points leave open.
+ * @param {number[]} points different @param {number[]} free uniform coefficients
+ * @returns {number[]} from the constant up
+ */
+function through(points, values, free, prime) {
+  const slopes = [...values]; // divided differences
+  for (let gap = 1; gap < points.length; gap++) {
+    for (let k = points.length - 1; k >= gap; k--) {
+      const [rise, run] = [slopes[k] - slopes[k - 1], points[k] - points[k - gap]];
+      slopes[k] = times((rise + prime) % prime, reciprocal((run + prime) % prime, prime), prime);
+    }
+  }
+  return points.reduceRight((poly, point, k) => {
+    const next = [slopes[k], ...poly]; // poly (x - point) + slope
+    poly.forEach((x, n) => { next[n] = (next[n] + prime - times(x, point, prime)) % prime; });
+    return next;
+  }, free);
+}
+
+/** x y mod a prime below 2^31, exactly: 16 bits of y at a time keep every product below 2^53. */
+function times(x, y, prime) {
+  return (((x * (y >>> 16)) % prime) * 2 ** 16 + x * (y & 0xffff)) % prime;
+}
+
+/** 1 / x mod a prime, 0 < x < prime: Euclid's algorithm. */
+function reciprocal(x, prime) {
+  let [r, next, t, step] = [prime, x, 0, 1];
+  while (next) {
+    const n = Math.floor(r / next);
+    [r, next, t, step] = [next, r - n * next, step, t - n * step];
+  }
+  return t < 0 ? t + prime : t;
+}
+
 /** x^n, exact below 2^53, which is far beyond everything it is compared with. */
 function power(x, n) {
   return n ? x * power(x, n - 1) : 1;
@@ -883,20 +1579,27 @@ function isPrime(q) {
   return q > 1;
 }
 
+/** n over k. @returns {bigint} */
+function chosen(n, k) {
+  let ways = 1n;
+  for (let j = 1; j <= Math.min(k, n - k); j++) ways = (ways * BigInt(n - j + 1)) / BigInt(j);
+  return ways;
+}
+
 /** The 4-byte little-endian integer. */
 function number(bytes) {
   return new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true);
 }
 
-const ENCODINGS = { // class, and its keys in a mechanism file
-  fixed: [Fixed, []], bits: [Bits, []], ticket: [Ticket, ["q", "t"]],
-};
+const ENCODINGS = { fixed: Fixed, bits: Bits, ticket: Ticket, hits: Hits, each: Each };
 
-/** @param {Groups} groups @param {readonly Part[]} parts */
-function readEncoding(raw, groups, parts) {
+/** @param {object} body of a mechanism file @param {Context} context */
+function readEncoding({ encoding: raw, parts }, context) {
   const kind = choice("encoding", object(raw, "the encoding").kind, Object.keys(ENCODINGS));
-  const [Kind, keys] = ENCODINGS[kind];
-  return freeze(new Kind(groups, parts, table(raw, ["kind", ...keys], "the encoding")));
+  const Kind = ENCODINGS[kind];
+  table(raw, ["kind", ...Kind.keys], "the encoding");
+  if (!Kind.fits(context)) throw refused(`the encoding ${show(kind)} needs ${Kind.needs}`);
+  return freeze(new Kind(context, Kind.readParts(parts, context), raw));
 }
 
 // ---- mechanism ----------------------------------------------------------------------------------
@@ -912,12 +1615,13 @@ function parse(bytes) {
 
 /**
  * The public parameters that both sides share. For all inputs of levels i and j and every report y,
- * Pr(y | i) <= e^{r_ij} Pr(y | j): proved on construction, so an object of this class is a checked
- * promise.
+ * Pr(y | i) <= e^{r_ij} Pr(y | j), and for sets the same with the paper's budget of a set or, where
+ * items are protected on their own, item by item: proved on construction, so an object of this
+ * class is a checked promise.
  */
 export class Mechanism {
-  #epsilons = null; // per group, once asked for
-  #factors = null; // the same, exactly
+  #ratios; // per group the promise for an answer, exactly, once asked for
+  #factors; // the same as people read it
 
   /**
    * Verify the content of a mechanism file.
@@ -975,20 +1679,19 @@ export class Mechanism {
     choice("prior", body.prior, ["uniform", "worst", "given"]);
     if ("certificate" in body) checkCertificate(body.certificate);
     const { policy, factors } = readPolicy(body.policy);
-    const sets = policy.input === "set";
-    checkPadding(body.padding, policy.input);
+    const { padding } = body;
+    checkPadding(padding, policy);
     const groups = readGroups(body.groups, policy);
-    checkShares(body.shares, groups.members.length + sets);
-    const parts = readParts(body.parts, groups, sets);
-    const encoding = readEncoding(body.encoding, groups, parts);
-    checkGuarantee(policy, factors, body.groups, parts, encoding);
+    checkShares(body.shares, groups.members.length + (policy.input === "set"));
+    const encoding = readEncoding(body, { groups, policy, padding });
+    encoding.prove(termsOf(policy, factors, body.groups));
 
     this.policy = policy;
     this.model = body.model;
     this.encoding = encoding;
-    this.padding = body.padding;
+    this.padding = padding;
     this.groups = body.groups;
-    this.parts = parts;
+    this.parts = encoding.parts;
     this.m = groups.m;
     this.reportSize = encoding.size;
     this.fingerprint = fingerprint;
@@ -1004,12 +1707,17 @@ export class Mechanism {
    * @returns {Uint8Array}
    */
   perturb(answer) {
-    const draws = new Draws();
-    const held = this.policy.input === "set" ? this.#sample(draws, answer) : this.#index(answer);
-    const group = this.encoding.groups.of[held];
-    const k = this.#drawPart(draws, ({ chance, none }) => (held < 0 ? none : chance[group]));
-    const chance = held < 0 ? 0 : this.parts[k].own[group]; // 0 where the group is silent, too
-    return this.encoding.write(draws, k, held, chance > 0 && draws.next() < chance);
+    return this.encoding.report(new Draws(), this.#places(answer));
+  }
+
+  /** The items of an answer, each once: of a single one a list with it. */
+  #places(answer) {
+    if (this.policy.input === "single") return [this.#index(answer)];
+    if (typeof answer === "string" || typeof answer?.[Symbol.iterator] !== "function") {
+      const what = `this question takes a list of items, got ${show(answer)}`;
+      throw new DiscreetError("answer", `${what}; give a list, be it empty`);
+    }
+    return [...new Set(Array.from(answer, (item) => this.#index(item)))];
   }
 
   #index(item) {
@@ -1025,31 +1733,12 @@ export class Mechanism {
     throw new DiscreetError("answer", `an answer is ${allowed}, got ${show(item)}; choose an item`);
   }
 
-  /** Padding-and-Sampling (the paper, Algorithm 1): one of max(|x|, padding) places; or -1. */
-  #sample(draws, answer) {
-    if (typeof answer === "string" || typeof answer?.[Symbol.iterator] !== "function") {
-      const what = `this question takes a list of items, got ${show(answer)}`;
-      throw new DiscreetError("answer", `${what}; give a list, be it empty`);
-    }
-    const chosen = [...new Set(Array.from(answer, (item) => this.#index(item)))];
-    return chosen[draws.below(Math.max(chosen.length, this.padding))] ?? -1;
-  }
-
-  /** The part whose stretch of the cumulative chances a 32-bit integer falls into. */
-  #drawPart(draws, chanceOf) {
-    const chances = this.parts.map(chanceOf);
-    let k = 0;
-    if (chances.length === 1) return k; // and nothing is drawn
-    for (let draw = draws.next(); draw >= chances[k]; k++) draw -= chances[k];
-    return k;
-  }
-
   // -- reading a report
 
   /**
    * Why this is not a report of the mechanism, or null.
    * @param {Uint8Array} report
-   * @returns {null | "length" | "part" | "tail" | "size" | "silent" | "ticket"}
+   * @returns {null | "length" | "part" | "tail" | "size" | "silent" | "ticket" | "residue"}
    */
   check(report) {
     if (!(report instanceof Uint8Array)) {
@@ -1073,7 +1762,7 @@ export class Mechanism {
    */
   meaning(report) {
     const { part, named } = this.#read(report);
-    return { part, named, sentence: meaningOf(this, this.parts[part], named.length) };
+    return { part, named, sentence: this.encoding.meaning(part, named.length) };
   }
 
   #read(report) {
@@ -1093,7 +1782,21 @@ export class Mechanism {
    * @returns {number[]}
    */
   levelEpsilons() {
-    return this.groups.map((_, level) => this.#epsilon(level));
+    const epsilons = this.#exact.map((ratio) => Math.log(toNumber(ratio)));
+    return this.groups.map((group) => epsilons[group]);
+  }
+
+  /**
+   * The largest log-ratio of any report between any two answers. Where the items of a set are
+   * protected on their own, between an empty list and one of the 20 items that tell most.
+   * @returns {number}
+   */
+  wholeEpsilon() {
+    if (this.policy.protect === "set") return Math.log(toNumber(this.encoding.setFactor()));
+    const epsilons = this.#exact.map((ratio) => Math.log(toNumber(ratio)));
+    const most = this.policy.protect === "item" ? MANY : 1;
+    return largestOf(epsilons, this.#sizes, most, (x, y) => y - x)
+      .reduce((total, [epsilon, n]) => total + n * epsilon, 0);
   }
 
   /**
@@ -1107,22 +1810,26 @@ export class Mechanism {
     return text[0].toUpperCase() + text.slice(1);
   }
 
+  get #exact() {
+    this.#ratios ??= this.encoding.factors();
+    return this.#ratios;
+  }
+
+  get #sizes() {
+    return this.encoding.groups.members.map(({ length }) => length);
+  }
+
   #factor(level) {
-    this.#factors ??= groupRatios(this).map((ratio) => rounded(square(ratio)));
+    this.#factors ??= this.#exact.map((ratio) => rounded(square(ratio)));
     return this.#factors[this.groups[level]];
   }
 
-  #epsilon(level) {
-    this.#epsilons ??= groupEpsilons(this);
-    return this.#epsilons[this.groups[level]];
-  }
-
   /**
-   * What a participant is told: one entry per level, then one (level null) per pair of levels that
-   * is not protected. `factor` and the number in the sentence are rounded up, so that they stay
-   * true.
+   * What a participant is told: one entry per level, then (level null) one about whole lists, if
+   * the question takes them, and one per pair of levels that is not protected. `factor` and the
+   * number in the sentence are rounded up, so that they stay true.
    * @returns {{level: string | null, items: number, examples: string[], factor: number,
-   *   sentence: string}[]}
+   *   sentence: string, whole?: true}[]}
    */
   promises() {
     const { policy } = this;
@@ -1139,7 +1846,37 @@ export class Mechanism {
       const sentence = `${name} (${who}): ${promise}`;
       return { level: name, items: count, examples: examples[k], factor, sentence };
     });
-    return [...protectedOnes, ...unprotected(policy)];
+    return [...protectedOnes, ...this.#wholeLists(), ...unprotected(policy)];
+  }
+
+  #wholeLists() {
+    const { protect } = this.policy;
+    if (!protect) return [];
+    const { factor, sentence } = protect === "set"
+      ? anyTwo(this.encoding.setFactor()) : multiplied(this.#exact, this.#sizes, this.m);
+    return [{ level: null, items: 0, examples: [], factor, sentence, whole: true }];
+  }
+
+  /**
+   * The promise for one person's whole list; set input only.
+   * @param {Iterable<string | number>} answer
+   * @returns {{factor: number, sentence: string}}
+   */
+  promiseOf(answer) {
+    const { protect } = this.policy;
+    if (!protect) {
+      const what = "this question takes one answer, so there is no list to promise something for";
+      throw new DiscreetError("answer", `${what}; ask for the promise of its level`);
+    }
+    const items = this.#places(answer);
+    const group = (item) => this.encoding.groups.of[item];
+    const ratio = protect === "set"
+      ? this.encoding.listFactor(items)
+      : items.reduce((total, item) => product(total, this.#exact[group(item)]), ONE);
+    const { factor, told } = rounded(square(ratio));
+    const other = protect === "set" ? "any other list" : "an empty list";
+    const odds = `can change their odds between it and ${other} by at most a factor of ${told}`;
+    return { factor, sentence: `Your whole list: whoever sees your report ${odds}.` };
   }
 }
 
@@ -1153,100 +1890,47 @@ function promised(input, two, one, told, [seen, likely] = ["your report", "any r
   return `${change} by at most a factor of ${told}.`;
 }
 
-/**
- * Per group, the largest log-ratio of any report between one of its items and another input.
- * @param {Mechanism} mechanism
- */
-function groupEpsilons({ parts, encoding, m, policy: { input } }) {
-  const { members } = encoding.groups;
-  const worst = members.map(() => 0);
-  if (m === 1 && input === "single") return worst;
-  const lone = members.map((items) => items.length === 1);
-  for (const part of parts) {
-    const states = members.map((_, g) => logStates(part, g, encoding.base(g)));
-    if ("none" in part) states.push([Math.log(part.none) + Math.log(D)]);
-    const high = states.map((pair) => Math.max(...pair));
-    const low = states.map((pair) => -Math.min(...pair));
-    const [highest, lowest] = [largestOfOthers(high, lone), largestOfOthers(low, lone)];
-    worst.forEach((x, g) => { worst[g] = Math.max(x, high[g] + lowest(g), low[g] + highest(g)); });
-  }
-  return worst;
+const [FEW, MANY] = [5, 20]; // answers of a list that people are told about
+
+/** The promise for any two lists. @param {Ratio} ratio */
+function anyTwo(ratio) {
+  const { factor, told } = rounded(square(ratio));
+  const odds = "whoever sees your report can change their odds between any two lists of answers";
+  return { factor, sentence: `Whole lists: ${odds} by at most a factor of ${told}.` };
 }
 
-function logStates({ chance, own, other }, g, base) {
-  if (!other[g]) return [Math.log(chance[g]) + Math.log(D)];
-  const state = (share, part) => Math.log(chance[g]) + Math.log(share) + Math.log(base / part);
-  return [state(own[g], other[g]), state(D - own[g], base - other[g])];
+/** The promise where items are protected on their own: for lists of those that tell most. */
+function multiplied(ratios, sizes, m) {
+  const most = (k) => {
+    const each = largestOf(ratios, sizes, k, (x, y) => (isLess(x, y) ? 1 : isLess(y, x) ? -1 : 0));
+    return rounded(square(each.reduce((total, [[n, d], copies]) => {
+      return product(total, [n ** BigInt(copies), d ** BigInt(copies)]);
+    }, ONE)));
+  };
+  const [few, many] = [most(Math.min(m, FEW)), most(Math.min(m, MANY))];
+  const own = "Whole lists: each answer is protected on its own and the factors multiply";
+  const first = `to at most ${few.told} for a list of ${answers(Math.min(m, FEW))}`;
+  const more = m > FEW ? `, and to at most ${many.told} for ${Math.min(m, MANY)}` : "";
+  const sentence = `${own}, ${first} against an empty one${more}.`;
+  return { factor: many.factor, sentence };
 }
 
-/** A function of a group: the largest value of another input; its own, if it has two items. */
-function largestOfOthers(values, lone) {
-  const top = foremost(values, (x, y) => x > y);
-  const second = values.reduce((old, x, k) => (k === top ? old : Math.max(old, x)), -Infinity);
-  return (g) => (g === top && lone[g] ? second : values[top]);
+/** The so many largest values of items, of which group g has sizes[g]: each with its number. */
+function largestOf(values, sizes, most, falling) {
+  const order = values.map((value, g) => [value, sizes[g]]);
+  order.sort(([x], [y]) => falling(x, y));
+  let left = most;
+  return order.flatMap(([value, size]) => {
+    const n = Math.min(left, size);
+    left -= n;
+    return n ? [[value, n]] : [];
+  });
 }
 
-/**
- * The same as ratios, exactly: e to the power of what `groupEpsilons` says.
- * @param {Mechanism} mechanism
- * @returns {Ratio[]}
- */
-function groupRatios({ parts, encoding, m, policy: { input } }) {
-  const { members } = encoding.groups;
-  const worst = members.map(() => [1n, 1n]);
-  if (m === 1 && input === "single") return worst;
-  const lone = members.map((items) => items.length === 1);
-  const larger = (x, y) => (isLess(x, y) ? y : x);
-  for (const part of parts) {
-    const states = members.map((_, g) => extremesOf(part, g, encoding.base(g), ""));
-    if ("none" in part) states.push(alone([BigInt(part.none) * BigInt(D), 1n], ""));
-    const highest = firstOfOthers(states.map(({ high }) => high), lone, (x, y) => isLess(y, x));
-    const lowest = firstOfOthers(states.map(({ low }) => low), lone, isLess);
-    worst.forEach((old, g) => {
-      const { high, low } = states[g];
-      worst[g] = [quotient(high, lowest(g)), quotient(highest(g), low)].reduce(larger, old);
-    });
-  }
-  return worst;
-}
-
-/** A function of a group: the foremost value of another input; its own, if it has two items. */
-function firstOfOthers(values, lone, before) {
-  const top = foremost(values, before);
-  const rest = values.filter((_, k) => k !== top);
-  const second = rest.length ? rest[foremost(rest, before)] : values[top];
-  return (g) => (g === top && lone[g] ? second : values[top]);
-}
-
-/**
- * What a report of this part says about the answer, for people.
- * @param {Mechanism} mechanism @param {Part} part @param {number} named how many items it names
- */
-function meaningOf({ encoding, parts, m, policy: { input } }, part, named) {
-  const { members } = encoding.groups;
-  const speaking = members.flatMap((_, g) => (part.other[g] ? [g] : []));
-  const among = speaking.reduce((sum, g) => sum + members[g].length, 0);
-  const first = among
-    ? `${encoding.opening(named ? count(named) : "none", answers(among))}: `
-      + chancesOf(encoding, part, speaking, input, among < m)
-    : "The report names no answer, whatever yours is.";
-  const more = [];
-  if (among && among < m) more.push(`says nothing about ${count(m - among)} of the answers`);
-  if (parts.length > 1) {
-    const chances = "with chances that depend on your answer";
-    more.push(`is one of ${parts.length} kinds, drawn at random ${chances}`);
-  }
-  return more.length ? `${first} It ${more.join(", and ")}.` : first;
-}
-
-function chancesOf(encoding, part, speaking, input, silent) {
-  const yours = input === "set"
-    ? `one of yours, if one is drawn at random${silent ? " and is one of these" : ""},`
-    : `your own answer${silent ? ", if it is one of these," : ""}`;
-  const mine = range(speaking.map((g) => part.own[g] / D));
-  const others = range(speaking.flatMap((g) => encoding.others(part, g)));
-  const named = `${yours} is named with a chance of ${mine}`;
-  return `${named}, one that is not yours with about ${others}.`;
+/** What a report says about an answer: the chances to be named. @param {number[]} mine */
+function chancesOf(yours, mine, others) {
+  const named = `${yours} is named with a chance of ${range(mine)}`;
+  return `${named}, one that is not yours with about ${range(others)}`;
 }
 
 const count = (n) => n.toLocaleString("en");
@@ -1264,8 +1948,8 @@ function range(shares) {
  * path of pair budgets.
  */
 function unprotected(policy) {
-  const { levels, pairs, notion } = policy;
-  const open = pairs.filter(({ budget }) => !budget);
+  const { levels, pairs, notion, strict } = policy;
+  const open = strict ? [] : pairs.filter(({ budget }) => !budget);
   if (!open.length) return [];
   const place = new Map(levels.map(({ name }, k) => [name, k]));
   const r = levels.map((x) => levels.map((y) => {
@@ -1373,13 +2057,13 @@ function rootUp(n, d) {
 
 /**
  * @typedef {{origin: string, name: string, fingerprint: string, id: string, report: string,
- *   items: string[], budgets: {levels: number[], levelOf: number[]}, sent: boolean}} Entry
- *   in hexadecimal; never the answer, never a time
+ *   items: string[], budgets: {levels: number[], levelOf: number[], whole: number}, sent: boolean}}
+ *   Entry  in hexadecimal; never the answer, never a time
  * @typedef {{entry: Entry, shared: string[]}} Overlap  the labels are the new question's
  * @typedef {{item: string, epsilon: number, factor: number, sentence: string}} Summed
  */
 
-const LEDGER = "discreet-ledger/1";
+const LEDGER = "discreet-ledger/2";
 
 /** Run work while no other tab of this browser does: two of them must not both draw a report. */
 export async function locked(work) {
@@ -1454,15 +2138,15 @@ export class Ledger {
   }
 
   /**
-   * The sum of the budgets over all collections but this one, whatever they ask about, and their
-   * number: labels can be rewritten, a sum cannot.
+   * The sum of the budgets of whole answers over all collections but this one, whatever they ask
+   * about, and their number: labels can be rewritten, a sum cannot.
    * @returns {{epsilon: number, earlier: number}}
    */
   total(origin, name, fingerprint) {
     const same = isOf(origin, name, fingerprint);
     const others = this.#read().filter((entry) => !same(entry));
-    const each = others.map(({ budgets: { levels } }) => levels.reduce((x, y) => Math.max(x, y)));
-    return { epsilon: each.reduce((sum, x) => sum + x, 0), earlier: others.length };
+    const epsilon = others.reduce((sum, { budgets }) => sum + budgets.whole, 0);
+    return { epsilon, earlier: others.length };
   }
 
   /**
@@ -1477,7 +2161,9 @@ export class Ledger {
     const earlier = entries.find(isOf(origin, name, mechanism.fingerprint));
     if (earlier) return earlier;
     const { policy: { items, levelOf }, fingerprint } = mechanism;
-    const budgets = { levels: mechanism.levelEpsilons(), levelOf };
+    const budgets = {
+      levels: mechanism.levelEpsilons(), levelOf, whole: mechanism.wholeEpsilon(),
+    };
     const entry = {
       origin, name, fingerprint, id: toHex(id), report: toHex(report), items, budgets, sent: false,
     };
@@ -1540,9 +2226,9 @@ function spentBy({ items, budgets: { levels, levelOf } }) {
 function isEntry({ origin, name, fingerprint, id, report, items, budgets, sent }) {
   const texts = Array.isArray(items) && items.length > 0
     && [origin, name, fingerprint, ...items].every((text) => typeof text === "string");
-  const { levels, levelOf } = budgets;
+  const { levels, levelOf, whole } = budgets;
   const known = Array.isArray(levels)
-    && levels.every((epsilon) => Number.isFinite(epsilon) && epsilon >= 0);
+    && [...levels, whole].every((epsilon) => Number.isFinite(epsilon) && epsilon >= 0);
   const placed = Array.isArray(levelOf) && levelOf.length === items.length
     && levelOf.every((k) => Number.isInteger(k) && k in levels);
   const bytes = /^[0-9a-f]{32}$/.test(id) && /^([0-9a-f]{2})+$/.test(report);
@@ -1685,8 +2371,7 @@ export class Client {
 
   #checkTotal(name, mechanism, most) {
     const spent = this.ledger.total(this.origin, name, mechanism.fingerprint);
-    const own = mechanism.levelEpsilons().reduce((x, y) => Math.max(x, y));
-    const epsilon = spent.epsilon + own;
+    const epsilon = spent.epsilon + mechanism.wholeEpsilon();
     if (!(epsilon > most + 1e-9)) return;
     const before = spent.earlier === 1 ? "an earlier answer" : `${spent.earlier} earlier answers`;
     const what = spent.earlier ? `this answer and ${before} together have` : "this answer has";

@@ -1,0 +1,136 @@
+"""Set input: counted hits beside the paper's Padding-and-Sampling, by real reports; the speed of
+their reports, and the variance that the designed integers give.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import discreet as d
+from benchmarks.timing import best, seconds, si, table
+from discreet import exact_hits, theory
+from discreet.designs import hits
+
+EPSILONS = (1, 2, 4)
+RETAIL = 16_470
+REPEATS = 40
+GOAL, GOAL_RATE = 0.45, 2e9  # of the error of opt0; items per second and core, 5 items each
+
+
+def three(m: int, eps: float) -> d.Policy:
+    """Budgets eps x {1, 1.2, 2} for 5, 5 and 90 % of the items."""
+    few = m // 20
+    ends = {"high": (1, 0, few), "middle": (1.2, few, 2 * few), "low": (2, 2 * few, m)}
+    rows = [(k, round(f * eps, 6), list(map(str, range(a, b)))) for k, (f, a, b) in ends.items()]
+    return d.Policy.from_levels(rows, input="set")
+
+
+def people(n: int, m: int, size: int, rng: np.random.Generator) -> Any:
+    """Everybody's set of so many items, drawn with chances 1 / rank^0.8 without replacement; the
+    ranks are spread over the items, and so over the levels, at random.
+    """
+    weight = -0.8 * np.log(rng.permutation(m) + 1)
+    drawn = np.argsort(-(weight + rng.gumbel(size=(n, m))), axis=1)[:, :size]
+    return drawn.ravel(), np.arange(n + 1) * size
+
+
+def run() -> str:
+    return _accuracy() + _speed() + _variance()
+
+
+def _accuracy() -> str:
+    m, n, size, rows = 100, 40_000, 5, []
+    sets = people(n, m, size, np.random.default_rng(0))
+    held = np.bincount(sets[0], minlength=m).astype(float)
+    for eps in EPSILONS:
+        policy, found = three(m, eps), {}
+        for name, model in (("opt0", "opt0"), ("hits", None)):
+            designs = [d.design(policy, model, padding=s) for s in range(1, size + 1)]
+            expected = [theory.set_error_by_size(x, {size: held}, n).mse / n for x in designs]
+            place = int(np.argmin(expected))
+            found[name] = place + 1, expected[place], _errors(designs[place], sets, held, n)
+        cells: list[Any] = [eps]
+        for padding, theory_, errors in found.values():
+            spread = errors.std(ddof=1) / REPEATS**0.5
+            cells += [padding, f"{theory_:,.4g}", f"{errors.mean():,.4g} ± {spread:.2g}"]
+        before, after = (found[k][2].mean() for k in ("opt0", "hits"))
+        met = "yes" if after <= GOAL * before else "no"
+        rows.append([*cells, f"{after / before:.3f}", met])
+    heads = ["eps"] + [
+        f"{k}: {w}" for k in ("opt0", "hits") for w in ("padding", "expected", "measured")
+    ]
+    heads += ["hits against opt0", f"at most {GOAL}"]
+    title = (
+        f"Sets: total MSE / n of {n:,} real reports, {size} of {m} items each (1 / rank^0.8), "
+        f"budgets eps × {{1, 1.2, 2}} for 5/5/90 items; each at its best padding of 1 to {size}, "
+        f"{REPEATS} repeats"
+    )
+    return table(title, heads, rows)
+
+
+def _errors(mechanism: d.Mechanism, sets: Any, held: Any, n: int) -> Any:
+    """Total squared error / n of repeated collections."""
+    found = []
+    for _ in range(REPEATS):
+        estimate = mechanism.tally(mechanism.perturb_many(sets, indices=True)).estimate()
+        found.append(((estimate.counts - held) ** 2).sum() / n)
+    return np.array(found)
+
+
+def _speed() -> str:
+    rng, rows = np.random.default_rng(0), []
+    policy = three(RETAIL, 1)
+    d.design(policy, "hits", padding=3)  # what is loaded once
+    for s in (2, 5, 10):
+        n = 100_000
+        items = rng.integers(0, RETAIL // s, (n, s)) + np.arange(s) * (RETAIL // s)
+        ragged = items.ravel(), np.arange(n + 1) * s
+        mechanism = d.design(policy, "hits", padding=s)
+
+        def design(s: int = s) -> None:
+            hits.best_cut.cache_clear()
+            d.design(policy, "hits", padding=s)
+
+        reports = mechanism.perturb_many(ragged, indices=True)
+        mechanism.tally(reports[:1000])
+        write = best(lambda: mechanism.perturb_many(ragged, indices=True, threads=1), 2)
+        count = best(lambda: mechanism.tally(reports, threads=1), 4)
+        rate = n * RETAIL / count
+        goal = "" if s != 5 else "yes" if rate >= GOAL_RATE else "no"
+        rows.append([s, mechanism.report_size, si(n / write), si(rate), goal, seconds(count)])
+        rows[-1].append(seconds(best(design, 1)))
+    heads = ["items each", "bytes", "people / s", "tally: items / s", f"at least {si(GOAL_RATE)}"]
+    heads += [f"{n:,} reports", "design, checked"]
+    title = f"Sets: speed of counted hits, {RETAIL:,} items, three levels, one thread"
+    return table(title, heads, rows)
+
+
+def _variance() -> str:
+    rows = []
+    for eps in EPSILONS:
+        for s in (2, 5, 10):
+            level = [("all", eps, [str(i) for i in range(10_000)])]
+            policy = d.Policy.from_levels(level, input="set")
+            (part,) = d.design(policy, "hits", padding=s).parts
+            sampled = theory.absent_variance(d.design(policy, "opt0", padding=s))[0]
+            found = float(_absent(part))
+            rows.append([eps, s, f"{sampled:.4g}", f"{found:.4g}", f"{found / sampled:.3f}"])
+    heads = ["eps", "items each", "opt0, one sampled", "hits", "hits against opt0"]
+    title = "Sets: variance / n of an item that nobody has, one level, from the designed integers"
+    return table(title, heads, rows)
+
+
+def _absent(part: Any) -> Fraction:
+    """b (1 - b) / delta^2 of a part, from its integers alone."""
+    chances, b = part.chances, Fraction(part.limit, part.prime)
+    own = []
+    for j, row in enumerate(chances.rows, 1):
+        weights, mean = exact_hits.weights(part.prime, part.limit, j), Fraction(0)
+        for mass, whole, numbers in exact_hits.classes(part.prime, part.limit, j, row):
+            if whole:
+                mean += Fraction(mass * sum(k * weights[k] for k in numbers), whole)
+        own.append(mean / (j * exact_hits.TOTAL))
+    return b * (1 - b) / (min(own) - b) ** 2

@@ -1,0 +1,239 @@
+"""What is promised of sets of items, exactly, for people to read: the item promise, by how much
+having or not having one item changes the chance of any report, and the set promise, by how much two
+whole sets do. All factors are rationals from the checked integers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from functools import cached_property
+from math import comb, prod
+from typing import Any
+
+from discreet import exact, exact_hits
+from discreet.mechanism import Mechanism
+from discreet.parts import HitsPart, Part
+
+LISTS = (5, 20)  # answers of a list that is told about, where the factors of answers multiply
+
+
+class Promises(ABC):
+    """Of one mechanism that takes sets."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism, self.policy = mechanism, mechanism.policy
+        self.parts: tuple[Any, ...] = mechanism.parts
+        self.sizes: list[int] = mechanism.group_sizes.tolist()
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> Promises:
+        """Those of the mechanism's encoding."""
+        return {"hits": Counted, "each": OneByOne}.get(mechanism.encoding.kind, Sampled)(mechanism)
+
+    @cached_property
+    def item_factors(self) -> tuple[Fraction, ...]:
+        """Per level: having or not having one of its items."""
+        by_part = [self.of_items(part) for part in self.parts]
+        worst = [max(column) for column in zip(*by_part, strict=True)]
+        return tuple(worst[g] for g in self.mechanism.groups)
+
+    @abstractmethod
+    def of_items(self, part: Any) -> Sequence[Fraction]:
+        """The same per group, for reports of one part."""
+
+    @cached_property
+    @abstractmethod
+    def set_factor(self) -> Fraction:
+        """Between any two sets (`each`: between none and the 20 items that tell most)."""
+
+    @abstractmethod
+    def list_factor(self, items: Sequence[int]) -> Fraction:
+        """Between these items and any other set (`each`: and the empty one)."""
+
+    def sentence(self, told: Any) -> str:
+        """The set promise for people; `told` says a factor."""
+        return (
+            "Whole lists: whoever sees your report can change their odds between any two lists of "
+            f"answers by at most a factor of {told(self.set_factor)}."
+        )
+
+
+class Bounded(Promises):
+    """Where the law of a set lies between two extremes, per part."""
+
+    @abstractmethod
+    def extremes(self, part: Any) -> tuple[Fraction, Fraction]:
+        """The largest and the smallest of all sets."""
+
+    @abstractmethod
+    def between(self, part: Any, items: Sequence[int]) -> tuple[Fraction, Fraction]:
+        """The same for these items."""
+
+    @cached_property
+    def set_factor(self) -> Fraction:
+        """Between any two sets."""
+        return max(high / low for high, low in map(self.extremes, self.parts))
+
+    def list_factor(self, items: Sequence[int]) -> Fraction:
+        """Between these items and any other set."""
+        worst = Fraction(1)
+        for part in self.parts:
+            (high, low), (top, bottom) = self.extremes(part), self.between(part, items)
+            worst = max(worst, top / low, high / bottom)
+        return worst
+
+    def bound(self, first: Sequence[int], second: Sequence[int]) -> Fraction:
+        """Pr(y | first) / Pr(y | second) is at most this, for all y."""
+        each = ((self.between(p, first)[0], self.between(p, second)[1]) for p in self.parts)
+        return max(top / bottom for top, bottom in each)
+
+
+class Sampled(Bounded):
+    """Padding-and-Sampling: of a set x, one of max(|x|, padding) places is reported, so its law is
+    a mean of states (exact.py).
+    """
+
+    def of_items(self, part: Part) -> list[Fraction]:
+        """Having i or not: with at most `padding` items, i or nothing beside others that say as
+        little as possible; with one more than that, i or not among them.
+        """
+        padding, states, none = self.mechanism.padding or 1, self._states(part), self._none(part)
+        lows, highs = (
+            [(sign * state[k], many) for state, many in zip(states, self.sizes, strict=True)]
+            for sign, k in ((1, 1), (-1, 0))
+        )
+        beside = _Smallest([*lows, (none, padding)], padding - 1)
+        few, many = _Smallest(lows, padding), _Smallest(highs, padding)
+        found = []
+        for high, low in states:
+            least = beside.without(low)
+            ratios = [Fraction(1), (least + high) / (least + none), (least + none) / (least + low)]
+            if self.policy.m > padding:
+                ratios.append((padding + padding * high / few.without(low)) / (padding + 1))
+                ratios.append((padding + 1) / (padding - padding * low / many.without(-high)))
+            found.append(max(ratios))
+        return found
+
+    def extremes(self, part: Part) -> tuple[Fraction, Fraction]:
+        """The largest and the smallest state."""
+        states = [*self._states(part), (self._none(part),) * 2]
+        return max(high for high, _ in states), min(low for _, low in states)
+
+    def between(self, part: Part, items: Sequence[int]) -> tuple[Fraction, Fraction]:
+        """The mean of the largest states of these items and of dummies, and of the smallest."""
+        states, groups = self._states(part), self.mechanism.group_of
+        places = max(len(items), self.mechanism.padding or 1)
+        idle = (places - len(items)) * self._none(part)
+        high, low = (sum((states[groups[i]][k] for i in items), idle) / places for k in (0, 1))
+        return high, low
+
+    def _states(self, part: Part) -> list[tuple[Fraction, Fraction]]:
+        return [exact_states(part, g) for g in range(len(self.sizes))]
+
+    @staticmethod
+    def _none(part: Part) -> Fraction:
+        return Fraction((part.none or 0) * exact.D)
+
+
+class Counted(Bounded):
+    """Counted hits (exact_hits.py)."""
+
+    def of_items(self, part: HitsPart) -> list[Fraction]:
+        """Of an active group, and of another."""
+        active = self._active(part)
+        others = self.policy.m - active
+        held, lacked = exact_hits.item_factors(part.densities, active, others)
+        return [held if on else lacked for on in part.active]
+
+    def extremes(self, part: HitsPart) -> tuple[Fraction, Fraction]:
+        """The largest and the smallest density of as many active items as there are."""
+        return exact_hits.extremes(part.densities, self._active(part))
+
+    def between(self, part: HitsPart, items: Sequence[int]) -> tuple[Fraction, Fraction]:
+        """Of these items: with more than the padding, the mean over how many active ones are
+        left of the extremes for each.
+        """
+        s, k = len(part.rows), len(items)
+        active = sum(part.active[g] for g in self.mechanism.group_of[list(items)].tolist())
+        if k <= s:
+            return max(part.densities[active]), min(part.densities[active])
+        ways = {
+            j: comb(active, j) * comb(k - active, s - j)
+            for j in range(max(0, s - k + active), min(s, active) + 1)
+        }
+        high, low = (
+            sum(many * pick(part.densities[j]) for j, many in ways.items()) / Fraction(comb(k, s))
+            for pick in (max, min)
+        )
+        return high, low
+
+    def _active(self, part: HitsPart) -> int:
+        return sum(size for size, on in zip(self.sizes, part.active, strict=True) if on)
+
+
+class OneByOne(Promises):
+    """Every item a question of its own: the factors of items multiply."""
+
+    def of_items(self, part: Part) -> list[Fraction]:
+        """The largest ratio of the two chances of a bit, either way."""
+        return [exact_hits.each_factor(part.chances, g) for g in range(len(self.sizes))]
+
+    @cached_property
+    def set_factor(self) -> Fraction:
+        """Between no item and the 20 that tell most."""
+        return self._largest(LISTS[-1])
+
+    def list_factor(self, items: Sequence[int]) -> Fraction:
+        """Between these items and none."""
+        levels = self.policy.level_of
+        return prod((self.item_factors[levels[i]] for i in items), start=Fraction(1))
+
+    def _largest(self, many: int) -> Fraction:
+        factors = zip(self.item_factors, self.policy.sizes, strict=True)
+        total = Fraction(1)
+        for factor, size in sorted(factors, reverse=True):
+            taken = min(size, many)
+            total, many = total * factor**taken, many - taken
+        return total
+
+    def sentence(self, told: Any) -> str:
+        """The set promise for people."""
+        few, large = (min(k, self.policy.m) for k in LISTS)
+        answers = f"a list of {few} answer{'s' if few > 1 else ''}"
+        text = (
+            "Whole lists: each answer is protected on its own and the factors multiply, to at most "
+            f"{told(self._largest(few))} for {answers} against an empty one"
+        )
+        more = f", and to at most {told(self._largest(large))} for {large}" if large > few else ""
+        return f"{text}{more}."
+
+
+def exact_states(part: Part, g: int) -> tuple[Fraction, Fraction]:
+    """The largest and the smallest state of a group (exact.py)."""
+    chance, own, other, base = part.chance_[g], part.own_[g], part.other_[g], part.bases[g]
+    if not own:
+        return (silent := Fraction(chance * exact.D), silent)
+    named = Fraction(chance * own * base, other)
+    unnamed = Fraction(chance * (exact.D - own) * base, base - other)
+    return max(named, unnamed), min(named, unnamed)
+
+
+class _Smallest:
+    """The sum of the so many smallest of values that there are several of, one being left out."""
+
+    def __init__(self, values: Iterable[tuple[Fraction, int]], many: int) -> None:
+        self.sum, self.next, self.last = Fraction(0), Fraction(0), None
+        for value, count in sorted(values):
+            taken = min(count, many)
+            if taken:
+                self.sum, self.last, many = self.sum + taken * value, value, many - taken
+            if count > taken:
+                self.next = value
+                break
+
+    def without(self, value: Fraction) -> Fraction:
+        """The sum without one of this value."""
+        inside = self.last is not None and value <= self.last
+        return self.sum - value + self.next if inside else self.sum

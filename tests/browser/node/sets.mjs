@@ -1,0 +1,13 @@
+// [{document, lists}] -> what a mechanism for sets promises, and for each of these lists.
+import { Mechanism } from "../../../src/discreet/collector/static/discreet.js";
+import { input, output } from "./io.mjs";
+
+const found = [];
+for (const { document, lists } of input) {
+  const mechanism = await Mechanism.from(document);
+  found.push({
+    levelEpsilons: mechanism.levelEpsilons(), wholeEpsilon: mechanism.wholeEpsilon(),
+    promises: mechanism.promises(), lists: lists.map((items) => mechanism.promiseOf(items)),
+  });
+}
+output(found);

@@ -1,0 +1,195 @@
+"""The check of counted hits and of items asked one by one: what it proves is enumerated in
+test_sets.py; here, that it looks at every number, and that each of its refusals can happen.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+
+import pytest
+
+import discreet as d
+from discreet import exact, exact_hits
+from discreet.errors import DesignError, GuaranteeError
+from discreet.exact_hits import TOTAL
+
+LEVELS = [("a", 1, ["a1", "a2"]), ("b", "1.2", ["b1", "b2"]), ("c", 2, [f"c{k}" for k in range(9)])]
+
+
+@cache
+def designed(padding=5, **settings):
+    return d.design(d.Policy.from_levels(LEVELS, input="set", **settings), padding=padding)
+
+
+def with_row(mechanism, o, j, row):
+    """The mechanism with another row of a part, unchecked."""
+    part = mechanism.parts[o]
+    rows = [row if k == j else old for k, old in enumerate(part.rows, 1)]
+    return [replace(p, rows=rows) if p is part else p for p in mechanism.parts]
+
+
+def verdict(mechanism, parts):
+    chances = [part.chances for part in parts]
+    prime = mechanism.encoding.prime
+    return exact_hits.check(mechanism.policy, mechanism.groups, prime, chances)
+
+
+def test_a_design_passes_and_its_rows_are_equally_telling():
+    mechanism = designed()
+    assert len(mechanism.parts) > 1 and mechanism.check() is None
+    for part in mechanism.parts:
+        chances = [exact_hits.own(part.prime, part.chances, j) for j in range(1, 6)]
+        assert max(chances) - min(chances) < Fraction(1, 2**50)
+        assert float(chances[0]) == part.own_group.max()
+
+
+def test_mass_moved_in_a_row_is_seen():
+    """A hundredth of the mass moved from low to high in any row that has no slack (SPEC 9)."""
+    mechanism, seen = designed(), 0
+    for o, part in enumerate(mechanism.parts):
+        for j, (tau, *masses) in enumerate(part.rows, 1):
+            first, *_, last = [k for k in range(3) if masses[k]]
+            for share, moved in ((100, list(masses)), (20, list(masses))):
+                moved[first] += TOTAL // share
+                moved[last] -= TOTAL // share
+                if min(moved) >= 0:
+                    seen += verdict(mechanism, with_row(mechanism, o, j, (tau, *moved))) is not None
+    assert seen >= 12
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ((-1, TOTAL, 0, 0), "tau from 0 to 1"),
+        ((2, TOTAL, 0, 0), "tau from 0 to 1"),
+        ((0, TOTAL + 1, -1, 0), "masses from 0"),
+        ((0, TOTAL // 2, TOTAL // 2 + 1, 0), "sum to 2^52"),
+        ((0, TOTAL // 2, TOTAL // 2, 0), None),  # the density of the two classes is 1 at T = P / 2
+        ((0, TOTAL // 2, 0, TOTAL // 2), "every class that can happen a mass, and no other"),
+        ((1, TOTAL // 2, 0, TOTAL // 2), "every class that can happen a mass, and no other"),
+        ((0, TOTAL, 0, 0), "every class that can happen a mass, and no other"),
+    ],
+)
+def test_what_is_wrong_with_a_row(row, sentence):
+    policy = d.Policy.from_levels([("a", 1, ["x", "y"])], input="set")
+    part = exact_hits.HitChances(2**32, [1], 6, [row])
+    found = exact_hits.check(policy, (0,), 13, [part])
+    if sentence is None:  # 6 of 13 is nearly a half, and so is what a mass of a half says
+        assert found is None
+    else:
+        assert sentence in found.sentence and found.part == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"limit": 0}, "strictly between 0 and"),
+        ({"limit": 65521}, "strictly between 0 and"),
+        ({"none": 0}, "sum to 2^32"),
+        ({"none": 5}, "sum to 2^32"),
+    ],
+)
+def test_what_is_wrong_with_a_part(change, sentence):
+    mechanism = designed()
+    parts = [replace(mechanism.parts[0], **change), *mechanism.parts[1:]]
+    assert sentence in verdict(mechanism, parts).sentence
+
+
+def test_shares_of_parts_that_sum_to_one_may_not_be_negative():
+    mechanism = designed()
+    first, second = mechanism.parts
+    parts = [replace(first, none=-5), replace(second, none=2**32 + 5)]
+    assert "not positive" in verdict(mechanism, parts).sentence
+
+
+def test_the_budget_of_the_active_levels_counts():
+    """The part that names only c may use c's budget; the same numbers with a active may not."""
+    mechanism = designed()
+    assert mechanism.parts[1].active == (0, 1)
+    wider = [mechanism.parts[0], replace(mechanism.parts[1], active=(1, 1))]
+    assert "two sets are told apart" in verdict(mechanism, wider).sentence
+
+
+def test_an_item_is_told_by_no_more_than_its_budget_though_sets_are():
+    """Of many items a large padding lets whole sets say more than an item's own budget: the search
+    steps back, and the check refuses what it would have found.
+    """
+    from discreet.designs import hits
+    from discreet.designs.task import Task
+
+    policy = d.Policy.from_levels(
+        [("a", 3, [f"a{k}" for k in range(5)]), ("c", 6, [f"c{k}" for k in range(90)])], input="set"
+    )
+    task = Task(policy, "uniform", None, 20)
+    free = hits._best_cut(3.0, 6.0, 20, 20 / 95)
+    draft = replace(hits.Mixed.of(task), cuts=(hits.Mixed.of(task).cuts[0], free))
+    with pytest.raises(GuaranteeError):
+        draft.mechanism(task)
+    kept = d.design(policy, padding=20).guarantee().factors
+    assert all(
+        x <= exact.factor(level.budget) for x, level in zip(kept, policy.levels, strict=True)
+    )
+
+
+def test_strict_is_one_budget_for_everything():
+    mechanism, strict = designed(), designed(strict=True)
+    assert len(strict.parts) == 1 and strict.guarantee().set_factor <= exact.exp_lower(Fraction(1))
+    assert mechanism.guarantee().set_factor > exact.exp_lower(Fraction(1)) * 2
+    with pytest.raises(GuaranteeError):
+        replace(mechanism, policy=strict.policy)
+
+
+def test_hits_are_for_sets_under_min_alone():
+    mechanism, pairs = designed(), (d.policy.Pair("a", "b", 2),)
+    for change in ({"notion": "avg"}, {"pairs": pairs}):
+        with pytest.raises(DesignError, match='notion = "min" and no explicit pairs'):
+            replace(mechanism, policy=replace(mechanism.policy, **change))
+    with pytest.raises(DesignError, match="from 1 to 64"):
+        replace(mechanism, padding=65)
+    with pytest.raises(DesignError, match="needs 4 rows"):
+        replace(mechanism, padding=4)
+
+
+# ---- items asked one by one ----------------------------------------------------------------------
+
+
+@cache
+def asked():
+    return d.design(d.Policy.from_levels(LEVELS, input="set", protect="item"))
+
+
+def test_every_item_has_its_own_budget():
+    mechanism = asked()
+    for level, factor in zip(mechanism.policy.levels, mechanism.guarantee().factors, strict=True):
+        allowed = exact.factor(level.budget)
+        assert allowed * (1 - Fraction(1, 10**6)) < factor <= allowed
+
+
+@pytest.mark.parametrize("key", ["own_", "other_"])
+@pytest.mark.parametrize("g", [0, 1, 2])
+def test_an_item_may_not_be_told_by_a_millionth_more(key, g):
+    mechanism = asked()
+    (part,) = mechanism.parts
+    for sign in (1, -1):
+        moved = list(getattr(part, key))
+        moved[g] += sign * 2**12
+        if (key == "own_" and sign < 0) or (key == "other_" and sign > 0):
+            replace(mechanism, parts=[replace(part, **{key: moved})])  # tells less
+        else:
+            with pytest.raises(GuaranteeError) as caught:
+                replace(mechanism, parts=[replace(part, **{key: moved})])
+            assert caught.value.levels == (mechanism.policy.levels[g].name,)
+
+
+def test_each_is_one_part_that_speaks():
+    mechanism = asked()
+    (part,) = mechanism.parts
+    with pytest.raises(DesignError, match="has one part"):
+        replace(mechanism, parts=[part, part])
+    for change in ({"own_": (0, 0, 0), "other_": (0, 0, 0)}, {"none": 2**32 - 1}):
+        with pytest.raises(GuaranteeError):
+            replace(mechanism, parts=[replace(part, **change)])
+    with pytest.raises(DesignError, match="do not go together"):
+        replace(mechanism, padding=3)
+    with pytest.raises(DesignError, match='protect = "item"'):
+        replace(mechanism, policy=replace(mechanism.policy, protect="set"), padding=3)
