@@ -140,7 +140,7 @@ class SetRuns:
 
     name: str
     eps: int
-    chosen: dict[tuple[str, str], int]  # by model and objective
+    chosen: dict[tuple[str, str, str], int]  # by model, objective and popularity
     figures: dict[tuple[str, int], dict[str, Any]]  # by model and padding
     sizes: dict[tuple[str, int], int]  # bytes of a report
     item: dict[str, Any]  # the same figures with protect = "item"
@@ -159,12 +159,14 @@ def set_runs(task: tuple[str, Any, Any, int, int]) -> SetRuns:
     lengths, truth = np.diff(offsets), np.bincount(items).astype(float)
     m, n = len(truth), len(lengths)
     policies = [policy(m, eps, np.random.default_rng(seed), "set") for seed in range(repeats)]
+    shares = truth / truth.sum()
     chosen = {
-        (key, objective): choose_padding(
-            policies[0], lengths, n, "zipf", objective, model=model
+        (key, objective, known): choose_padding(
+            policies[0], lengths, n, popularity, objective, model=model
         ).padding
         for key, model in SET_MODELS.items()
         for objective in ("mse", "shrunk")
+        for known, popularity in (("zipf", "zipf"), ("known", shares))
     }
 
     def run(designs: list[d.Mechanism]) -> dict[str, Any]:
@@ -178,7 +180,7 @@ def set_runs(task: tuple[str, Any, Any, int, int]) -> SetRuns:
 
     figures, sizes = {}, {}
     for key, model in SET_MODELS.items():
-        paddings = {*SET_PADDINGS, *(s for (k, _), s in chosen.items() if k == key)}
+        paddings = {*SET_PADDINGS, *(s for (k, *_), s in chosen.items() if k == key)}
         for padding in sorted(paddings):
             designs = [d.design(p, model, padding=padding) for p in policies]
             sizes[key, padding] = max(x.report_size for x in designs)
@@ -187,7 +189,9 @@ def set_runs(task: tuple[str, Any, Any, int, int]) -> SetRuns:
             print(f"{name}, eps = {eps}, {key}, padding {padding}: {told}", file=sys.stderr)
     by_item = [replace(p, protect="item") for p in policies]
     sums = [
-        np.add.reduceat(np.array([float(lv.budget) for lv in p.levels])[list(p.level_of)][items], first)
+        np.add.reduceat(
+            np.array([float(lv.budget) for lv in p.levels])[list(p.level_of)][items], first
+        )
         for p, first in ((p, offsets[:-1]) for p in by_item)
     ]
     return SetRuns(
@@ -207,19 +211,26 @@ def set_tables(found: list[SetRuns]) -> dict[str, str]:
     text = {
         f"SETS{figure.replace(' ', '').upper()}": _set_table(found, figure) for figure in FIGURES
     }
-    heads = ["data", "eps", *(f"{k}, {o}" for k in SET_MODELS for o in ("raw", "shrunk"))]
-    text["SETSBYTES"] = _row(heads) + "|" + "---|" * len(heads) + "\n"
+    places = ("best", "zipf", "known")
+    heads = ["data", "eps", *(f"{f}, {w}" for f in ("raw", "shrunk") for w in places)]
+    text["SETSPADS"] = _row(heads) + "|" + "---|" * len(heads) + "\n"
     heads = ["data", "eps", "set: hits, raw", "item: raw", "set: hits, shrunk", "item: shrunk"]
     heads += ["item: top 20, shrunk", "sum of budgets, median", "90th percentile"]
     text["SETSITEM"] = _row(heads) + "|" + "---|" * len(heads) + "\n"
     for runs in found:
-        sizes = [runs.sizes[k, runs.chosen[k, o]] for k in SET_MODELS for o in ("mse", "shrunk")]
-        text["SETSBYTES"] += _row([LABELS[runs.name], runs.eps, *(f"{x:,}" for x in sizes)])
+        pads: list[Any] = []
         cells: list[Any] = []
         for figure in ("raw", "shrunk"):
-            whole = runs.figures["hits", runs.best("hits", figure)][figure]
-            cells += [_mean(whole), f"{_mean(runs.item[figure])}"]
+            best = runs.best("hits", figure)
+            whole = runs.figures["hits", best][figure]
+            pads.append(f"{best} ({runs.sizes['hits', best]} bytes)")
+            for known in places[1:]:
+                s = runs.chosen["hits", FIGURES[figure], known]
+                loss = runs.figures["hits", s][figure].mean() / whole.mean()
+                pads.append(f"{s} ({runs.sizes['hits', s]} bytes): {loss:.2f} ×")
+            cells += [_mean(whole), _mean(runs.item[figure])]
         cells += [_mean(runs.item["top shrunk"]), *(f"{x:.1f}" for x in runs.budgets.mean(axis=0))]
+        text["SETSPADS"] += _row([LABELS[runs.name], runs.eps, *pads])
         text["SETSITEM"] += _row([LABELS[runs.name], runs.eps, *cells])
     return text
 
@@ -231,7 +242,7 @@ def _set_table(found: list[SetRuns], figure: str) -> str:
     for runs in found:
         cells, best = [], {}
         for model in SET_MODELS:
-            paddings = runs.best(model, figure), runs.chosen[model, FIGURES[figure]]
+            paddings = runs.best(model, figure), runs.chosen[model, FIGURES[figure], "zipf"]
             values = [runs.figures[model, s][figure] for s in paddings]
             best[model] = values[0].mean()
             cells += [f"{s}: {_mean(x)}" for s, x in zip(paddings, values, strict=True)]
@@ -240,7 +251,7 @@ def _set_table(found: list[SetRuns], figure: str) -> str:
         else:
             cells.append(f"{best['hits'] / best['opt0']:.2f} ×")
         if figure == "shrunk":
-            cells.append(f"{runs.zero:,.4g}")
+            cells.append(f"{runs.zero:,.0f}")
         text += _row([LABELS[runs.name], runs.eps, *cells])
     return text
 
@@ -250,8 +261,9 @@ def _mean(x: Any) -> str:
     mean, error = x.mean(), x.std(ddof=1) / len(x) ** 0.5
     if mean <= 1:
         return f"{mean:.2f} ± {error:.2f}"
-    whole = max(1, 10 ** max(0, int(np.floor(np.log10(mean))) - 3))
-    return f"{round(mean / whole) * whole:,} ± {float(f'{error:.2g}'):,.0f}"
+    if mean < 100:
+        return f"{mean:.3g} ± {error:.1g}"
+    return f"{float(f'{mean:.4g}'):,.0f} ± {max(1.0, float(f'{error:.2g}')):,.0f}"
 
 
 def sets(folder: Path, repeats: int, pool: ProcessPoolExecutor) -> dict[str, str]:
@@ -259,7 +271,28 @@ def sets(folder: Path, repeats: int, pool: ProcessPoolExecutor) -> dict[str, str
     ragged = {name: flat(load(folder / f"{name}.dat.xz")) for name in LABELS}
     tasks = [(name, *ragged[name], eps, repeats) for name in LABELS for eps in EPSILONS]
     found = list(pool.map(set_runs, tasks))
-    return set_tables(found) | {"SETREPEATS": str(repeats)}
+    return set_tables(found) | set_facts(ragged) | {"SETREPEATS": str(repeats)}
+
+
+def set_facts(ragged: dict[str, Any]) -> dict[str, str]:
+    """What truncation alone does, without noise: how well a padding of 1 ranks, and the share of
+    all occurrences, and of the two most popular items of Kosarak, that a padding of 5 counts.
+    """
+    ranks = []
+    for items, offsets in ragged.values():
+        size = np.repeat(np.diff(offsets), np.diff(offsets))
+        truth = np.bincount(items).astype(float)
+        ranks.append(top_errors(np.bincount(items, weights=1 / size), truth, [20])[0][1])
+    items, offsets = ragged["kosarak_first100k"]
+    size = np.repeat(np.diff(offsets), np.diff(offsets))
+    counted, truth = np.bincount(items, weights=np.minimum(1, 5 / size)), np.bincount(items)
+    first, second = np.argsort(-truth)[:2]
+    return {
+        "SETSRANKED": ", ".join(f"{x:.2f}" for x in ranks),
+        "SETSCOUNTED": f"{counted.sum() / truth.sum():.2f}",
+        "SETSPOPULAR": f"{counted[first] / truth[first]:.2f} and "
+        f"{counted[second] / truth[second]:.2f}",
+    }
 
 
 def put(tables: dict[str, str]) -> None:

@@ -33,6 +33,8 @@ _MODELS = {
     "grr": ("grr", {}),
     "ticket parts": ("subset", {"encoding": "ticket"}),
     "set": ("subset", {"padding": 2}),
+    "hits": ("hits", {"padding": 2}),
+    "each": ("each", {}),
 }
 KINDS = (*_MODELS, "bits parts")
 
@@ -51,13 +53,12 @@ def mechanism(kind="bits", name=None):
     if kind == "bits parts":
         return _with_silence(mechanism("bits", name or kind))
     model, settings = _MODELS[kind]
-    made = d.design(
-        policy(name or kind, input="set" if kind == "set" else "single"), model, **settings
-    )
-    assert made.encoding.kind == {"subset": "fixed", "grr": "fixed", "opt0": "bits"}[model] or (
-        made.encoding.kind == settings["encoding"]
-    )
-    assert (len(made.parts) > 1) == (model == "subset")
+    sets = {"input": "set"} if kind in ("set", "hits", "each") else {}
+    by_item = {"protect": "item"} if kind == "each" else {}
+    made = d.design(policy(name or kind, **sets, **by_item), model, **settings)
+    usual = {"subset": "fixed", "grr": "fixed", "opt0": "bits", "hits": "hits", "each": "each"}
+    assert made.encoding.kind == settings.get("encoding", usual[model])
+    assert (len(made.parts) > 1) == (model in ("subset", "hits"))
     return made
 
 
@@ -79,6 +80,9 @@ def spoiled(kind, report):
         last = len(made.parts) * made.encoding.tickets
         return [*found, ("ticket", last.to_bytes(4, "little")), ("ticket", b"\xff" * 4)]
     front = len(made.parts) > 1
+    if made.encoding.kind == "hits":
+        found += [("residue", report[:k] + b"\xf1\xff" + report[k + 2 :]) for k in (1, 3, 7)]
+        return [*found, *(("part", bytes([k]) + report[1:]) for k in (len(made.parts), 255))]
     if front:
         found += [("part", bytes([k]) + report[1:]) for k in (len(made.parts), 255)]
     found += [("tail", report[:-1] + bytes([report[-1] | bit])) for bit in (0x08, 0x80)]
@@ -101,7 +105,7 @@ def long_mechanism(name="long"):
 def people(mechanism, n, seed=0):
     """Reports of n people."""
     answers = np.random.default_rng(seed).integers(mechanism.m, size=n)
-    given = [{int(k)} for k in answers] if mechanism.padding else answers
+    given = [{int(k)} for k in answers] if mechanism.policy.takes_sets else answers
     return mechanism.perturb_many(given, indices=True)
 
 

@@ -171,7 +171,7 @@ def entries(home):
 
 
 def answer_of(kind):
-    return {"high 0", "low 5"} if kind == "set" else "high 0"
+    return {"high 0", "low 5"} if kind in ("set", "hits", "each") else "high 0"
 
 
 # ---- answering -----------------------------------------------------------------------------------
@@ -899,6 +899,7 @@ def test_the_ledger_holds_what_was_told_and_no_time(fake, home):
         "budgets": {
             "levels": [float(x) for x in made.guarantee().level_epsilons],
             "levelOf": list(made.policy.level_of),
+            "whole": made.guarantee().ldp_epsilon,
         },
     }
 
@@ -913,7 +914,7 @@ def damages():
         "report": "00",
         "items": ["a"],
         "sent": True,
-        "budgets": {"levels": [1.0], "levelOf": [0]},
+        "budgets": {"levels": [1.0], "levelOf": [0], "whole": 1.0},
     }
     for key in good:
         yield f"no {key}", {k: v for k, v in good.items() if k != key}
@@ -931,7 +932,7 @@ def damages():
     ):
         yield (
             f"budgets {levels} {level_of}",
-            {**good, "budgets": {"levels": levels, "levelOf": level_of}},
+            {**good, "budgets": {"levels": levels, "levelOf": level_of, "whole": 1.0}},
         )
     for key, value in (
         ("items", "a"),
@@ -942,10 +943,14 @@ def damages():
         ("report", "AB"),
     ):
         yield f"{key} {value}", {**good, key: value}
-    yield "no items", {**good, "items": [], "budgets": {"levels": [1.0], "levelOf": []}}
-    yield "levels are true", {**good, "budgets": {"levels": [True], "levelOf": [0]}}
-    yield "levels are a table", {**good, "budgets": {"levels": {"0": 1.0}, "levelOf": [0]}}
-    yield "nan", {**good, "budgets": {"levels": [math.nan], "levelOf": [0]}}
+    yield "no items", {**good, "items": [], "budgets": {"levels": [1.0], "levelOf": [], "whole": 1.0}}
+    yield "levels are true", {**good, "budgets": {"levels": [True], "levelOf": [0], "whole": 1.0}}
+    yield "levels are a table", {**good, "budgets": {"levels": {"0": 1.0}, "levelOf": [0], "whole": 1.0}}
+    yield "nan", {**good, "budgets": {"levels": [math.nan], "levelOf": [0], "whole": 1.0}}
+    for whole in (math.nan, math.inf, -1.0, True, "1", None):
+        budgets = {"levels": [1.0], "levelOf": [0], "whole": whole}
+        yield f"whole is {whole}", {**good, "budgets": budgets}
+    yield "no whole", {**good, "budgets": {"levels": [1.0], "levelOf": [0]}}
     yield "no hex", {**good, "report": "xy"}
 
 

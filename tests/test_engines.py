@@ -40,7 +40,9 @@ MECHANISMS = {
     "fixed": d.design(SINGLE),
     "ticket": d.design(SINGLE, encoding="ticket"),
     "grr": d.design(SINGLE, "grr"),
-    "sets, fixed": d.design(SETS, padding=2),
+    "sets, fixed": d.design(SETS, "subset", padding=2),
+    "sets, hits": d.design(SETS, padding=3),
+    "sets, each": d.design(three_levels(1.0, sizes=(3, 4, 30), input="set", protect="item")),
     "sets, ticket": d.design(SETS, "opt0", padding=2, encoding="ticket"),
 }
 LONG = d.design(three_levels(1.0, sizes=(30, 40, 130)), "opt0")  # no two reports are the same
@@ -59,7 +61,7 @@ def spark():
 
 def answers(mechanism, n, seed=1):
     rng = np.random.default_rng(seed)
-    if mechanism.padding is None:
+    if not mechanism.policy.takes_sets:
         return rng.integers(0, mechanism.m, n)
     return [
         set(rng.choice(mechanism.m, rng.integers(0, 5), replace=False).tolist()) for _ in range(n)
@@ -162,7 +164,7 @@ def test_groups_in_one_job(spark, tmp_path):
 def data_of(spark, mechanism, n):
     given = answers(mechanism, n)
     labels = mechanism.policy.items
-    if mechanism.padding is None:
+    if not mechanism.policy.takes_sets:
         column = pa.array([labels[i] for i in given])
     else:
         column = pa.array([[labels[i] for i in x] for x in given], pa.list_(pa.string()))
@@ -190,7 +192,8 @@ def test_perturbed_on_spark_and_tallied_locally(spark, name, tmp_path):
     assert not {"item"} & set(table.column_names)
     estimate = on_spark.estimate()
     truth = np.bincount(
-        given if mechanism.padding is None else [i for x in given for i in x], minlength=mechanism.m
+        [i for x in given for i in x] if mechanism.policy.takes_sets else given,
+        minlength=mechanism.m,
     )
     if mechanism.padding is None:
         assert (np.abs(estimate.counts - truth) < 6 * estimate.stderr).all()
