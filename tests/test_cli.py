@@ -20,6 +20,7 @@ from discreet.mechanism import fingerprint
 
 TOY = Path(str(files("discreet") / "data" / "toy.toml"))
 COMMANDS = ("design", "check", "plan", "demo")
+SINGLE = [model for model in MODELS if model not in ("hits", "each")]
 SETS = 'input = "set"\n[[level]]\nname = "a"\nepsilon = 1\nitems = ["x", "y", "z"]\n'
 
 
@@ -133,7 +134,7 @@ def test_a_mechanism_is_not_a_policy(saved, command):
     assert f"{path} is a mechanism, not a policy" in refused(command[0], *rest, *command[1:], path)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", SINGLE)
 def test_design_of_every_model_as_json(tmp_path, model):
     facts = json.loads(
         run("design", TOY, "--model", model, "--json", "-o", tmp_path / "m.json").stdout
@@ -149,7 +150,7 @@ def test_design_of_every_model_as_json(tmp_path, model):
     run("design", TOY, "--model", model)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", SINGLE)
 def test_the_certificate_is_the_same_wherever_it_is_said(tmp_path, model):
     """As numbers and a sentence in JSON, as the sentence for people; by design, plan and check."""
     path = tmp_path / "m.json"
@@ -194,7 +195,7 @@ def test_what_is_certified_and_what_is_not(tmp_path):
     (tmp_path / "sets.toml").write_text(SETS)
     found = run("design", tmp_path / "sets.toml", "--padding", 2, "--json").stdout
     sets = json.loads(found)["certificate"]
-    assert sets["lower_bound"] is None and sets["sentence"].startswith("not certified (set input")
+    assert sets["lower_bound"] is None and sets["sentence"].startswith("not certified (for sets")
 
 
 def test_a_weight_changes_the_design_but_stays_out_of_the_file(tmp_path):
@@ -253,8 +254,35 @@ def test_design_of_sets_and_encodings(tmp_path):
     )
     told = run("design", path, "--padding", 2, "--encoding", "ticket").stdout
     assert "a report has 4 bytes (ticket: a number of four bytes)" in told
-    assert "sets of answers, padding 2" in run("design", path, "--padding", 2).stdout
+    shown = run("design", path, "--padding", 2).stdout
+    assert "sets of answers, padding 2" in shown and "a report has 9 bytes (hits: a" in shown
+    assert "  • Whole lists: whoever sees your report can change their odds" in shown
     assert "needs a padding" in refused("design", path)
+
+
+def test_design_and_check_of_items_that_are_protected_one_by_one(tmp_path):
+    path, made = tmp_path / "sets.toml", tmp_path / "m.json"
+    path.write_text('protect = "item"\n' + SETS)
+    shown = run("design", path, "-o", made).stdout
+    assert "sets of answers, each protected on its own" in shown and "(plain LDP)" in shown
+    assert "nothing for whole sets but their sum" in shown
+    promise = "each answer is protected on its own and the factors multiply, to at most 20.09 for"
+    assert promise in shown and promise in run("check", made).stdout
+    facts = json.loads(run("design", path, "--json").stdout)
+    assert (facts["protect"], facts["padding"], facts["model"]) == ("item", None, "each")
+    assert facts["set_factor"] == pytest.approx(20.0855, rel=1e-4)
+    assert 'applies to protect = "set" only' in refused("design", path, "--padding", 2)
+    assert "rappor" in run("plan", path, "--users", 1000).stdout
+
+
+def test_strict_sets_are_said(tmp_path):
+    path = tmp_path / "sets.toml"
+    path.write_text("strict = true\n" + SETS)
+    shown = run("design", path, "--padding", 2, "-o", tmp_path / "m.json").stdout
+    assert "padding 2, strict" in shown and "any two lists of answers by at most a factor" in shown
+    path.write_text(SETS)
+    result = run("check", tmp_path / "m.json", "--policy", path, code=1)
+    assert "strict is true, not false" in result.stdout
 
 
 def test_many_levels_are_not_all_printed(tmp_path):
@@ -452,7 +480,7 @@ def test_plan_as_json():
         run("plan", TOY, "--users", users, "--target-error", target, "--json").stdout
     )
     policy = d.Policy.load(TOY)
-    assert {row["model"] for row in facts["rows"]} == set(MODELS) == set(facts["total_mse"])
+    assert {row["model"] for row in facts["rows"]} == set(SINGLE) == set(facts["total_mse"])
     for row in facts["rows"]:
         mechanism = d.design(policy, row["model"])
         k = ["serious", "common"].index(row["level"])
@@ -480,7 +508,7 @@ def test_plan_of_sets_leaves_out_what_takes_no_sets(tmp_path):
     facts = json.loads(
         run("plan", tmp_path / "sets.toml", "--users", 1000, "--padding", 2, "--json").stdout
     )
-    assert set(facts["total_mse"]) == set(MODELS) - {"grr", "ss"} and facts["padding"] == 2
+    assert set(facts["total_mse"]) == {*SINGLE, "hits"} - {"grr", "ss"} and facts["padding"] == 2
     for model in ("grr", "ss"):
         arguments = [tmp_path / "sets.toml", "--padding", 2, "--model", model]
         assert model in refused("design", *arguments)

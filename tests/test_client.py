@@ -828,6 +828,18 @@ def test_what_was_agreed_is_not_stretched(fake):
     assert len(server.posts) == 1
 
 
+def test_a_cap_counts_what_is_told_of_a_whole_list(fake, home):
+    """No item is told by more than its own factor, and the list by more than any of them."""
+    made = mechanism("hits")
+    guarantee = made.guarantee()
+    between = (guarantee.epsilons.max() + guarantee.ldp_epsilon) / 2
+    assert guarantee.epsilons.max() < between < guarantee.ldp_epsilon
+    client = Client(fake(made).url)
+    with pytest.raises(TotalError):
+        client.answer("hits", {"high 0"}, max_total=between)
+    client.answer("hits", {"high 0"}, max_total=guarantee.ldp_epsilon)
+
+
 def test_a_cap_on_the_sum_holds_whatever_is_agreed_to(fake, home):
     """It does not ask what the collections are about: these share no item."""
     server = fake(*(single(name, name + " x", name + " y") for name in ("one", "two", "three")))
@@ -943,9 +955,15 @@ def damages():
         ("report", "AB"),
     ):
         yield f"{key} {value}", {**good, key: value}
-    yield "no items", {**good, "items": [], "budgets": {"levels": [1.0], "levelOf": [], "whole": 1.0}}
+    yield (
+        "no items",
+        {**good, "items": [], "budgets": {"levels": [1.0], "levelOf": [], "whole": 1.0}},
+    )
     yield "levels are true", {**good, "budgets": {"levels": [True], "levelOf": [0], "whole": 1.0}}
-    yield "levels are a table", {**good, "budgets": {"levels": {"0": 1.0}, "levelOf": [0], "whole": 1.0}}
+    yield (
+        "levels are a table",
+        {**good, "budgets": {"levels": {"0": 1.0}, "levelOf": [0], "whole": 1.0}},
+    )
     yield "nan", {**good, "budgets": {"levels": [math.nan], "levelOf": [0], "whole": 1.0}}
     for whole in (math.nan, math.inf, -1.0, True, "1", None):
         budgets = {"levels": [1.0], "levelOf": [0], "whole": whole}

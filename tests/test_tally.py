@@ -296,8 +296,8 @@ def test_equality_sees_every_difference():
 
 
 def test_every_reason_is_tried():
-    assert set(REASONS) == {"length", "part", "tail", "size", "silent", "ticket"}
-    assert set().union(*(junk(mechanism) for mechanism in MECHANISMS.values())) == set(REASONS)
+    tried = set().union(*(junk(mechanism) for mechanism in MECHANISMS.values()))
+    assert tried | {"residue"} == set(REASONS)  # of hits: test_encodings.py
 
 
 @every

@@ -2,11 +2,9 @@
 
 The total MSE of a padding is bias^2 + variance. Both need only how many people have how many items,
 and how concentrated the items are: a person with k > padding items is counted with padding / k for
-each, so the item with a share s_i of all occurrences misses s_i sum_k N_k (k - padding)+ people,
-and sum s_i^2 (the concentration) turns that into a squared error. The variance grows with the
-padding: with its square where one item is sampled, about as the padding itself where all are
-reported (`hits`). After shrinking, noise on items that nobody has costs next to nothing, so larger
-paddings are better than for the raw counts.
+each. The variance grows with the padding: with its square where one item is sampled, about as the
+padding itself where all are reported (`hits`). After shrinking, noise on items that nobody has
+costs next to nothing, so larger paddings are better than for the raw counts.
 """
 
 from __future__ import annotations
@@ -118,26 +116,50 @@ def choose_padding(
         raise DesignError(f'objective = "{objective}" must be one of {", ".join(OBJECTIVES)}')
     shares = size_shares(sizes)
     largest = max(1, min(LARGEST, int(np.flatnonzero(shares).max(initial=1))))
-    noises = _noises(policy, model, prior, largest)
-    s, level_of = np.sort(_popularity(popularity, policy.m))[::-1], np.array(policy.sizes)
-    places, expected = np.arange(len(shares)), []
+    noises, many = _noises(policy, model, prior, largest), np.array(policy.sizes)
+    people, expected = _People(shares, np.sort(_popularity(popularity, policy.m))[::-1]), []
     for padding, (absent, slope) in noises.items():
-        kept = float(shares @ np.minimum(places, padding))  # items per person that are counted
-        missing = float(shares @ places) - kept
-        V, holder = (float(level_of @ x) / policy.m for x in (absent, slope))
+        held, counted = people.held, people.counted(padding)  # shares of people, per item
+        V, holder = (float(many @ x) / policy.m for x in (absent, slope))
         if objective == "mse":
-            variance = policy.m * V + kept * (holder - 1)
-            expected.append(users * missing**2 * float((s**2).sum()) + variance)
+            variance = policy.m * V + float(counted.sum()) * (holder - 1)
+            expected.append(users * float(((held - counted) ** 2).sum()) + variance)
         elif objective == "shrunk":
-            held = _Held(users * (kept + missing) * s, kept / max(kept + missing, 1e-12))
-            risks = [held.risk(users * x, float(y)) for x, y in zip(absent, slope, strict=True)]
-            expected.append(float(level_of @ risks) / users)
+            risks = [
+                _risk(users * held, users * counted, users * x, float(y))
+                for x, y in zip(absent, slope, strict=True)
+            ]
+            expected.append(float(many @ risks) / users)
         else:
-            top = s[:k] * (kept + missing)  # share of people who hold each
-            error = np.sqrt((missing * s[:k]) ** 2 + (V + top * holder) / users)
-            expected.append(float(np.mean(error / np.maximum(top, 1e-12))))
+            error = np.sqrt((held - counted)[:k] ** 2 + (V + counted[:k] * holder) / users)
+            expected.append(float(np.mean(error / np.maximum(held[:k], 1e-12))))
     curve, paddings = np.array(expected), np.array(list(noises))
     return PaddingChoice(int(paddings[curve.argmin()]), paddings, curve, objective)
+
+
+class _People:
+    """Who holds what, from shares of people by number of items and of occurrences per item.
+
+    Whoever has k items has item i with chance 1 - e^{-k t_i}: nobody has it twice, so people with
+    many items add less to a frequent one than to the others, and what a padding leaves out is less
+    of it.
+    """
+
+    def __init__(self, sizes: Floats, popularity: Floats) -> None:
+        self._k = np.arange(1, len(sizes))
+        self._sizes = sizes[1:]
+        self._grid = np.geomspace(1e-9, 60, 600)
+        self._has = -np.expm1(-self._grid[:, None] * self._k)  # t x k
+        share = popularity * float(self._sizes @ self._k)
+        most = float(self._sizes.sum())
+        reached = self._has @ self._sizes
+        self._t = np.interp(np.minimum(share, 0.999 * most), reached, self._grid)
+        self.held = np.interp(self._t, self._grid, reached)
+
+    def counted(self, padding: int) -> Floats:
+        """The share of people that each item is counted with."""
+        kept = self._sizes * np.minimum(1, padding / self._k)
+        return np.interp(self._t, self._grid, self._has @ kept)
 
 
 def _noises(
@@ -166,27 +188,21 @@ def _noise(mechanism: Mechanism, prior: Any) -> tuple[Floats, Floats]:
     return theory.absent_variance(mechanism, prior), slope
 
 
-class _Held:
-    """How many people hold the items, most first, and the share of it that is counted: what the
-    posterior mean makes of noise, if the spread of the true counts is known.
+def _risk(held: Floats, counted: Floats, base: float, slope: float) -> float:
+    """The mean squared error of posterior means, if the spread of the true counts is known: of
+    items that so many hold (most first), counted as so many with variance base + slope counted.
     """
-
-    def __init__(self, counts: Floats, share: float) -> None:
-        ranks = np.unique(np.geomspace(1, len(counts) + 1, 80).astype(int)) - 1
-        self.many = np.diff(ranks).astype(float)
-        self.counts = np.add.reduceat(counts, ranks[:-1]) / self.many
-        self.counted = share * self.counts
-
-    def risk(self, base: float, slope: float) -> float:
-        """The mean squared error per item with variance base + slope count."""
-        z, weight = np.polynomial.hermite_e.hermegauss(31)
-        weight = weight / weight.sum()
-        sd = np.sqrt(np.maximum(base + slope * self.counted, 1e-9 * base))
-        y = self.counted[:, None] + sd[:, None] * z  # what may be seen of every true count
-        log = -(((y[..., None] - self.counted) / sd) ** 2) / 2 - np.log(sd) + np.log(self.many)
-        chance = np.exp(log - log.max(axis=-1, keepdims=True))
-        mean = chance @ self.counted / chance.sum(axis=-1)
-        return float(self.many @ (((mean - self.counts[:, None]) ** 2) @ weight) / self.many.sum())
+    ranks = np.unique(np.geomspace(1, len(held) + 1, 80).astype(int)) - 1
+    many = np.diff(ranks).astype(float)
+    truth, mean = (np.add.reduceat(x, ranks[:-1]) / many for x in (held, counted))
+    z, weight = np.polynomial.hermite_e.hermegauss(31)
+    sd = np.sqrt(np.maximum(base + slope * mean, 1e-9 * base))
+    y = mean[:, None] + sd[:, None] * z  # what may be seen of every true count
+    log = -(((y[..., None] - mean) / sd) ** 2) / 2 - np.log(sd) + np.log(many)
+    chance = np.exp(log - log.max(axis=-1, keepdims=True))
+    posterior = chance @ mean / chance.sum(axis=-1)
+    errors = ((posterior - truth[:, None]) ** 2) @ (weight / weight.sum())
+    return float(many @ errors / many.sum())
 
 
 def size_shares(sizes: Any) -> Floats:

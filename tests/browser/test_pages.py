@@ -1712,11 +1712,11 @@ SETTINGS = [
 @cache
 def whole_sets():
     """Mechanisms that report all of a set, small enough for all of their reports."""
-    rows, third = [("grave", "ln(9)", "abc"), ("mild", "ln(40)", "def")], handmade.D // 3
+    rows, third = [("grave", "ln(200)", "abc"), ("mild", "ln(5000)", "def")], handmade.D // 3
     both, mild = ([1, 1], 2, [0, 1], third), ([0, 1], 3, [1, 1], handmade.D - third)
     return {
         ("hits", "parts"): handmade.hits_of(rows, 7, 2, [both, mild]),
-        ("hits", "one"): handmade.hits_of(rows, 7, 2, [([0, 1], 4, [0, 0], handmade.D)]),
+        ("hits", "one"): handmade.hits_of(rows, 7, 2, [([0, 1], 3, [0, 0], handmade.D)]),
         ("each", "one"): handmade.each_of(rows, [2 * third, 2 * third], [third, third // 2]),
     }
 
@@ -1794,10 +1794,6 @@ FAULTS = {  # a module that somebody has changed: old, new, and the mechanism th
     ),
     "classes by other masses": (
         "[draws.mass(), 0]", "[draws.mass() / 2, 0]", ("hits", "parts", 2),
-    ),
-    "numbers in a class that are all alike": (
-        "weight >= weights[n]; n++) weight -= weights[n];", "weight < 0n; n++) weight -= 1n;",
-        ("hits", "one", 2),
     ),
     "coefficients that are not free": (
         "Array.from({ length: padding + 2 - own.length }, () => draws.below(prime))",

@@ -61,7 +61,7 @@ def design(
     8.5675
     """
     task = Task(policy, prior, encoding, padding)
-    model = default_model(policy, task.padding) if model is None else model
+    model = default_model(policy, task.padding, encoding) if model is None else model
     if model not in _MODELS:
         raise DesignError(f'model = "{model}" does not exist; the models are {", ".join(MODELS)}')
     by_item = policy.takes_sets and not policy.pads
@@ -76,13 +76,13 @@ def design(
         return models[model](task)
 
 
-def default_model(policy: Policy, padding: int | None) -> str:
+def default_model(policy: Policy, padding: int | None, encoding: str | None = None) -> str:
     """What is best for a policy: `each` where every item is protected on its own, `hits` for sets
-    of two and more items where it applies, else `subset`.
+    of two and more items where it applies and no other encoding is asked for, else `subset`.
     """
     if policy.takes_sets and not policy.pads:
         return "each"
-    many = padding is not None and padding > 1
+    many = padding is not None and padding > 1 and encoding is None
     return "hits" if many and not unfit_for_hits(policy, padding) else "subset"
 
 

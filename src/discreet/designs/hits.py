@@ -82,35 +82,27 @@ class Cut:
         return self.delta**2 / (self.b * (1 - self.b))
 
 
-Point = tuple[float, float, float, float]  # cost, U, W, b
-
-
 def _bounds(e1: float, ec: float, s: int) -> Floats:
     """R_j for j = 0, …, s."""
     j = np.arange(s + 1)
     return (j * math.exp(ec) + (s - j) * math.exp(e1)) / s
 
 
-def _binomials(b: Floats, s: int) -> Iterator[Floats]:
+def _laws(b: Floats, s: int) -> Iterator[Floats]:
     """Pr(N = n) of Bin(j, b) for j = 1, …, s: b x (j + 1)."""
-    p = np.ones((len(b), 1))
-    for _ in range(s):
-        p = (
-            np.pad(p, ((0, 0), (0, 1))) * (1 - b[:, None])
-            + np.pad(p, ((0, 0), (1, 0))) * b[:, None]
-        )
-        yield p
+    p = np.zeros((len(b), s + 1))
+    p[:, 0] = 1
+    for j in range(1, s + 1):
+        p[:, 1 : j + 1] = p[:, 1 : j + 1] * (1 - b[:, None]) + p[:, :j] * b[:, None]
+        p[:, 0] *= 1 - b
+        yield p[:, : j + 1]
 
 
-def _lines(b: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
-    """What the top q of Bin(j, b) are worth, E[(N - j b); top q], is the least of j + 1 lines in q,
-    intercept + slope q; and the shares q where they meet. All: b x (j + 1).
-    """
-    n = np.arange(p.shape[1])
-    slope = n - n[-1] * b[:, None]
-    above, worth = (np.cumsum(x[:, ::-1], axis=1)[:, ::-1] for x in (p, p * slope))
-    beyond, beyond_worth = (np.pad(x[:, 1:], ((0, 0), (0, 1))) for x in (above, worth))
-    return beyond_worth - beyond * slope, slope, beyond
+def _beyond(p: Floats) -> Floats:
+    """Pr(N > n), and so on for other sums."""
+    found = np.zeros_like(p)
+    found[:, :-1] = np.cumsum(p[:, :0:-1], axis=1)[:, ::-1]
+    return found
 
 
 def _levels(U: Floats, W: Floats, bound: float) -> tuple[Floats, Floats, Floats]:
@@ -121,32 +113,28 @@ def _levels(U: Floats, W: Floats, bound: float) -> tuple[Floats, Floats, Floats]
 
 
 def _deltas(U: Floats, W: Floats, b: Floats, bounds: Floats) -> Floats:
-    """The largest delta of every row (j = 1, …, s) at (U, W) x b; 0 where there is none."""
-    s = len(bounds) - 1
-    found = np.empty((s, len(U), len(b)))
-    for j, p in enumerate(_binomials(b, s), 1):
+    """The largest delta of every row (j = 1, …, s) at every point; 0 where there is none.
+
+    What the top q of Bin(j, b) are worth, E[(N - j b); top q], is the least of j + 1 lines in q.
+    """
+    found = np.empty((len(bounds) - 1, len(b)))
+    for j, p in enumerate(_laws(b, len(bounds) - 1), 1):
         high, low, q = _levels(U, W, bounds[j])
-        intercept, slope, _ = _lines(b, p)
-        worth = np.full((len(U), len(b)), np.inf)
-        for n in range(j + 1):
-            worth = np.minimum(worth, intercept[:, n] + q[:, None] * slope[:, n])
-        found[j - 1] = np.where((high > 1) & (low < 1), high - low, 0)[:, None] * worth / j
+        slope = np.arange(j + 1) - j * b[:, None]
+        worth = (_beyond(p * slope) + (q[:, None] - _beyond(p)) * slope).min(axis=1)
+        found[j - 1] = np.where((high > 1) & (low < 1), high - low, 0) * worth / j
     return found
 
 
-def _cost(U: Floats, W: Floats, b: Floats, bounds: Floats, kappa: float) -> tuple[Floats, Floats]:
-    """Variance per report of an absent item and kappa times what a holder adds, and delta."""
+def _cost(points: Floats, bounds: Floats, kappa: float) -> tuple[Floats, Floats]:
+    """Variance per report of an absent item and kappa times what a holder adds, and delta, at
+    points (U, W, b).
+    """
+    U, W, b = points.T
     delta = np.minimum(_deltas(U, W, b, bounds).min(axis=0), 1 - b)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         cost = b * (1 - b) / delta**2 + kappa * (1 - 2 * b - delta) / delta
     return np.where(delta > 1e-12, cost, np.inf), delta
-
-
-def _at(u: float, w: float, b: float, bounds: Floats, kappa: float) -> tuple[float, float]:
-    """Cost and delta at one point."""
-    U, W, B = np.array([u]), np.array([w]), np.array([b])
-    cost, delta = _cost(U, W, B, bounds, kappa)
-    return float(cost[0, 0]), float(delta[0, 0])
 
 
 @lru_cache(maxsize=4096)
@@ -166,67 +154,66 @@ def best_cut(e1: float, ec: float, s: int, kappa: float) -> Cut:
 def _densities(cut: Cut, bounds: Floats) -> list[list[float]]:
     """f_j(N) for j = 0, …, s."""
     U, W, b = (np.array([x]) for x in (cut.U, cut.W, cut.b))
-    deltas, found = _deltas(U, W, b, bounds)[:, 0, 0], [[1.0]]
-    for j, p in enumerate(_binomials(b, len(bounds) - 1), 1):
+    deltas, found = _deltas(U, W, b, bounds)[:, 0], [[1.0]]
+    for j, p in enumerate(_laws(b, len(bounds) - 1), 1):
         high, low, q = (float(x[0]) for x in _levels(U, W, bounds[j]))
-        beyond = _lines(b, p)[2][0]
-        share = np.clip((q - beyond) / np.maximum(p[0], 1e-300), 0, 1)  # that is high, of every N
+        # the share of every N that is high
+        share = np.clip((q - _beyond(p)[0]) / np.maximum(p[0], 1e-300), 0, 1)
         scale = cut.delta / deltas[j - 1]
         found.append((1 + (low + (high - low) * share - 1) * scale).tolist())
     return found
 
 
 def _best_cut(e1: float, ec: float, s: int, kappa: float) -> Cut:
-    """A grid, and from its best point and the best of "any hit" (tau = 0, often the optimum) closer
-    and closer ones.
+    """There are several local optima: from the best point of a grid for every b, and the best of
+    "any hit" (tau = 0, often the optimum), smaller and smaller grids.
     """
-    bounds, step = _bounds(e1, ec, s), e1 / 22
-    grid = np.arange(1, 23) * step
-    U, W = (x.ravel() for x in np.meshgrid(grid, grid, indexing="ij"))
+    bounds = _bounds(e1, ec, s)
+    grid = np.arange(1, 13) * (e1 / 12)
     least = 1 / (4 * s * math.exp(e1))
-    b = np.concatenate((np.geomspace(least, 0.12, 14), np.linspace(0.14, 0.6, 12)))
-    cost, _ = _cost(U, W, b, bounds, kappa)
-    at, place = np.unravel_index(int(cost.argmin()), cost.shape)
-    starts = [(float(cost.min()), float(U[at]), float(W[at]), float(b[place]))]
-    starts.append(_any_hit(e1, bounds, kappa))
-    best = min((_closer(start, e1, bounds, kappa) for start in starts), key=lambda x: x[0])
-    if not math.isfinite(best[0]):
+    hit = np.concatenate((np.geomspace(least, 0.12, 10), np.linspace(0.16, 0.6, 6)))
+    points = np.stack(np.meshgrid(hit, grid, grid, indexing="ij"), axis=-1)[..., [1, 2, 0]]
+    rows = points.reshape(-1, 3)
+    cost = _cost(rows, bounds, kappa)[0].reshape(len(hit), -1)
+    first = rows.reshape(len(hit), -1, 3)[np.arange(len(hit)), cost.argmin(axis=1)]
+    any_hit = _any_hit(e1, bounds)
+    best = any_hit[[_cost(any_hit, bounds, kappa)[0].argmin()]]
+    found = _closer(np.concatenate((first, best)), e1, bounds, kappa)
+    cost, delta = _cost(found, bounds, kappa)
+    at = int(cost.argmin())
+    if not math.isfinite(cost[at]):
         raise DesignError(
             f"the smallest budget, {e1:g}, is too small for hits with a padding of {s}; use a "
             "larger one or a smaller padding"
         )
-    _, u, w, hit = best
-    return Cut(u, w, hit, _at(u, w, hit, bounds, kappa)[1], ec)
+    u, w, b = found[at].tolist()
+    return Cut(u, w, b, float(delta[at]), ec)
 
 
-def _any_hit(e1: float, bounds: Floats, kappa: float) -> Point:
-    """The best where the density depends only on whether any own item is named."""
-    s, found = len(bounds) - 1, []
-    for u in np.linspace(0.02, 1, 50) * e1:
-        w = min(e1, math.log(bounds[1]) - u)
-        if w > 1e-6:
-            share = -math.expm1(-w) / (math.exp(u) - math.exp(-w))
-            hit = -math.expm1(math.log1p(-share) / s)
-            found.append((_at(u, w, hit, bounds, kappa)[0], float(u), float(w), hit))
-    return min(found)
+def _any_hit(e1: float, bounds: Floats) -> Floats:
+    """Points where the density depends only on whether any own item is named."""
+    u = np.linspace(0.02, 1, 50) * e1
+    w = np.clip(math.log(bounds[1]) - u, 1e-6, e1)
+    share = -np.expm1(-w) / (np.exp(u) - np.exp(-w))
+    return np.stack((u, w, -np.expm1(np.log1p(-share) / (len(bounds) - 1))), axis=1)
 
 
-def _closer(start: Point, e1: float, bounds: Floats, kappa: float) -> Point:
-    """Smaller and smaller grids around the best point so far."""
-    best, reach, factor = start, e1 / 22, 0.35
-    for _ in range(16):
-        _, u, w, b = best
-        near = np.linspace(-reach, reach, 9)
-        U, W = (
-            x.ravel()
-            for x in np.meshgrid(*(np.clip(x + near, 1e-6, e1) for x in (u, w)), indexing="ij")
-        )
-        bs = np.clip(b * np.exp(np.linspace(-factor, factor, 9)), 1e-7, 0.95)
-        cost, _ = _cost(U, W, bs, bounds, kappa)
-        at, place = np.unravel_index(int(cost.argmin()), cost.shape)
-        if cost[at, place] < best[0]:
-            best = (float(cost[at, place]), float(U[at]), float(W[at]), float(bs[place]))
-        reach, factor = reach * 0.62, factor * 0.62
+def _closer(starts: Floats, e1: float, bounds: Floats, kappa: float) -> Floats:
+    """The best points that smaller and smaller grids around these find; after some steps only from
+    the best few.
+    """
+    best, reach, factor = starts, e1 / 12, 0.5
+    near = np.stack(np.meshgrid(*[np.linspace(-1, 1, 5)] * 3, indexing="ij"), axis=-1)
+    near = near.reshape(-1, 3)
+    for step in range(24):
+        points = best[:, None, :] + near * [reach, reach, 0]
+        points[..., 2] = np.clip(points[..., 2] * np.exp(factor * near[:, 2]), 1e-7, 0.95)
+        points[..., :2] = np.clip(points[..., :2], 1e-6, e1)
+        cost = _cost(points.reshape(-1, 3), bounds, kappa)[0].reshape(len(best), -1)
+        best = points[np.arange(len(best)), cost.argmin(axis=1)]
+        if step == 5:
+            best = best[np.argsort(cost.min(axis=1))[:4]]
+        reach, factor = reach * 0.65, factor * 0.65
     return best
 
 
@@ -376,14 +363,13 @@ def _rows(
     b = np.array([limit / prime])
     bounds = _bounds(draft.e1, cut.active, draft.padding)
     U, W = np.array([cut.U]), np.array([cut.W])
-    deltas = _deltas(U, W, b, bounds)[:, 0, 0]
+    deltas = _deltas(U, W, b, bounds)[:, 0]
     delta = min(deltas.min(), 1 - b[0]) * (1 - safety)
     target = Fraction(limit, prime) + Fraction(delta)
     rows = []
-    for j, p in enumerate(_binomials(b, draft.padding), 1):
+    for j, p in enumerate(_laws(b, draft.padding), 1):
         high, low, q = (float(x[0]) for x in _levels(U, W, bounds[j]))
-        beyond = _lines(b, p)[2][0]
-        tau = int(np.flatnonzero(beyond <= q)[0])
+        tau = int(np.flatnonzero(_beyond(p)[0] <= q)[0])
         rows.append(_row(prime, limit, j, tau, (high, low, q), delta / deltas[j - 1], target))
     return tuple(rows)
 
