@@ -436,6 +436,11 @@ def test_one_sentence_per_level_rounded_up(model, policy):
         (1000, "1,000"),
         (1000.1, "1,001"),
         (12345, "12,345"),
+        (999_999_999, "999,999,999"),
+        (10**9, "1.0 × 10^9"),
+        (Fraction(10**9) + Fraction(1, 10**30), "1.1 × 10^9"),
+        (991 * 10**7, "1.0 × 10^10"),
+        (2 * 10**300, "2.0 × 10^300"),
     ],
 )
 def test_factors_are_rounded_up(factor, told):

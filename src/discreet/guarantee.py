@@ -573,7 +573,15 @@ def in_words(x: float | Fraction) -> str:
 def _root_in_words(square: Fraction) -> str:
     """The same for the root of a number: under `avg`, e^r itself is none."""
     hundredths = _root_up(10_000 * square)
-    return f"{hundredths / 100:g}" if hundredths < 100_000 else f"{_root_up(square):,}"
+    if hundredths < 100_000:
+        return f"{hundredths / 100:g}"
+    whole = _root_up(square)
+    if whole < 10**9:
+        return f"{whole:,}"
+    power = len(str(whole)) - 1
+    lead = -(-whole // 10 ** (power - 1))  # two digits, rounded up
+    lead, power = (10, power + 1) if lead == 100 else (lead, power)
+    return f"{lead // 10}.{lead % 10} × 10^{power}"
 
 
 def _root_up(square: Fraction) -> int:

@@ -2029,7 +2029,17 @@ function rounded([n, d]) {
   const whole = rootUp(n, d);
   const near = Number(whole);
   const factor = near < Infinity && BigInt(near) < whole ? near * (1 + Number.EPSILON) : near;
+  if (whole >= 10n ** 9n) return { factor, told: powerOfTen(whole) };
   return { factor, told: String(whole).replace(/\B(?=(\d{3})+$)/g, ",") };
+}
+
+/** A whole number as two digits, rounded up, times a power of ten. */
+function powerOfTen(whole) {
+  const power = String(whole).length - 1;
+  const unit = 10n ** BigInt(power - 1);
+  const lead = Number((whole + unit - 1n) / unit);
+  if (lead === 100) return `1.0 × 10^${power + 1}`;
+  return `${Math.floor(lead / 10)}.${lead % 10} × 10^${power}`;
 }
 
 /** The same for a factor that was computed in floats: with a margin above their error. */
