@@ -1,4 +1,6 @@
+import os
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -30,3 +32,29 @@ def three_levels(eps=1.0, sizes=(5, 5, 90), **settings_):
         (n, e, [f"{n}{i}" for i in range(k)]) for n, e, k in zip(names, budgets, sizes, strict=True)
     ]
     return d.Policy.from_levels(rows, **settings_)
+
+
+# ---- nothing is skipped in silence ---------------------------------------------------------------
+
+CHOSEN = "DISCREET_DATA names a folder"  # what is not missing: data that nobody asked to test with
+
+
+def not_run(reporter):
+    """How many tests did not run, by why; a folder of tests that was left out counts as one."""
+    found = Counter(report.longrepr[2] for report in reporter.stats.get("skipped", []))
+    return {why.removeprefix("Skipped: "): many for why, many in found.items()}
+
+
+def pytest_terminal_summary(terminalreporter):
+    for why, many in sorted(not_run(terminalreporter).items()):
+        terminalreporter.write_line(f"NOT RUN: {many} ({why})", yellow=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    """With CI=true, whatever could not run has failed."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("CI") != "true" or reporter is None:
+        return
+    if any(CHOSEN not in why for why in not_run(reporter)) and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
