@@ -265,14 +265,35 @@ def test_design_and_check_of_items_that_are_protected_one_by_one(tmp_path):
     path.write_text('protect = "item"\n' + SETS)
     shown = run("design", path, "-o", made).stdout
     assert "sets of answers, each protected on its own" in shown and "(plain LDP)" in shown
-    assert "nothing for whole sets but their sum" in shown
+    assert "whole sets by no more than their sum" in shown
     promise = "each answer is protected on its own and the factors multiply, to at most 20.09 for"
     assert promise in shown and promise in run("check", made).stdout
     facts = json.loads(run("design", path, "--json").stdout)
     assert (facts["protect"], facts["padding"], facts["model"]) == ("item", None, "each")
-    assert facts["set_factor"] == pytest.approx(20.0855, rel=1e-4)
+    assert facts["set_factor"] is None and facts["ldp_epsilon"] == pytest.approx(3, rel=1e-6)
     assert 'applies to protect = "set" only' in refused("design", path, "--padding", 2)
     assert "rappor" in run("plan", path, "--users", 1000).stdout
+
+
+def test_what_is_sampled_though_it_could_be_reported_whole_is_said(tmp_path):
+    path = tmp_path / "sets.toml"
+    path.write_text(SETS)
+    for options, told in (
+        (["--padding", 2, "--encoding", "ticket"], "leave --encoding out"),
+        (["--padding", 65], "use a padding up to 64"),
+        (["--padding", 2], None),
+        (["--padding", 1], None),
+    ):
+        (*warnings,) = json.loads(run("design", path, *options, "--json").stdout)["warnings"]
+        assert len(warnings) == bool(told) and (not told or told in warnings[0])
+
+
+def test_items_that_are_protected_one_by_one_are_simulated(tmp_path):
+    path, data = tmp_path / "sets.toml", tmp_path / "a.dat"
+    path.write_text('protect = "item"\n' + SETS)
+    data.write_text("x y\n\nz\n" * 20)
+    found = json.loads(run("simulate", path, data, "--seed", 1, "--json").stdout)
+    assert {score["model"] for score in found["scores"]} == {"each", "rappor"}
 
 
 def test_strict_sets_are_said(tmp_path):
@@ -495,7 +516,7 @@ def test_plan_as_json():
         )
     totals = facts["total_mse"]
     assert facts["best"] == "subset" == min(totals, key=totals.get)
-    assert facts["best_plain"] == min(BASELINES, key=totals.get)
+    assert facts["best_plain"] == min(BASELINES[:4], key=totals.get)
     assert facts["gain"] == pytest.approx(1 - totals["subset"] / totals[facts["best_plain"]])
     assert (
         "users_for_target"
@@ -508,7 +529,10 @@ def test_plan_of_sets_leaves_out_what_takes_no_sets(tmp_path):
     facts = json.loads(
         run("plan", tmp_path / "sets.toml", "--users", 1000, "--padding", 2, "--json").stdout
     )
-    assert set(facts["total_mse"]) == {*SINGLE, "hits"} - {"grr", "ss"} and facts["padding"] == 2
+    assert (
+        set(facts["total_mse"]) == {*SINGLE, "hits", "strict"} - {"grr", "ss"}
+        and facts["padding"] == 2
+    )
     for model in ("grr", "ss"):
         arguments = [tmp_path / "sets.toml", "--padding", 2, "--model", model]
         assert model in refused("design", *arguments)

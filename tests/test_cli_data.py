@@ -916,3 +916,16 @@ def test_ctrl_c_leaves_nothing(tmp_path, saved, name, rows):
     assert (
         err.decode().strip() == "stopped; nothing was left half-written"
     )  # click ends the line of ^C first
+
+
+def test_a_person_with_several_rows_is_refused_where_everybody_answers_once(tmp_path, saved):
+    """Rows of users, one after another, are sets: counted one by one they would answer twice."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"user,item\np1,{LABELS[0]}\np2,{LABELS[1]}\np2,{LABELS[2]}\n")
+    found = run("perturb", saved("bits"), path, "-o", tmp_path / "r.parquet", code=2)
+    assert 'the user "p2" has several rows, and the policy\'s input is single' in found.stderr
+    path.write_text(f"user,item\np1,{LABELS[0]}\np2,{LABELS[1]}\np3,{LABELS[2]}\n")
+    assert (
+        "Wrote 3 reports"
+        in run("perturb", saved("bits"), path, "-o", tmp_path / "r.parquet").stdout
+    )

@@ -828,6 +828,29 @@ def test_what_was_agreed_is_not_stretched(fake):
     assert len(server.posts) == 1
 
 
+def test_a_cap_counts_all_items_where_each_is_protected_on_its_own(fake, home):
+    """Whatever is ticked: what is refused must not depend on the answer."""
+    made = mechanism("each")
+    guarantee = made.guarantee()
+    total = float(guarantee.epsilons @ np.array(made.policy.sizes))
+    assert guarantee.ldp_epsilon == pytest.approx(total)
+    client = Client(fake(made).url)
+    for answer in ((), {"high 0"}):
+        with pytest.raises(TotalError):
+            client.answer("each", answer, max_total=0.99 * total)
+    client.answer("each", {"high 0"}, max_total=1.01 * total)
+
+
+def test_a_limit_of_the_budgets_is_of_those_that_the_policy_names(fake, home):
+    """An item of a set is told by less than its budget, its list by more."""
+    made = mechanism("hits")
+    assert made.guarantee().epsilons.max() < 1.9 < 2 == float(made.policy.binding[2])
+    client = Client(fake(made).url)
+    with pytest.raises(PromiseError, match="has budget 2 in this collection, above the 1.9"):
+        client.collection("hits", max_epsilon=1.9)
+    assert client.collection("hits", max_epsilon=2).open
+
+
 def test_a_cap_counts_what_is_told_of_a_whole_list(fake, home):
     """No item is told by more than its own factor, and the list by more than any of them."""
     made = mechanism("hits")

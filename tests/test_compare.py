@@ -117,6 +117,7 @@ def test_simulate_command(files):
     assert {score["model"] for score in sets["scores"]} == {
         "subset",
         "hits",
+        "strict",
         "opt0",
         "opt1",
         "opt2",

@@ -561,3 +561,24 @@ def test_what_is_not_protected_is_said():
     assert [s.rsplit(": ", 1)[1] for s in guarantee.sentences()[3:]] == [
         "they are kept apart not at all."
     ] * 2
+
+
+def test_lists_have_sentences_and_factors_of_their_own():
+    whole = d.design(SETS, padding=2).guarantee()
+    assert str(whole).splitlines() == whole.sentences()
+    told = room.in_words(whole.list_factor(["x", "y"]))
+    assert whole.list_sentence(["x", "y"]).endswith(
+        f"any other list by at most a factor of {told}."
+    )
+    with pytest.raises(DataError, match="a set of items is asked for"):
+        whole.list_factor("x")
+    apart = d.design(replace(SETS, protect="item")).guarantee()
+    x, y = apart.factors
+    assert apart.list_factor(["x", "y", "z"]) == x * y * y
+    assert apart.ldp_epsilon == pytest.approx(math.log(2) + 2 * math.log(5), rel=1e-6)
+    assert apart.list_sentence(["x"]).endswith("an empty one by at most a factor of 2.")
+    assert apart.list_sentence([]).startswith("You ticked nothing.")
+    for asked in (lambda: apart.set_factor, lambda: apart.set_budget(["x"])):
+        with pytest.raises(DesignError, match='protect = "item"'):
+            asked()
+    assert apart.set_bound(["x", "y"], ["y", "z"]) == pytest.approx(math.log(10), rel=1e-6)

@@ -273,6 +273,7 @@ def plan(
     chosen = design_(loaded, **_wishes(model, shares, encoding, length))
     facts = summary.plan(loaded, users, shares, length, target_error, chosen)
     facts["padding_curve"] = choice.curve if choice else None
+    facts["objective"] = objective
     if as_json:
         _print_json(facts)
         return
@@ -530,7 +531,8 @@ def simulate(
     loaded = _policy(policy)
     models = alternatives(loaded, _prior(prior), padding)
     with _progress(f"Reading {data}", [data]) as advance:
-        blocks = files.read_answers(data, models["oue"], column, user, advance, indices)
+        any_model = next(iter(models.values()))
+        blocks = files.read_answers(data, any_model, column, user, advance, indices)
         answers = joined(blocks, loaded)
     scores = []
     with _steps("Simulating", len(models)) as advance:
@@ -820,6 +822,8 @@ def answer(
         raise DataError("standard input holds the answer, so nothing can be asked: say --yes")
     given = _ask(asked) if asks else _read_answer(asked)
     prepared = client.prepare(collection, given, agree=agree)
+    if not yes and asked.takes_sets and not prepared.repeated:
+        click.echo(collection.mechanism.guarantee().list_sentence(given))
     if not yes:
         click.echo(
             f"This report will be sent: {prepared.report.hex()}"

@@ -351,6 +351,8 @@ def _split(url: str) -> SplitResult | None:
 
 def _check_budgets(mechanism: Mechanism, limit: float | Mapping[str, float]) -> None:
     levels = mechanism.guarantee().epsilons.tolist()
+    if mechanism.policy.takes_sets:  # an item is told by less than its level's budget, a list more
+        levels = [float(budget) for budget in mechanism.policy.binding]
     given = limit if isinstance(limit, Mapping) else {}
     pinned: dict[str, float] = {}  # by every look of its item; of two pins the smaller counts
     for item, most in [*given.items(), *([] if isinstance(limit, Mapping) else [("", limit)])]:

@@ -17,7 +17,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from discreet import texts
 from discreet.errors import DataError, DesignError
 from discreet.mechanism import Mechanism
+from discreet.policy import show
 
 BLOCK = 1 << 20  # people per block, at most
 BLOCK_BYTES = 1 << 26  # of their reports, at most
@@ -363,7 +364,7 @@ def _table_answers(
     in_lists = _check_columns(path, schema, names, mechanism, asked)
     place = names.index(asked.column)
     grouped = _Grouped(path)
-    start, some = 0, people(mechanism)
+    start, some, last = 0, people(mechanism), None
     for batch in (x.slice(k, some) for x in batches for k in range(0, len(x), some)):
         values = batch.column(place)
         if values.null_count:
@@ -374,6 +375,8 @@ def _table_answers(
             if in_lists:
                 yield Answers(lists(mechanism, values, asked.indices), kept)
             elif not mechanism.policy.takes_sets:
+                if asked.user in names:
+                    last = _refuse_repeats(batch.column(names.index(asked.user)), last)
                 yield Answers(lookup(mechanism, values, asked.indices), kept)
             else:
                 users = batch.column(names.index(asked.user))
@@ -382,6 +385,18 @@ def _table_answers(
             raise DataError(f"{path}, rows {start + 1} to {start + len(batch)}: {error}") from None
         start += len(batch)
     yield from grouped.rest()
+
+
+def _refuse_repeats(users: Any, last: Any) -> Any:
+    """Refuse a user with several rows, one after another; the last user."""
+    named = [last, *users.to_pylist()]
+    again = next((y for x, y in pairwise(named) if x == y and y is not None), None)
+    if again is not None:
+        raise DataError(
+            f"the user {show(again)} has several rows, and the policy's input is single: everybody "
+            'answers once; input = "set" takes several items of a person'
+        )
+    return named[-1]
 
 
 def _check_columns(

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from discreet import exact, theory
-from discreet.errors import DesignError
+from discreet.errors import DataError, DesignError
 from discreet.mechanism import Mechanism
 from discreet.parts import Floats, Part
 from discreet.policy import Budget, Policy
-from discreet.sets import Bounded, Promises, exact_states
+from discreet.sets import Bounded, Promises, exact_states, log
 
 
 @dataclass(frozen=True)
@@ -188,8 +188,8 @@ class Guarantee:
 
     @cached_property
     def set_factor(self) -> Fraction:
-        """Set input: by how much any report can tell any two sets apart; where every item is
-        protected on its own, no item and the 20 that tell most.
+        """Set input: by how much any report can tell any two sets apart; refused where every item
+        is protected on its own.
         """
         self._refuse_single()
         each = (promises.set_factor for promises, _ in self._of_sets)
@@ -202,11 +202,16 @@ class Guarantee:
         mechanism, chosen = self._set(items)
         return Promises.of(mechanism).list_factor(chosen)
 
+    def list_sentence(self, items: Iterable[Any]) -> str:
+        """What a person who has these items is told of her whole list."""
+        mechanism, chosen = self._set(items)
+        return Promises.of(mechanism).list_sentence(chosen, in_words)
+
     @property
     def ldp_epsilon(self) -> float:
-        """The realised budget of plain LDP, for sets between any two of them (`set_factor`)."""
+        """The realised budget of plain LDP, for sets between any two of them."""
         if self.policy.takes_sets:
-            return log(self.set_factor)
+            return math.fsum(promises.epsilon for promises, _ in self._of_sets)
         return float(self.level_epsilons.max())
 
     @cached_property
@@ -288,6 +293,8 @@ class Guarantee:
     def _set(self, items: Iterable[Any]) -> tuple[Mechanism, list[int]]:
         self._refuse_single()
         mechanism = self._only("the bound of a set")
+        if isinstance(items, str):
+            raise DataError(f"a set of items is asked for, got {items!r}; write [{items!r}]")
         return mechanism, sorted({mechanism.policy.place(item) for item in items})
 
     def _refuse_single(self) -> None:
@@ -305,6 +312,9 @@ class Guarantee:
         if len(self.mechanisms) > 1:
             raise DesignError(f"{what} is of one mechanism, not of a composition")
         return self.mechanisms[0]
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
 
     # ---- words -----------------------------------------------------------------------------------
 
@@ -589,11 +599,6 @@ def _root_up(square: Fraction) -> int:
     least = math.ceil(square)
     root = math.isqrt(least)
     return root + (root * root < least)
-
-
-def log(x: Fraction) -> float:
-    """ln of a rational of any size."""
-    return math.log(x.numerator) - math.log(x.denominator)
 
 
 def _level_factors(mechanism: Mechanism) -> tuple[Fraction, ...]:

@@ -108,14 +108,14 @@ def choose_padding(
     """
     if not policy.pads:
         raise DesignError(
-            'choose_padding is for input = "set" with protect = "set"; others need no padding'
+            'a padding is chosen for input = "set" with protect = "set"; others need none'
         )
     if users < 1:
         raise DesignError(f"users = {users} must be at least 1")
     if objective not in OBJECTIVES:
         raise DesignError(f'objective = "{objective}" must be one of {", ".join(OBJECTIVES)}')
     shares = size_shares(sizes)
-    largest = max(1, min(LARGEST, int(np.flatnonzero(shares).max(initial=1))))
+    largest = max(1, min(LARGEST, policy.m, int(np.flatnonzero(shares).max(initial=1))))
     noises, many = _noises(policy, model, prior, largest), np.array(policy.sizes)
     people, expected = _People(shares, np.sort(_popularity(popularity, policy.m))[::-1]), []
     for padding, (absent, slope) in noises.items():

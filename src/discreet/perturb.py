@@ -66,7 +66,7 @@ def places(mechanism: Mechanism, answers: Any, indices: bool = False) -> NDArray
     if (
         isinstance(answers, str)
         or not isinstance(answers, Sequence | np.ndarray)
-        or np.ndim(answers) == 0
+        or getattr(answers, "ndim", 1) == 0
     ):
         raise DataError("answers are a sequence of items, one per person")
     index = mechanism.policy.index

@@ -5,14 +5,15 @@ whole sets do. All factors are rationals from the checked integers.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from math import comb, prod
 from typing import Any
 
 from discreet import exact, exact_hits
+from discreet.errors import DesignError
 from discreet.mechanism import Mechanism
 from discreet.parts import HitsPart, Part
 
@@ -46,7 +47,12 @@ class Promises(ABC):
     @cached_property
     @abstractmethod
     def set_factor(self) -> Fraction:
-        """Between any two sets (`each`: between none and the 20 items that tell most)."""
+        """Between any two sets."""
+
+    @property
+    def epsilon(self) -> float:
+        """ln of that."""
+        return log(self.set_factor)
 
     @abstractmethod
     def list_factor(self, items: Sequence[int]) -> Fraction:
@@ -57,6 +63,13 @@ class Promises(ABC):
         return (
             "Whole lists: whoever sees your report can change their odds between any two lists of "
             f"answers by at most a factor of {told(self.set_factor)}."
+        )
+
+    def list_sentence(self, items: Sequence[int], told: Any) -> str:
+        """The promise of these items for the person who has them."""
+        return (
+            "Your whole list: whoever sees your report can change their odds between it and any "
+            f"other list by at most a factor of {told(self.list_factor(items))}."
         )
 
 
@@ -160,11 +173,12 @@ class Counted(Bounded):
         if k <= s:
             return max(part.densities[active]), min(part.densities[active])
         ways = {
-            j: comb(active, j) * comb(k - active, s - j)
+            j: math.comb(active, j) * math.comb(k - active, s - j)
             for j in range(max(0, s - k + active), min(s, active) + 1)
         }
+        drawn = Fraction(math.comb(k, s))
         high, low = (
-            sum(many * pick(part.densities[j]) for j, many in ways.items()) / Fraction(comb(k, s))
+            sum(many * pick(part.densities[j]) for j, many in ways.items()) / drawn
             for pick in (max, min)
         )
         return high, low
@@ -180,15 +194,24 @@ class OneByOne(Promises):
         """The largest ratio of the two chances of a bit, either way."""
         return [exact_hits.each_factor(part.chances, g) for g in range(len(self.sizes))]
 
-    @cached_property
+    @property
     def set_factor(self) -> Fraction:
-        """Between no item and the 20 that tell most."""
-        return self._largest(LISTS[-1])
+        """There is none to speak of."""
+        raise DesignError(
+            'with protect = "item" two sets have no factor of their own: those of the items in '
+            "which they differ multiply; see list_factor"
+        )
+
+    @property
+    def epsilon(self) -> float:
+        """Between no item and all of them: the budgets add up."""
+        each = zip(self.item_factors, self.policy.sizes, strict=True)
+        return math.fsum(size * log(factor) for factor, size in each)
 
     def list_factor(self, items: Sequence[int]) -> Fraction:
         """Between these items and none."""
         levels = self.policy.level_of
-        return prod((self.item_factors[levels[i]] for i in items), start=Fraction(1))
+        return math.prod((self.item_factors[levels[i]] for i in items), start=Fraction(1))
 
     def _largest(self, many: int) -> Fraction:
         factors = zip(self.item_factors, self.policy.sizes, strict=True)
@@ -208,6 +231,23 @@ class OneByOne(Promises):
         )
         more = f", and to at most {told(self._largest(large))} for {large}" if large > few else ""
         return f"{text}{more}."
+
+    def list_sentence(self, items: Sequence[int], told: Any) -> str:
+        """The promise of these items for the person who has them."""
+        if not items:
+            return (
+                "You ticked nothing. Lists are not protected as one, only each answer on its own."
+            )
+        return (
+            "Your whole list is not protected as one: whoever sees your report can change their "
+            "odds between it and an empty one by at most a factor of "
+            f"{told(self.list_factor(items))}."
+        )
+
+
+def log(x: Fraction) -> float:
+    """ln of a rational of any size."""
+    return math.log(x.numerator) - math.log(x.denominator)
 
 
 def exact_states(part: Part, g: int) -> tuple[Fraction, Fraction]:

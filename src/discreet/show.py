@@ -125,8 +125,8 @@ def _guarantee(out: Console, facts: dict[str, Any]) -> None:
     limit = "there is no bound" if bound is None else f"at most {bound:.4g} by the policy"
     overall = f"plain LDP with epsilon {facts['ldp_epsilon']:.4g} ({limit})"
     if facts["protect"] == "item":
-        overall = "every item by its own budget, and nothing for whole sets but their sum"
-    out.print(f"Guarantee, checked exactly: {overall}, and for each level:")
+        overall = "every item by its own budget, whole sets by no more than their sum"
+    out.print(f"Guarantee, checked exactly: {overall}; for each level:")
     for sentence in facts["promises"] or [
         "(too many levels to list; see --json or mechanism.guarantee().pairs)"
     ]:
@@ -173,8 +173,13 @@ def plan(facts: dict[str, Any]) -> None:
             for ell, value in curve.items()
             if abs(ell - facts["padding"]) <= 3
         ]
+        what = {
+            "mse": "total MSE / n, undercounting included",
+            "shrunk": "total MSE / n after shrinking, undercounting included",
+            "relative": "relative error of the 20 most frequent items",
+        }[facts["objective"]]
         out.print(
-            f"Padding [bold]{facts['padding']}[/bold] has the smallest expected total MSE / n "
+            f"Padding [bold]{facts['padding']}[/bold] has the smallest expected {what} "
             f"({', '.join(near)})."
         )
     gain = facts["gain"]

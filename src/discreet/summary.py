@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from discreet import theory
-from discreet.designs import BASELINES, alternatives, best_of, plains
+from discreet.designs import BASELINES, alternatives, best_of, default_model, plains
+from discreet.exact_hits import LARGEST
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy, show
 
@@ -67,12 +68,12 @@ def describe(mechanism: Mechanism, prior: Any = "uniform") -> dict[str, Any]:
         "mse_range": [low, high],
         "best_plain": best,
         "ldp_epsilon": guarantee.ldp_epsilon,
-        "set_factor": float(guarantee.set_factor) if policy.takes_sets else None,
+        "set_factor": float(guarantee.set_factor) if policy.pads else None,
         "ldp_bound": guarantee.ldp_bound if math.isfinite(guarantee.ldp_bound) else None,
         "holds": guarantee.holds,
         "promises": guarantee.sentences() if len(policy.levels) <= MAX_ROWS else [],
         "certificate": _certificate(mechanism),
-        "warnings": warnings(policy),
+        "warnings": [*warnings(policy), *_instead_of_hits(mechanism)],
         "fingerprint": mechanism.fingerprint,
     }
 
@@ -160,6 +161,20 @@ def warnings(policy: Policy) -> list[str]:
             f"factor of e^{float(budget):.3g} on the odds; was a smaller number meant?"
         )
     return found
+
+
+def _instead_of_hits(mechanism: Mechanism) -> list[str]:
+    """What a set costs that is sampled although it could be reported whole."""
+    padding = mechanism.padding or 0
+    if mechanism.model != "subset" or padding < 2:
+        return []
+    if default_model(mechanism.policy, min(padding, LARGEST)) != "hits":
+        return []
+    why = "leave --encoding out" if padding <= LARGEST else f"use a padding up to {LARGEST}"
+    return [
+        "subset reports one sampled item of a set; hits, which report all of them, have far less "
+        f"error: {why}"
+    ]
 
 
 def _certificate(mechanism: Mechanism) -> dict[str, Any] | None:

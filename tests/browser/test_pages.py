@@ -316,15 +316,16 @@ def promises_of(name, chosen):
         more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
         which = f"one of {quoted}{more}" if len(labels) > 1 else quoted
         found.append(
-            f"Having or not having {which} changes the chance of any report by at most a factor of "
-            f"{in_words(guarantee.factors[level])}."
+            f"Having or not having {which}, whatever else you tick, changes the chance of any "
+            f"report by at most a factor of {in_words(guarantee.factors[level])}."
         )
-    other = "any other list" if policy.protect == "set" else "an empty list"
-    found.append(
-        f"Your whole list: whoever sees your report can change their odds between it and {other} "
-        f"by at most a factor of {in_words(guarantee.list_factor(chosen))}."
-    )
-    return found
+    padding = mechanism.padding or policy.m
+    if len(chosen) > padding:
+        drawn = "one of them is" if padding == 1 else f"{padding} of them are"
+        found.append(
+            f"You ticked {len(chosen)}: {drawn} drawn at random, and nothing else is reported."
+        )
+    return [*found, guarantee.list_sentence(chosen)]
 
 
 def test_a_participant_reads_what_is_promised_of_her_list(visitor, server):
@@ -337,10 +338,10 @@ def test_a_participant_reads_what_is_promised_of_her_list(visitor, server):
     choose(page, "item 7", "depression", "item 30")
     chosen = ["depression", "item 7", "item 30"]
     assert read.all_inner_texts() == promises_of("forty", chosen)
-    assert "Having or not having one of “item 7”, “item 30” changes" in read.nth(1).inner_text()
+    assert "Having or not having one of “item 7”, “item 30”, whatever" in read.nth(1).inner_text()
     check_narrow(page)
     choose(page, "item 1", "item 2")
-    assert "“item 1”, “item 2”, “item 7” and 1 more changes" in read.nth(1).inner_text()
+    assert "“item 1”, “item 2”, “item 7” and 1 more, whatever" in read.nth(1).inner_text()
     assert read.count() == 3
     page.get_by_label("item 1", exact=True).uncheck()
     page.get_by_label("item 2", exact=True).uncheck()

@@ -262,17 +262,18 @@ def test_promises_of_items_on_their_own_multiply():
         check_items(document, found, factors)
         groups = [document["groups"][k] for k in document["policy"]["level_of"]]
         each = sorted((factors[g] for g in groups), reverse=True)
-        total = sum(log(x) for x in each[:20])
+        total = sum(log(x) for x in each)
         assert found["wholeEpsilon"] == pytest.approx(total, rel=1e-12)
         for items, got in zip(lists_of(document), found["lists"], strict=True):
             odds = Fraction(1)
             for i in items:
                 odds *= factors[groups[i]]
             assert float(odds) <= got["factor"] <= 1.01 * float(odds)
-            assert got["sentence"].startswith(
-                "Your whole list: whoever sees your report can change their odds between it and "
-                "an empty list by at most a factor of "
+            begins = (
+                "Your whole list is not protected as one: whoever sees your report can change "
+                "their odds between it and an empty one by at most a factor of "
             )
+            assert got["sentence"].startswith(begins if items else "You ticked nothing. Lists are")
     text = {name: promised()[f"each {name}"]["promises"][-1] for name in apart()}
     start = "Whole lists: each answer is protected on its own and the factors multiply, to at most "
     assert text["one item"]["sentence"] == f"{start}9 for a list of 1 answer against an empty one."
@@ -921,10 +922,13 @@ def test_designs_of_python_are_accepted_and_promise_the_same():
         guarantee = mechanism.guarantee()
         assert [x["sentence"] for x in found["promises"]] == guarantee.sentences()
         assert found["levelEpsilons"] == pytest.approx(guarantee.epsilons.tolist(), rel=1e-11)
-        assert found["wholeEpsilon"] == pytest.approx(log(guarantee.set_factor), rel=1e-11)
+        assert found["wholeEpsilon"] == pytest.approx(guarantee.ldp_epsilon, rel=1e-11)
         for items, got in zip(some, found["lists"], strict=True):
+            assert got["sentence"] == guarantee.list_sentence(items)
             told = in_words(guarantee.list_factor(items))
-            assert got["sentence"].endswith(f" by at most a factor of {told}.")
+            assert (f" by at most a factor of {told}." in got["sentence"]) == (
+                bool(items) or mechanism.policy.protect == "set"
+            )
 
 
 def test_reports_of_python_are_read_alike():

@@ -5,6 +5,7 @@ table below.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -30,7 +31,7 @@ _MODELS: dict[str, Callable[[Task], Mechanism]] = {
     "ss": plain.ss,
 }
 MODELS = tuple(_MODELS)
-BASELINES = ("ss", "grr", "rappor", "oue")  # plain LDP
+BASELINES = ("ss", "grr", "rappor", "oue", "strict")  # plain LDP; the last: hits, strictly
 _FOR_SETS, _FOR_SINGLES = ("hits", "each"), ("grr", "ss")  # only
 _OF_ITEMS = {"each": each.each, "rappor": each.rappor}  # every item a question of its own
 
@@ -100,8 +101,8 @@ def alternatives(
 ) -> dict[str, Mechanism]:
     """Every model that the policy's input allows, by name, for comparison."""
     padding = policy.padding if padding is None else padding
-    names = allowed(policy, padding)
-    return {name: design(policy, name, prior, None, padding) for name in names}
+    found = {name: design(policy, name, prior, None, padding) for name in allowed(policy, padding)}
+    return found | _strict(policy, prior, padding)
 
 
 def allowed(policy: Policy, padding: int | None = None) -> tuple[str, ...]:
@@ -124,8 +125,18 @@ def plains(
     policy: Policy, prior: Any = "uniform", padding: int | None = None
 ) -> dict[str, Mechanism]:
     """Every plain-LDP mechanism that the policy's input allows, by name."""
+    padding = policy.padding if padding is None else padding
     names = [name for name in BASELINES if name in allowed(policy, padding)]
-    return {name: design(policy, name, prior, None, padding) for name in names}
+    found = {name: design(policy, name, prior, None, padding) for name in names}
+    return found | _strict(policy, prior, padding)
+
+
+def _strict(policy: Policy, prior: Any, padding: int | None) -> dict[str, Mechanism]:
+    """What levels bring for sets is seen against hits at the smallest budget."""
+    if unfit_for_hits(policy, padding):
+        return {}
+    found = design(replace(policy, strict=True), "hits", prior, None, padding)
+    return {"strict": replace(found, model="strict", certificate=None)}
 
 
 def best_of(mechanisms: Mapping[str, Mechanism], prior: Any = "uniform") -> Mechanism:

@@ -60,7 +60,8 @@ class Task:
         if policy.pads:
             if padding is None:
                 raise DesignError(
-                    'input = "set" needs a padding: about the number of items a person has'
+                    'input = "set" needs a padding: about the number of items a person has, such '
+                    "as padding = 5; `discreet plan --padding auto` finds the best"
                 )
             check_padding(padding)
         elif padding is not None:

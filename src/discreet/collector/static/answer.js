@@ -165,9 +165,17 @@ class Page {
       levels.set(levelOf[k], [...levels.get(levelOf[k]) ?? [], items[k]]);
     }
     const sentences = Array.from(levels, ([level, labels]) => {
-      return this.mechanism.promise(level, oneOf(labels));
+      const whatever = this.many ? ", whatever else you tick," : "";
+      return this.mechanism.promise(level, oneOf(labels) + whatever);
     });
+    const { padding } = this.mechanism;
+    if (padding && this.chosen.size > padding) {
+      const drawn = padding === 1 ? "one of them is" : `${padding} of them are`;
+      const rest = "drawn at random, and nothing else is reported.";
+      sentences.push(`You ticked ${this.chosen.size}: ${drawn} ${rest}`);
+    }
     if (this.many) sentences.push(this.mechanism.promiseOf(this.chosen).sentence);
+    $("promise").classList.toggle("warn", this.mechanism.policy.protect === "item");
     $("promise").hidden = !sentences.length;
     $("promise").replaceChildren(...sentences.map((text) => element("p", text)));
   }

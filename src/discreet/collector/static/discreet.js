@@ -1794,7 +1794,7 @@ export class Mechanism {
   wholeEpsilon() {
     if (this.policy.protect === "set") return Math.log(toNumber(this.encoding.setFactor()));
     const epsilons = this.#exact.map((ratio) => Math.log(toNumber(ratio)));
-    const most = this.policy.protect === "item" ? MANY : 1;
+    const most = this.policy.protect === "item" ? this.m : 1;
     return largestOf(epsilons, this.#sizes, most, (x, y) => y - x)
       .reduce((total, [epsilon, n]) => total + n * epsilon, 0);
   }
@@ -1874,9 +1874,14 @@ export class Mechanism {
       ? this.encoding.listFactor(items)
       : items.reduce((total, item) => product(total, this.#exact[group(item)]), ONE);
     const { factor, told } = rounded(square(ratio));
-    const other = protect === "set" ? "any other list" : "an empty list";
+    const other = protect === "set" ? "any other list" : "an empty one";
     const odds = `can change their odds between it and ${other} by at most a factor of ${told}`;
-    return { factor, sentence: `Your whole list: whoever sees your report ${odds}.` };
+    const whole = protect === "set"
+      ? "Your whole list: whoever" : "Your whole list is not protected as one: whoever";
+    const none = "You ticked nothing. Lists are not protected as one, only each answer on its own.";
+    const sentence = protect === "item" && !items.length
+      ? none : `${whole} sees your report ${odds}.`;
+    return { factor, sentence };
   }
 }
 
