@@ -298,8 +298,9 @@ def test_standard_input(tmp_path, saved):
 
 def test_other_columns(tmp_path, saved):
     path = tmp_path / "a.csv"
-    path.write_text(f"who,what\n1,{LABELS[0]}\n1,{LABELS[1]}\n2,{LABELS[0]}\n")
-    for name, count in (("bits", 3), ("set bits", 2)):
+    for name, who, count in (("bits", "012", 3), ("set bits", "112", 2)):
+        rows = "".join(f"{x},{LABELS[k % 2]}\n" for k, x in enumerate(who))
+        path.write_text(f"who,what\n{rows}")
         output = run(
             "perturb",
             saved(name),

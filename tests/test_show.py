@@ -95,7 +95,7 @@ def test_other_words_of_a_mechanism(printed):
     mechanism = small("ticket", "one", 2)
     certificate = {"sentence": "the best possible"}
     changes = {"report_bytes": 1, "ldp_bound": None, "promises": [], "certificate": certificate}
-    lines = printed(show.mechanism, mechanism, facts_of(mechanism, **changes))
+    lines = printed(show.mechanism, mechanism, facts_of(mechanism, warnings=[], **changes))
     assert lines[:3] == [
         "a [b] survey: 7 items in 2 levels, sets of answers, padding 2, notion min",
         "model subset at the uniform prior; a report has 1 byte (ticket: "
@@ -165,7 +165,7 @@ def test_a_plan(printed):
 def test_a_plan_with_a_target_a_padding_and_a_loss(printed):
     curve = {ell: 1000.0 * ell for ell in range(1, 12)}
     lines = printed(show.plan, forecast(
-        target_error=0.01, padding=5, padding_curve=curve, gain=-0.05,
+        target_error=0.01, padding=5, padding_curve=curve, gain=-0.05, objective="mse",
         certificate={"sentence": "the best possible"},
     ))  # fmt: skip
     assert [lines[1].endswith("told from 0 users for the target"), *lines[2:5]] == [
@@ -175,8 +175,8 @@ def test_a_plan_with_a_target_a_padding_and_a_loss(printed):
         "oue low 1,234.6 1.235% 2.000% 7",
     ]
     assert lines[5:] == [
-        "Padding 5 has the smallest expected total MSE / n (2: 2,000, 3: 3,000, 4: 4,000, "
-        "5: 5,000, 6: 6,000, 7: 7,000, 8: 8,000).",
+        "Padding 5 has the smallest expected MSE with undercounting (2: 2,000, "
+        "3: 3,000, 4: 4,000, 5: 5,000, 6: 6,000, 7: 7,000, 8: 8,000).",
         "Chosen: subset; its total MSE is 5.0% above that of the best plain-LDP model, oue.",
         "Its expected error: the best possible.",
     ]

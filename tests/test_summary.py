@@ -23,7 +23,7 @@ def survey():
 @pytest.mark.parametrize("prior", ["uniform", "worst", [0.5, 0.3, 0.2]])
 def test_a_mechanism_beside_plain_ldp(survey, prior):
     facts = summary.describe(survey, prior)
-    plain = {name: d.design(survey.policy, name, prior) for name in BASELINES}
+    plain = {name: d.design(survey.policy, name, prior) for name in BASELINES[:4]}
     errors = {name: m.expected_mse(prior) for name, m in plain.items()}
     best = min(errors, key=errors.get)
     assert facts["best_plain"] == best
@@ -127,7 +127,7 @@ def test_a_plan(survey):
             }
     assert next(rows, None) is None
     totals = facts["total_mse"]
-    assert facts["best_plain"] == min(BASELINES, key=totals.get) and facts["best"] == "subset"
+    assert facts["best_plain"] == min(BASELINES[:4], key=totals.get) and facts["best"] == "subset"
     assert facts["gain"] == 1 - totals["subset"] / totals[facts["best_plain"]] > 0
     assert facts["certificate"]["sentence"] == survey.certificate.sentence
     told = {"name": "survey", "users": users, "prior": "uniform", "padding": None}

@@ -123,10 +123,10 @@ def _probabilities(out: Console, found: Mechanism) -> None:
 def _guarantee(out: Console, facts: dict[str, Any]) -> None:
     bound = facts["ldp_bound"]
     limit = "there is no bound" if bound is None else f"at most {bound:.4g} by the policy"
-    overall = f"plain LDP with epsilon {facts['ldp_epsilon']:.4g} ({limit})"
+    overall = f"plain LDP with epsilon {facts['ldp_epsilon']:.4g} ({limit}), and"
     if facts["protect"] == "item":
-        overall = "every item by its own budget, whole sets by no more than their sum"
-    out.print(f"Guarantee, checked exactly: {overall}; for each level:")
+        overall = "every item by its own budget, whole sets by no more than their sum;"
+    out.print(f"Guarantee, checked exactly: {overall} for each level:")
     for sentence in facts["promises"] or [
         "(too many levels to list; see --json or mechanism.guarantee().pairs)"
     ]:
@@ -174,8 +174,8 @@ def plan(facts: dict[str, Any]) -> None:
             if abs(ell - facts["padding"]) <= 3
         ]
         what = {
-            "mse": "total MSE / n, undercounting included",
-            "shrunk": "total MSE / n after shrinking, undercounting included",
+            "mse": "MSE with undercounting",
+            "shrunk": "MSE after shrinking, with undercounting",
             "relative": "relative error of the 20 most frequent items",
         }[facts["objective"]]
         out.print(
