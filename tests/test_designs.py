@@ -811,3 +811,15 @@ def test_each_has_the_variance_of_randomised_response():
         d.design(policy, padding=2)
     with pytest.raises(DesignError, match="asks every item"):
         d.design(policy, encoding="ticket")
+
+
+def test_many_budgets_at_priors_with_nobody_in_some_of_them():
+    """A search that finds fewer parts on its way goes on with those."""
+    rng = np.random.default_rng(5)
+    for _ in range(6):
+        budgets = rng.uniform(0.5, 3, 12)
+        shares = rng.dirichlet(np.ones(12)) * (rng.random(12) < 0.5)
+        rows = [(round(float(e), 3), 2) for e in budgets]
+        prior = [x / (2 * max(shares.sum(), 1e-9)) for x in np.repeat(shares, 2)]
+        if shares.sum() > 0:
+            assert d.design(levels_of(*rows), prior=prior).guarantee().holds

@@ -583,3 +583,23 @@ def test_lists_have_sentences_and_factors_of_their_own():
         with pytest.raises(DesignError, match='protect = "item"'):
             asked()
     assert apart.set_bound(["x", "y"], ["y", "z"]) == pytest.approx(math.log(10), rel=1e-6)
+
+
+def test_the_bound_of_plain_ldp_is_never_below_what_is_realised_of_sets():
+    """A lone item has other sets of its level beside it: itself with others, and none."""
+    for rows in (
+        [("a", 1, ["x"]), ("b", 5, ["z"])],
+        [("a", 1, ["x"])],
+        [("a", 1, ["x", "y"]), ("b", 1.5, ["z"])],
+    ):
+        for change in ({}, {"notion": "avg"}, {"strict": True}, {"protect": "item"}):
+            policy = Policy.from_levels(rows, input="set", **change)
+            padding = None if "protect" in change else 2
+            guarantee = d.design(policy, padding=padding).guarantee()
+            assert guarantee.ldp_epsilon <= guarantee.ldp_bound * (1 + 1e-9)
+            with pytest.raises(DesignError, match="leakage is of single answers"):
+                guarantee.leakage()
+    each = Policy.from_levels(
+        [("a", 1, ["x", "y"]), ("b", 1.5, ["z"])], input="set", protect="item"
+    )
+    assert d.design(each).guarantee().ldp_bound == 3.5

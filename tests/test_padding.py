@@ -334,3 +334,30 @@ def test_the_first_phase_spends_the_smallest_budget_that_binds():
 def test_padding_is_not_chosen_where_items_are_asked_one_by_one():
     with pytest.raises(DesignError, match='protect = "set"'):
         choose_padding(replace(policy(20, 1), protect="item"), {2: 1.0}, 100)
+
+
+def test_two_phases_of_few_people_keep_the_padding_of_the_pilot(seeded):
+    """No set size stands out of so much noise; everybody's report is used all the same."""
+    found = two_phases(policy(20, 1), [{"h0", "l1"}, {"l2"}] * 200)
+    assert found.choice.padding <= 4 and found.tally.n + found.pilot_users == 400
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"users": 1.5}, "whole number from 1"),
+        ({"objective": "relative", "k": 0}, "k = 0"),
+        ({"popularity": float("nan")}, "popularity = nan"),
+        ({"popularity": -0.5}, "popularity = -0.5"),
+    ],
+)
+def test_odd_arguments_get_a_sentence(arguments, sentence):
+    with pytest.raises((DesignError, DataError), match=sentence):
+        choose_padding(policy(20, 1), {2: 1.0}, **{"users": 100, **arguments})
+
+
+def test_hits_are_not_chosen_for_where_they_cannot_be_designed():
+    with pytest.raises(DesignError, match="use the model subset"):
+        choose_padding(replace(policy(20, 1), notion="avg"), {2: 1.0}, 100, model="hits")
+    at_worst = choose_padding(policy(20, 1), {2: 1.0}, 100, prior="worst")
+    assert at_worst.padding == choose_padding(policy(20, 1), {2: 1.0}, 100).padding

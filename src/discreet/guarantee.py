@@ -251,13 +251,14 @@ class Guarantee:
         """Bounds of prior / posterior: for every prior (per level), or exact for a given one (per
         item).
         """
+        if self.policy.takes_sets:
+            raise DesignError(
+                "the leakage is of single answers; what a report tells of sets is in set_factor "
+                "and list_factor"
+            )
         if prior is None:
             return Leakage(_exp(-self.level_epsilons), _exp(self.level_epsilons))
         mechanism = self._only("the leakage for a given prior")
-        if not mechanism.encoding.samples:
-            raise DesignError(
-                "the leakage for a given prior is of single answers; for sets see set_factor"
-            )
         shares = theory.item_shares(mechanism.policy, prior)
         return _leakage(mechanism, shares)
 
@@ -478,14 +479,18 @@ def _of_others(values: Floats, sizes: Any) -> Floats:
 
 
 def _ldp_bound(policy: Policy) -> float:
-    if policy.m == 1:
+    sets = policy.takes_sets  # then an item has another input of its level: itself with others
+    if policy.m == 1 and not sets:
         return 0.0
+    if sets and not policy.pads:
+        return float(_epsilons(policy) @ np.array(policy.sizes))
     if policy.overrides:
         paths = _shortest(policy)
-        lone = np.array(policy.sizes) == 1
+        lone = (np.array(policy.sizes) == 1) & (not sets)
         paths[np.diag_indices_from(paths)] = np.where(lone, 0.0, np.diag(paths))
         return float(paths.max())
-    eps = np.sort(np.repeat(_epsilons(policy), np.minimum(policy.sizes, 2)))
+    many = np.full(len(policy.sizes), 2) if sets else np.minimum(policy.sizes, 2)
+    eps = np.sort(np.repeat(_epsilons(policy), many))
     if policy.notion == "min":
         return float(
             min(eps[-2], 2 * eps[0])

@@ -276,8 +276,8 @@ class Mechanism:
 
     @property
     def worst_case_mse(self) -> float:
-        """The largest total MSE / n over all data sets; opt0's objective for one part of
-        independent bits.
+        """The largest total MSE / n over all data sets (for sets the variance, without
+        undercounting); opt0's objective for one part of independent bits.
         """
         return self.expected_mse("worst")
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from discreet import perturb, theory
 from discreet.designs import default_model, design, hits
 from discreet.designs.task import Task
+from discreet.encodings.hits import unfit_for_hits
 from discreet.errors import DataError, DesignError
 from discreet.estimate import Estimate
 from discreet.mechanism import Mechanism
@@ -110,8 +111,12 @@ def choose_padding(
         raise DesignError(
             'a padding is chosen for input = "set" with protect = "set"; others need none'
         )
-    if users < 1:
-        raise DesignError(f"users = {users} must be at least 1")
+    if type(users) is not int or users < 1:
+        raise DesignError(f"users = {users} must be a whole number from 1")
+    if k < 1:
+        raise DesignError(f"k = {k} must be at least 1")
+    if isinstance(prior, str) and prior == "worst":
+        prior = "uniform"  # what is compared are expected errors
     if objective not in OBJECTIVES:
         raise DesignError(f'objective = "{objective}" must be one of {", ".join(OBJECTIVES)}')
     shares = size_shares(sizes)
@@ -146,8 +151,8 @@ class _People:
     """
 
     def __init__(self, sizes: Floats, popularity: Floats) -> None:
-        self._k = np.arange(1, len(sizes))
-        self._sizes = sizes[1:]
+        self._k = np.flatnonzero(sizes[1:]) + 1 if sizes[1:].any() else np.array([1])
+        self._sizes = sizes[self._k] if len(sizes) > 1 else np.zeros(1)
         self._grid = np.geomspace(1e-9, 60, 600)
         self._has = -np.expm1(-self._grid[:, None] * self._k)  # t x k
         share = popularity * float(self._sizes @ self._k)
@@ -168,6 +173,8 @@ def _noises(
     """By padding, per level: the variance / n of the count of an item that nobody holds, and what
     one holder adds.
     """
+    if model == "hits" and (unfit := unfit_for_hits(policy, 2)):
+        raise DesignError(f"{unfit}; use the model subset")
     if (model or default_model(policy, 2)) != "hits":
         # the chances hardly depend on the padding; what a sample stands for does
         reference = design(policy, model, prior=prior, padding=largest)
@@ -257,6 +264,8 @@ def _popularity(popularity: Any, m: int) -> Floats:
             )
         s = 1 / np.arange(1, m + 1)
     elif np.ndim(popularity) == 0:
+        if not 0 < float(popularity) <= 1:
+            raise DataError(f"popularity = {popularity} must be a number above 0, up to 1")
         s = _power_law(min(1.0, max(float(popularity), 1 / m)), m)
     else:
         s = np.asarray(popularity, dtype=float)
@@ -341,10 +350,13 @@ def two_phases(
     held = size_answers(np.diff(size_offsets))
     sizes = counter.tally(counter.perturb_many(held, indices=True)).estimate()
     tally = first.tally(first.perturb_many(sampled, indices=True))
-    shares = size_shares(sizes)
+    try:
+        shares = size_shares(sizes)
+    except DataError:  # so few people that no size stands out of the noise: the pilot's padding
+        shares = np.eye(_PILOT_PADDING + 1)[_PILOT_PADDING]
     per_person = float(shares @ np.minimum(np.arange(len(shares)), _PILOT_PADDING))
     known = concentration(tally.estimate(), per_person)
-    choice = choose_padding(policy, sizes, users, known, objective, model=model)
+    choice = choose_padding(policy, dict(enumerate(shares)), users, known, objective, model=model)
     mechanism = design(policy, model, padding=choice.padding, encoding=encoding)
     reports = mechanism.perturb_many(rest, indices=True)
     return TwoPhases(choice, mechanism, mechanism.tally(reports), n - users)

@@ -49,6 +49,7 @@ SEVENTY = policy(
     [("high", "1", list(range(0, 70, 14))), ("low", "2", [k for k in range(70) if k % 14])], PAGES
 )
 SETS = of_sets(SEVENTY)
+STRICT_PAIRS = {"strict": True, "pairs": [{"levels": ["high", "low"], "epsilon": "0.7"}]}
 PAIRS = policy(
     [("u", "ln(3)", [0, 3]), ("v", "2.5", [1, 2, 4])], ["p", "q", "r", "s", "t"],
     pairs=[{"levels": ["v", "v"], "epsilon": ""}, {"levels": ["u", "u"], "epsilon": "ln(2)"}],
@@ -258,6 +259,7 @@ def hits_mechanisms() -> dict[str, Document]:
         "seventy-hits": hits(SETS, 65521, 5, half),
         "seventy-hits-wide": hits(SETS, 2**31 - 1, 3, half, shares=[HALF, QUARTER, QUARTER]),
         "seventy-strict-hits": hits({**SETS, "strict": True}, 65521, 3, {BOTH: "1"}),
+        "seventy-strict-pairs-hits": hits({**SETS, **STRICT_PAIRS}, 65521, 3, {BOTH: "0.7"}),
     }  # fmt: skip
 
 

@@ -317,7 +317,8 @@ def check_encoding(encoding: Any, policy: Document) -> None:
     elif kind == "hits":
         table(encoding, ["kind", "prime"])
         must(prime(whole(encoding["prime"], max(5, m + 1), 2**31 - 1)))
-        must(policy["input"] == "set" and policy["notion"] == "min" and not policy["pairs"])
+        must(policy["input"] == "set" and policy["notion"] == "min")
+        must(policy["strict"] or not policy["pairs"])
     else:
         table(encoding, ["kind"])
 

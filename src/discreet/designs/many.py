@@ -14,6 +14,7 @@ public shares lies within this family.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy.optimize import minimize
@@ -102,8 +103,8 @@ def search(eps: Floats, sizes: Floats, shares: Floats, weights: Floats, notion: 
             best, _local(e, grouped, x, np.clip(np.array(start) * low, low, high)), key=_total
         )
     for move in _MOVES:
-        for k in range(len(best.s)):
-            for up in (1 + move, 1 - move):
+        for k, up in product(range(len(best.s)), (1 + move, 1 - move)):
+            if k < len(best.s):  # what was found meanwhile may have fewer
                 s = best.s.copy()
                 s[k] = np.clip(s[k] * up, low, high)
                 best = min(best, _local(e, grouped, x, s), key=_total)

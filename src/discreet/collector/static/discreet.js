@@ -1228,8 +1228,8 @@ class Hits extends Encoding {
   #known = new Map(); // the classes of a part and a number of items, once asked for
   #proved = []; // per part what the check computed
 
-  static fits({ policy: { protect, notion, pairs }, padding }) {
-    return protect === "set" && notion === "min" && !pairs.length && padding <= 64;
+  static fits({ policy: { protect, strict, notion, pairs }, padding }) {
+    return protect === "set" && notion === "min" && (strict || !pairs.length) && padding <= 64;
   }
 
   /** @returns {readonly HitsPart[]} */
