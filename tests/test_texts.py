@@ -29,7 +29,7 @@ def packed():
         (TEXT.encode("utf-32"), "is UTF-32 text; save it as UTF-8"),
         (packed(), "is a spreadsheet or another zip file; save its table as CSV"),
         (bytes.fromhex("d0cf11e0a1b11ae1"), "is a spreadsheet; save its table as CSV"),
-        (gzip.compress(TEXT.encode()), "is packed with gzip; unpack it"),
+        (gzip.compress(TEXT.encode(), mtime=0), "is packed with gzip; unpack it"),
         (lzma.compress(TEXT.encode()), "is packed with xz; unpack it"),
         (b"PAR1\x15\x04", "is a Parquet file"),
         (b"item\nHIV\0\n", "is not text: it has zero bytes"),
