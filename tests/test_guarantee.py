@@ -603,3 +603,13 @@ def test_the_bound_of_plain_ldp_is_never_below_what_is_realised_of_sets():
         [("a", 1, ["x", "y"]), ("b", 1.5, ["z"])], input="set", protect="item"
     )
     assert d.design(each).guarantee().ldp_bound == 3.5
+
+
+def test_pairs_of_items_on_their_own_are_allowed_both_budgets():
+    policy = Policy.from_levels(
+        [("a", 1, ["x", "y"]), ("b", 2, ["z"])], input="set", protect="item"
+    )
+    for pair in d.design(policy).guarantee().pairs:
+        assert pair.realised <= pair.allowed * (1 + 1e-12)
+    allowed = [pair.allowed for pair in d.design(policy).guarantee().pairs]
+    assert allowed == pytest.approx([math.exp(2), math.exp(3), math.exp(4)])

@@ -8,7 +8,6 @@ from discreet.errors import GuaranteeError, MechanismError
 from discreet.guarantee import Guarantee, in_words
 from discreet.mechanism import Mechanism, fingerprint, read_document, refuse_strange
 from discreet.policy import Policy
-from discreet.sets import Promises
 
 MAX_SENTENCES = 1000  # levels whose promises are told one by one; with more, the extremes
 
@@ -72,11 +71,9 @@ def _in_short(guarantee: Guarantee) -> list[str]:
         if guarantee.policy.takes_sets
         else "whoever sees your report can change their odds between an answer and any other"
     )
-    sets = guarantee.policy.takes_sets
-    lists = [Promises.of(guarantee.mechanisms[0]).sentence(in_words)] if sets else []
     return [
         f"{len(names):,} levels: {promise} by at most a factor that is the answer's level's, from "
         f'{in_words(factors[least])} (level "{names[least]}") to {in_words(factors[most])} '
         f'(level "{names[most]}").',
-        *lists,
+        *guarantee.of_lists(),
     ]

@@ -106,7 +106,7 @@ def check(
         return Violation("the chances of the parts do not sum to 2^32 for every group")
     bounds = _Bounds(policy, groups, len(bases))
     for o, part in enumerate(parts):
-        pair = bounds.broken(_ranges(part, bases))
+        pair = bounds.broken(ranges(part, bases))
         if pair:
             names = " and ".join(f'"{bounds.name(g)}"' for g in pair)
             sentence = (
@@ -159,7 +159,7 @@ def degenerate(part: Chances, bases: Sequence[int]) -> tuple[str, tuple[int, ...
     return None
 
 
-def _ranges(part: Chances, bases: Sequence[int]) -> list[Range]:
+def ranges(part: Chances, bases: Sequence[int]) -> list[Range]:
     """The extreme states of every group, and of an empty sample."""
     found = []
     for chance, own, other, base in zip(part.chance, part.own, part.other, bases, strict=True):

@@ -17,7 +17,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -389,14 +389,19 @@ def _table_answers(
 
 def _refuse_repeats(users: Any, last: Any) -> Any:
     """Refuse a user with several rows, one after another; the last user."""
-    named = [last, *users.to_pylist()]
-    again = next((y for x, y in pairwise(named) if x == y and y is not None), None)
-    if again is not None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not len(users):
+        return last
+    before = pa.concat_arrays([pa.array([last], users.type), users.slice(0, len(users) - 1)])
+    again = users.filter(pc.equal(users, before))  # a user who is not named is nobody's repeat
+    if len(again):
         raise DataError(
-            f"the user {show(again)} has several rows, and the policy's input is single: everybody "
-            'answers once; input = "set" takes several items of a person'
+            f"the user {show(again[0].as_py())} has several rows, and the input is single: "
+            'everybody answers once; input = "set" takes several items of a person'
         )
-    return named[-1]
+    return users[-1].as_py()
 
 
 def _check_columns(

@@ -20,7 +20,7 @@ from discreet.errors import DataError, DesignError
 from discreet.mechanism import Mechanism
 from discreet.parts import Floats, Part
 from discreet.policy import Budget, Policy
-from discreet.sets import Bounded, Promises, exact_states, log
+from discreet.sets import Promises, log
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class Guarantee:
 
     @property
     def _of_sets(self) -> Iterator[tuple[Promises, tuple[int, ...]]]:
-        return ((Promises.of(mechanism), place) for mechanism, place in self._terms)
+        return ((mechanism.encoding.promises(mechanism), place) for mechanism, place in self._terms)
 
     @cached_property
     def set_factor(self) -> Fraction:
@@ -200,12 +200,12 @@ class Guarantee:
         for these and no item.
         """
         mechanism, chosen = self._set(items)
-        return Promises.of(mechanism).list_factor(chosen)
+        return mechanism.encoding.promises(mechanism).list_factor(chosen)
 
     def list_sentence(self, items: Iterable[Any]) -> str:
         """What a person who has these items is told of her whole list."""
         mechanism, chosen = self._set(items)
-        return Promises.of(mechanism).list_sentence(chosen, in_words)
+        return mechanism.encoding.promises(mechanism).list_sentence(chosen, in_words)
 
     @property
     def ldp_epsilon(self) -> float:
@@ -285,11 +285,7 @@ class Guarantee:
         """
         mechanism, x = self._set(first)
         _, x2 = self._set(second)
-        promises = Promises.of(mechanism)
-        if not isinstance(promises, Bounded):
-            differ = sorted(set(x) ^ set(x2))
-            return log(promises.list_factor(differ))
-        return log(promises.bound(x, x2))
+        return log(mechanism.encoding.promises(mechanism).bound(x, x2))
 
     def _set(self, items: Iterable[Any]) -> tuple[Mechanism, list[int]]:
         self._refuse_single()
@@ -319,6 +315,14 @@ class Guarantee:
 
     # ---- words -----------------------------------------------------------------------------------
 
+    def of_lists(self) -> list[str]:
+        """What is told of whole lists, where people answer with them and no mechanism is composed
+        with another.
+        """
+        if not self.policy.takes_sets or len(self.mechanisms) > 1:
+            return []
+        return [promises.sentence(in_words) for promises, _ in self._of_sets]
+
     def sentences(self) -> list[str]:
         """What a participant is told: one sentence per level, then what is not protected."""
         policy, found = self.policy, []
@@ -343,8 +347,7 @@ class Guarantee:
                     f"by at most a factor of {in_words(factors[k])}"
                 )
             found.append(f"{name} ({who}): {promise}.")
-        if sets and len(self.mechanisms) == 1:
-            found.append(Promises.of(self.mechanisms[0]).sentence(in_words))
+        found += self.of_lists()
         for policy, paths, i, j in self._open:
             first, second = policy.levels[i].name, policy.levels[j].name
             what = (
@@ -433,6 +436,8 @@ def _exp(x: Any) -> Any:
 
 def _pair_budgets(policy: Policy, i: int) -> Floats:
     eps = _epsilons(policy)
+    if policy.takes_sets and not policy.pads:
+        return eps + eps[i]  # one item is not had and the other is: every item on its own
     row = np.minimum(eps, eps[i]) if policy.notion == "min" else (eps + eps[i]) / 2
     for (a, b), budget in policy.overrides.items():
         if a == i:
@@ -613,7 +618,7 @@ def _level_factors(mechanism: Mechanism) -> tuple[Fraction, ...]:
     if sum(sizes) == 1:
         return tuple(worst)
     for part in mechanism.parts:
-        states = [exact_states(part, g) for g in range(len(worst))]
+        states = part.states
         highest = _first_two([high for high, _ in states], sizes, largest=True)
         lowest = _first_two([low for _, low in states], sizes, largest=False)
         for g in range(len(worst)):

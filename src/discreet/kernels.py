@@ -667,35 +667,38 @@ HITS_BLOCK = 256  # polynomials at once: their differences stay in the first-lev
 
 
 @_jit
-def count_hits(rows: Any, prime: int, limit: int, counts: Any) -> None:
+def count_hits(rows: Any, times: Any, prime: int, limit: int, counts: Any) -> None:
     """Add to counts[i] the number of polynomials (rows of coefficients, uint32) with
-    p(i + 1) < limit: one addition per coefficient and item, no multiplication.
+    p(i + 1) < limit: one addition per coefficient and item, no multiplication. Row r counts
+    times[r] times; once, if `times` is empty.
     """
     n, degree = rows.shape
-    below = np.uint32(limit)
+    below, once = np.uint32(limit), times.size == 0
     for first in range(0, n, HITS_BLOCK):
         state = np.empty((degree, min(HITS_BLOCK, n - first)), np.uint32)
         _forward(state, rows, first, prime)
         for i in range(counts.size):
-            total, value = np.uint32(0), state[0]
-            for r in range(value.size):
-                total += np.uint32(value[r] < below)
-            counts[i] += total
+            if once:
+                counts[i] += _named_once(state[0], below)
+            else:
+                counts[i] += _named_times(state[0], below, times, first)
             _step(state, prime)
 
 
 @_jit
-def count_hits_times(rows: Any, times: Any, prime: int, limit: int, counts: Any) -> None:
-    """The same where row r counts times[r] times."""
-    n, degree = rows.shape
-    below = np.uint32(limit)
-    for first in range(0, n, HITS_BLOCK):
-        state = np.empty((degree, min(HITS_BLOCK, n - first)), np.uint32)
-        _forward(state, rows, first, prime)
-        for i in range(counts.size):
-            total, value = np.int64(0), state[0]
-            for r in range(value.size):
-                if value[r] < below:
-                    total += times[first + r]
-            counts[i] += total
-            _step(state, prime)
+def _named_once(values: Any, limit: Any) -> Any:
+    """How many values are below the limit."""
+    total = np.uint32(0)
+    for r in range(values.size):
+        total += np.uint32(values[r] < limit)
+    return np.int64(total)
+
+
+@_jit
+def _named_times(values: Any, limit: Any, times: Any, first: int) -> Any:
+    """The sum of times[first + r] over the values below the limit."""
+    total = np.int64(0)
+    for r in range(values.size):
+        if values[r] < limit:
+            total += times[first + r]
+    return total

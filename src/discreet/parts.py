@@ -111,6 +111,12 @@ class Part(AnyPart):
         return exact.Chances(self.chance_, self.own_, self.other_, self.none)
 
     @cached_property
+    def states(self) -> list[tuple[Fraction, Fraction]]:
+        """The largest and the smallest state per group, then of an empty sample (exact.py)."""
+        found = exact.ranges(self.chances, self.bases)
+        return [(Fraction(*state.high), Fraction(*state.low)) for state in found]
+
+    @cached_property
     def chance_group(self) -> Floats:
         """The chance of the part, per group."""
         return fixed(np.array(self.chance_, dtype=float) / D)

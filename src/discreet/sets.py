@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from discreet import exact, exact_hits
+from discreet import exact_hits
 from discreet.errors import DesignError
 from discreet.mechanism import Mechanism
 from discreet.parts import HitsPart, Part
@@ -27,11 +27,6 @@ class Promises(ABC):
         self.mechanism, self.policy = mechanism, mechanism.policy
         self.parts: tuple[Any, ...] = mechanism.parts
         self.sizes: list[int] = mechanism.group_sizes.tolist()
-
-    @classmethod
-    def of(cls, mechanism: Mechanism) -> Promises:
-        """Those of the mechanism's encoding."""
-        return {"hits": Counted, "each": OneByOne}.get(mechanism.encoding.kind, Sampled)(mechanism)
 
     @cached_property
     def item_factors(self) -> tuple[Fraction, ...]:
@@ -57,6 +52,10 @@ class Promises(ABC):
     @abstractmethod
     def list_factor(self, items: Sequence[int]) -> Fraction:
         """Between these items and any other set (`each`: and the empty one)."""
+
+    @abstractmethod
+    def bound(self, first: Sequence[int], second: Sequence[int]) -> Fraction:
+        """Pr(y | first) / Pr(y | second) is at most this, for all y."""
 
     def sentence(self, told: Any) -> str:
         """The set promise for people; `told` says a factor."""
@@ -112,7 +111,7 @@ class Sampled(Bounded):
         """Having i or not: with at most `padding` items, i or nothing beside others that say as
         little as possible; with one more than that, i or not among them.
         """
-        padding, states, none = self.mechanism.padding or 1, self._states(part), self._none(part)
+        padding, (*states, (none, _)) = self.mechanism.padding or 1, part.states
         lows, highs = (
             [(sign * state[k], many) for state, many in zip(states, self.sizes, strict=True)]
             for sign, k in ((1, 1), (-1, 0))
@@ -131,23 +130,18 @@ class Sampled(Bounded):
 
     def extremes(self, part: Part) -> tuple[Fraction, Fraction]:
         """The largest and the smallest state."""
-        states = [*self._states(part), (self._none(part),) * 2]
-        return max(high for high, _ in states), min(low for _, low in states)
+        return max(high for high, _ in part.states), min(low for _, low in part.states)
 
     def between(self, part: Part, items: Sequence[int]) -> tuple[Fraction, Fraction]:
         """The mean of the largest states of these items and of dummies, and of the smallest."""
-        states, groups = self._states(part), self.mechanism.group_of
+        groups, states = self.mechanism.group_of, part.states
         places = max(len(items), self.mechanism.padding or 1)
-        idle = (places - len(items)) * self._none(part)
-        high, low = (sum((states[groups[i]][k] for i in items), idle) / places for k in (0, 1))
+        high, low = (
+            sum((states[groups[i]][k] for i in items), (places - len(items)) * states[-1][k])
+            / places
+            for k in (0, 1)
+        )
         return high, low
-
-    def _states(self, part: Part) -> list[tuple[Fraction, Fraction]]:
-        return [exact_states(part, g) for g in range(len(self.sizes))]
-
-    @staticmethod
-    def _none(part: Part) -> Fraction:
-        return Fraction((part.none or 0) * exact.D)
 
 
 class Counted(Bounded):
@@ -213,6 +207,10 @@ class OneByOne(Promises):
         levels = self.policy.level_of
         return math.prod((self.item_factors[levels[i]] for i in items), start=Fraction(1))
 
+    def bound(self, first: Sequence[int], second: Sequence[int]) -> Fraction:
+        """Of the items in which they differ."""
+        return self.list_factor(sorted({*first} ^ {*second}))
+
     def _largest(self, many: int) -> Fraction:
         factors = zip(self.item_factors, self.policy.sizes, strict=True)
         total = Fraction(1)
@@ -248,16 +246,6 @@ class OneByOne(Promises):
 def log(x: Fraction) -> float:
     """ln of a rational of any size."""
     return math.log(x.numerator) - math.log(x.denominator)
-
-
-def exact_states(part: Part, g: int) -> tuple[Fraction, Fraction]:
-    """The largest and the smallest state of a group (exact.py)."""
-    chance, own, other, base = part.chance_[g], part.own_[g], part.other_[g], part.bases[g]
-    if not own:
-        return (silent := Fraction(chance * exact.D), silent)
-    named = Fraction(chance * own * base, other)
-    unnamed = Fraction(chance * (exact.D - own) * base, base - other)
-    return max(named, unnamed), min(named, unnamed)
 
 
 class _Smallest:

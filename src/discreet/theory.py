@@ -90,10 +90,10 @@ def reported_shares(mechanism: Mechanism, prior: Any) -> Floats:
     """The share of reports that speak of each item as one's own; nobody has more items than the
     padding.
     """
-    shares = item_shares(mechanism.policy, prior, mechanism.padding)
-    if mechanism.padding:
-        shares = shares * min(1.0, mechanism.padding / float(shares.sum()))
-    return shares / mechanism.scale
+    policy, padding = mechanism.policy, mechanism.padding
+    if padding is None:
+        return item_shares(policy, prior)
+    return sample_shares(policy, prior, padding) * (padding / mechanism.scale)
 
 
 # ---- the estimator -------------------------------------------------------------------------------

@@ -250,26 +250,20 @@ class Mixed:
         kept = tuple(cut for cut, on in zip(cuts, keep, strict=True) if on)
         return cls(e1, s, begins[keep], kept, shares[keep] / shares[keep].sum())
 
-    def places(self, eps: Floats) -> Floats:
-        """For budgets, how many parts name their items (at least one)."""
-        capped = np.minimum(eps, 2 * self.e1)
-        return np.searchsorted(self.begins, capped * (1 + 1e-12), side="right")
-
     def noise(self, eps: Floats) -> tuple[Floats, Floats]:
         """For budgets: the variance per report of an item that nobody holds, and what a holder
         adds.
         """
         absent, more = _noise(self.cuts, self.shares)
-        place = self.places(eps) - 1
+        place = _places(self.begins, eps) - 1
         return absent[place], more[place]
 
     def mechanism(self, task: Task) -> Mechanism:
         """The integers: what is learnt is reduced until the exact check agrees."""
-        many = self.places(np.minimum(task.eps, _LARGEST_BUDGET))
+        many = _places(self.begins, task.eps)
         order: dict[int, int] = {}
         groups = tuple(order.setdefault(int(k), len(order)) for k in many)
-        whole = np.floor(self.shares * 2**32).astype(np.int64)
-        whole[int(whole.argmax())] += 2**32 - int(whole.sum())
+        whole = task.whole_shares(self.shares)
         smallest = min(cut.b for cut in self.cuts)
         small = task.policy.m < SMALL_PRIME and smallest * SMALL_PRIME >= _COARSE_LIMIT
         encoding = Hits(SMALL_PRIME if small else LARGE_PRIME)
@@ -281,7 +275,7 @@ class Mixed:
             limit = min(max(1, round(cut.b * prime)), prime - 1)
             active = tuple(int(k > place) for k in order)
             rows = _rows(cut, limit, prime, self, safety)
-            return HitsPart(int(whole[place]), active, limit, rows, prime, groups)
+            return HitsPart(whole[place], active, limit, rows, prime, groups)
 
         for safety in _SAFETY:
             parts = tuple(part(place, cut, safety) for place, cut in enumerate(self.cuts))
@@ -290,6 +284,11 @@ class Mixed:
                     task.policy, "hits", encoding, groups, parts, whole_shares, self.padding, name
                 )
         raise GuaranteeError(f"no hits with a padding of {self.padding} keep these budgets")
+
+
+def _places(begins: Floats, eps: Floats) -> Floats:
+    """How many parts name the items with these budgets: at least the first does."""
+    return np.searchsorted(begins, eps * (1 + 1e-12), side="right")
 
 
 def _begins(eps: Floats) -> Floats:
@@ -316,10 +315,9 @@ def _mixed(task: Task, begins: Floats, cuts: list[Cut], held: Floats) -> Floats:
     count = len(cuts)
     if count == 1:
         return np.ones(1)
-    eps = np.minimum(np.minimum(task.eps, _LARGEST_BUDGET), 2 * begins[0])
-    last = np.searchsorted(begins, eps * (1 + 1e-12), side="right") - 1  # of every level
+    last = _places(begins, task.eps) - 1  # of every level
     weight = task.weights * task.sizes
-    shares = np.bincount(task.policy.level_of, weights=held, minlength=len(eps)) * task.weights
+    shares = np.bincount(task.policy.level_of, weights=held) * task.weights
 
     def error(part: Floats) -> float:
         part = np.maximum(part, 1e-9) / np.maximum(part, 1e-9).sum()

@@ -23,6 +23,7 @@ from discreet.randomness import Source
 
 if TYPE_CHECKING:
     from discreet.mechanism import Mechanism
+    from discreet.sets import Promises
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -81,6 +82,12 @@ class Encoding(ABC):
         if policy.takes_sets and not policy.pads:
             return f'protect = "item" asks every item on its own, which "{self.kind}" does not'
         return exact.malformed(policy, len(mechanism.bases), [part.chances for part in parts])
+
+    def promises(self, mechanism: Mechanism) -> Promises:
+        """What is promised of sets."""
+        from discreet.sets import Sampled
+
+        return Sampled(mechanism)
 
     def unbiased(self, mechanism: Mechanism) -> bool:
         """Whether the counts are right for everybody: nothing for privacy, all for the numbers."""

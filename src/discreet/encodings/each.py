@@ -44,6 +44,12 @@ class Each(Bits):
         chances = [part.chances for part in parts]
         return exact_hits.check_each(policy, groups, parts[0].bases, chances)
 
+    def promises(self, mechanism: Any) -> Any:
+        """What is promised of sets."""
+        from discreet.sets import OneByOne
+
+        return OneByOne(mechanism)
+
     def coder(self, mechanism: Any) -> EachCoder:
         """The tables of one mechanism."""
         return EachCoder(mechanism)

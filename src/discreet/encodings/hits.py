@@ -67,6 +67,12 @@ class Hits(Encoding):
         chances = [part.chances for part in mechanism.parts]
         return exact_hits.malformed(len(mechanism.bases), padding, chances)
 
+    def promises(self, mechanism: Any) -> Any:
+        """What is promised of sets."""
+        from discreet.sets import Counted
+
+        return Counted(mechanism)
+
     def unbiased(self, mechanism: Any) -> bool:
         """Whether an own item is named alike beside however many others."""
         for part in mechanism.parts:
@@ -227,11 +233,8 @@ class HitsCoder(Coder):
         from discreet import kernels
 
         counts, polynomials = np.zeros(self.m, np.int64), self._coefficients(rows)
-        limit = int(self.limits[part])
-        if times is None:
-            kernels.count_hits(polynomials, self.prime, limit, counts)
-        else:
-            kernels.count_hits_times(polynomials, times, self.prime, limit, counts)
+        often = np.empty(0, np.int64) if times is None else times
+        kernels.count_hits(polynomials, often, self.prime, int(self.limits[part]), counts)
         return np.where(self.active[part], counts, 0)
 
     def named(self, report: bytes) -> list[int]:
