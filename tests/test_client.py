@@ -184,20 +184,68 @@ def test_an_answer_is_perturbed_sent_and_counted_once(real, home, kind):
     asked = client.collection(kind)
     assert (asked.name, asked.mechanism, asked.open) == (kind, mechanism(kind), True)
     prepared = client.prepare(asked, answer_of(kind))
-    assert (
-        not home.exists() and stored(real, kind) == before
-    )  # nothing has left yet, nothing is written
+    assert stored(real, kind) == before  # nothing has left yet
     assert asked.mechanism.coder.check(prepared.report) is None
     assert client.send(prepared) == Receipt(1, 0)
     assert client.send(prepared) == Receipt(0, 1)
     after = stored(real, kind)
     assert len(after) == len(before) + 1 and prepared.report in after
     (entry,) = entries(home)
-    assert (entry["id"], entry["report"], entry["sent"]) == (
+    assert (entry["id"], entry["report"], entry["state"]) == (
         prepared.id.hex(),
         prepared.report.hex(),
-        True,
+        "counted",
     )
+
+
+def test_a_report_is_remembered_before_anybody_sees_it(fake, home):
+    """Drawing again and again until one likes the report is impossible: choosing among draws would
+    tell more than the factor.
+    """
+    server = fake(mechanism("bits"))
+    first = Client(server.url).prepare(Client(server.url).collection("bits"), "high 0")
+    assert [entry["state"] for entry in entries(home)] == ["shown"] and not server.posts
+    for answer in ("high 0", "low 5") * 20:  # another process, another answer
+        client = Client(server.url)
+        again = client.prepare(client.collection("bits"), answer)
+        assert (again.id, again.report, again.repeated) == (first.id, first.report, True)
+    assert client.send(again) == Receipt(1, 0)
+    assert server.posts == [first.id + first.report]
+    assert [entry["state"] for entry in entries(home)] == ["counted"]
+
+
+def test_without_a_ledger_every_preparation_is_another_draw(fake, home):
+    """The twin: what the ledger prevents would be seen."""
+    client = Client(fake(mechanism("bits")).url)
+    drawn = set()
+    for _ in range(40):
+        drawn.add(client.prepare(client.collection("bits"), "high 0").report)
+        home.unlink()
+    assert len(drawn) > 1
+
+
+def test_what_was_only_shown_has_told_nobody_anything(fake, home):
+    server = fake(single("one", "a", "b"), single("two", "a", "c"), single("three", "a", "d"))
+    client = Client(server.url)
+    shown = client.prepare(client.collection("one"), "a")
+    own = shown.asked.mechanism.guarantee().ldp_epsilon
+    client.answer("two", "a", max_total=own)  # no consent, and no budget spent
+    for late in (shown, None):  # and now what leaves counts for what was shown
+        with pytest.raises(OverlapError):
+            client.send(late) if late else client.prepare(client.collection("one"), "b")
+    with pytest.raises(TotalError):
+        client.prepare(client.collection("one"), "b", agree=True, max_total=1.5 * own)
+    agreed = client.prepare(client.collection("one"), "b", agree=True)
+    assert agreed.report == shown.report and client.send(agreed) == Receipt(1, 0)
+
+
+def test_a_report_whose_ledger_was_removed_is_written_down_again(fake, home):
+    server = fake(mechanism("bits"))
+    client = Client(server.url)
+    prepared = client.prepare(client.collection("bits"), "high 0")
+    home.unlink()
+    client.send(prepared)
+    assert [(e["id"], e["state"]) for e in entries(home)] == [(prepared.id.hex(), "counted")]
 
 
 def test_the_same_collection_gets_the_same_report_whatever_is_answered(fake, home):
@@ -266,10 +314,11 @@ def test_a_report_that_could_not_be_sent_is_sent_the_next_time(fake, home, clock
     server.script.extend([(503, {}, b"")] * 1000)
     with pytest.raises(ClientError, match="cannot be used: it answers 503; try again later"):
         client.send(client.prepare(asked, "high 0"))
-    assert [entry["sent"] for entry in entries(home)] == [False]
+    assert [entry["state"] for entry in entries(home)] == ["leaving"]
     server.script.clear()
     assert Client(server.url).answer("bits", "low 1") == Receipt(1, 0)
-    assert len(set(server.posts)) == 1 and [entry["sent"] for entry in entries(home)] == [True]
+    assert len(set(server.posts)) == 1
+    assert [entry["state"] for entry in entries(home)] == ["counted"]
 
 
 @pytest.mark.parametrize(
@@ -289,7 +338,7 @@ def test_a_receipt_must_say_that_the_report_is_there(fake, home, said):
     server.script.append((200, {}, said))
     with pytest.raises(ClientError, match="did not say that it has the report"):
         client.send(prepared)
-    assert [entry["sent"] for entry in entries(home)] == [False]
+    assert [entry["state"] for entry in entries(home)] == ["leaving"]
 
 
 # ---- the server is not trusted -------------------------------------------------------------------
@@ -883,7 +932,8 @@ def test_a_cap_on_the_sum_holds_whatever_is_agreed_to(fake, home):
     client.answer("three", "three x", max_total=2 * own)
     with pytest.raises(TotalError, match="2 earlier answers"):
         client.send(late)
-    assert len(entries(home)) == 2
+    states = {entry["name"]: entry["state"] for entry in entries(home)}
+    assert states == {"one": "counted", "two": "shown", "three": "counted"}
 
 
 @pytest.mark.parametrize("cap", [0, -1, math.nan, True, "1"])
@@ -930,7 +980,7 @@ def test_the_ledger_holds_what_was_told_and_no_time(fake, home):
         "id": body[:16].hex(),
         "report": body[16:].hex(),
         "items": list(made.policy.items),
-        "sent": True,
+        "state": "counted",
         "budgets": {
             "levels": [float(x) for x in made.guarantee().level_epsilons],
             "levelOf": list(made.policy.level_of),
@@ -948,7 +998,7 @@ def damages():
         "id": "00" * 16,
         "report": "00",
         "items": ["a"],
-        "sent": True,
+        "state": "counted",
         "budgets": {"levels": [1.0], "levelOf": [0], "whole": 1.0},
     }
     for key in good:
@@ -1059,8 +1109,8 @@ def test_with_a_full_disk_nothing_is_sent_and_the_ledger_stays(fake, home):
     server = fake(mechanism("bits"), single("other", "x", "y"))
     client = Client(server.url)
     client.answer("other", "x")
-    before, asked = home.read_bytes(), client.collection("bits")
-    prepared = client.prepare(asked, "high 0")
+    prepared = client.prepare(client.collection("bits"), "high 0")
+    before = home.read_bytes()
     with full_disk(), pytest.raises(d.DiscreetError, match="cannot be written: File too large"):
         client.send(prepared)
     assert len(server.posts) == 1 and home.read_bytes() == before
@@ -1156,7 +1206,8 @@ def test_the_command_lists_asks_shows_and_sends(fake, home, person, typed):
     assert output.startswith("Which one?\n")
     assert all(sentence in output for sentence in made.guarantee().sentences())
     assert all(item in output for item in made.policy.items)
-    assert f"This report will be sent: {body[16:].hex()}\nSend it? It cannot be taken" in output
+    assert f"This report will be sent: {body[16:].hex()}\n" in output
+    assert "\nSend it? It cannot be taken back [y/N]" in output
     assert output.endswith("Counted.\n")
     server.script.extend(
         [
@@ -1168,15 +1219,15 @@ def test_the_command_lists_asks_shows_and_sends(fake, home, person, typed):
     assert output.endswith("It had been counted before; it is counted once.\n")
     assert server.posts == [body, body]
     again = run(url, stdin="low 5\nn\n", code=130).stdout
-    assert f"{body[16:].hex()} (the same as before)\n" in again
+    assert f"{body[16:].hex()} (drawn before, whatever you answer now)\n" in again
 
 
 @pytest.mark.parametrize("said", ["n\n", "\n", ""])
-def test_without_a_yes_nothing_is_sent_or_remembered(fake, home, person, said):
+def test_without_a_yes_nothing_is_sent_and_the_draw_is_kept(fake, home, person, said):
     server = fake(mechanism("bits"))
     result = run(f"{server.url}/c/bits", stdin=f"high 0\n{said}", code=130)
     assert "stopped; nothing was left half-written" in result.stderr
-    assert server.posts == [] and not home.exists()
+    assert server.posts == [] and [entry["state"] for entry in entries(home)] == ["shown"]
 
 
 def test_the_command_for_machines(fake, home):

@@ -827,7 +827,7 @@ def answer(
     if not yes:
         click.echo(
             f"This report will be sent: {prepared.report.hex()}"
-            + (" (the same as before)" if prepared.repeated else "")
+            + (" (drawn before, whatever you answer now)" if prepared.repeated else "")
         )
         click.confirm("Send it? It cannot be taken back", abort=True)
     receipt = client.send(prepared)

@@ -4,7 +4,8 @@ server is not trusted.
 Averaging over repeats is the classic attack, and a server may rename a question or nudge a
 probability to ask again. So a ledger on this machine keeps what was sent: the same collection gets
 the same report again, byte for byte, and a question about items that were asked about before is
-refused until the person agrees to the summed budget. It never holds an answer.
+refused until the person agrees to the summed budget. It never holds an answer. A report is written
+down before anybody sees it: whoever could choose among several draws would tell more.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class Prepared:
     asked: Asked
     id: bytes
     report: bytes
-    repeated: bool  # the report of an earlier answer to this very collection
+    repeated: bool  # drawn before for this very collection, whatever the answer was then
     agreed: int = 0  # earlier questions about the same items to which the person agreed
     max_total: float | None = None  # the sum over all collections that the person allows
 
@@ -176,45 +177,35 @@ class Client:
     def prepare(
         self, asked: Asked, answer: Any, agree: bool = False, max_total: float | None = None
     ) -> Prepared:
-        """Perturb an answer; nothing is sent or stored yet. A collection answered before gives its
-        report again. `agree` is to the sum for the same items; `max_total`, here or of the client,
-        is not lifted by it.
+        """Perturb an answer and write the report down; nothing is sent yet. It is drawn once: a
+        collection whose report has been prepared gives it again, whatever the answer. `agree` is to
+        the sum for the same items; `max_total`, here or of the client, is not lifted by it.
         """
         limits = [x for x in (_limit(max_total), self.max_total) if x is not None]
         most = min(limits, default=None)
-        mechanism = asked.mechanism
-        fresh = mechanism.perturb(answer)  # also refuses an answer that is none
+        fresh = asked.mechanism.perturb(answer)  # also refuses an answer that is none
         with self.ledger.locked() as entries:
-            earlier = _find(entries, self.origin, asked)
-            if earlier is not None:
-                return Prepared(
-                    asked,
-                    bytes.fromhex(earlier["id"]),
-                    bytes.fromhex(earlier["report"]),
-                    repeated=True,
-                )
-            _check_total(entries, mechanism, most)
-            agreed = _overlaps(entries, mechanism)
-            if agreed and not agree:
-                raise _overlap(mechanism, agreed)
-        return Prepared(
-            asked, secrets.token_bytes(ID_SIZE), fresh, False, agreed=len(agreed), max_total=most
-        )
+            entry = _find(entries, self.origin, asked)
+            repeated, agreed = entry is not None, 0
+            if entry is None or entry["state"] == SHOWN:
+                agreed = _consented(entries, asked.mechanism, most, math.inf if agree else 0)
+            if entry is None:
+                entry = _entry(self.origin, asked, secrets.token_bytes(ID_SIZE), fresh)
+                entries.append(entry)
+        sent = bytes.fromhex(entry["id"]), bytes.fromhex(entry["report"])
+        return Prepared(asked, *sent, repeated, agreed, most)
 
     def send(self, prepared: Prepared) -> Receipt:
-        """Write the report down, then upload it, again and again while the collector is away: it is
-        counted once.
-        """
+        """Upload the report, again and again while the collector is away: it is counted once."""
         asked, mechanism = prepared.asked, prepared.asked.mechanism
         with self.ledger.locked() as entries:
-            entry = _find(entries, self.origin, asked)  # another process may have been quicker
-            if entry is None:
-                _check_total(entries, mechanism, prepared.max_total)
-                now = _overlaps(entries, mechanism)
-                if len(now) > prepared.agreed:
-                    raise _overlap(mechanism, now)
-                entry = _entry(self.origin, prepared)
+            entry = _find(entries, self.origin, asked)
+            if entry is None:  # the ledger was removed meanwhile
+                entry = _entry(self.origin, asked, prepared.id, prepared.report)
                 entries.append(entry)
+            if entry["state"] == SHOWN:
+                _consented(entries, mechanism, prepared.max_total, prepared.agreed)
+                entry["state"] = LEAVING
         body = bytes.fromhex(entry["id"] + entry["report"])
         headers = upload_headers(mechanism.fingerprint)
         found = self._request(self._path(asked.name) + "/reports", body, headers)
@@ -231,7 +222,7 @@ class Client:
         with self.ledger.locked() as entries:
             for known in entries:
                 if known["id"] == entry["id"]:
-                    known["sent"] = True
+                    known["state"] = COUNTED
         return receipt
 
     def answer(
@@ -382,6 +373,9 @@ def _check_budgets(mechanism: Mechanism, limit: float | Mapping[str, float]) -> 
 
 # ---- the ledger ----------------------------------------------------------------------------------
 
+# a report is shown to its sender alone, then may have left, then the collector has it for certain
+SHOWN, LEAVING, COUNTED = "shown", "leaving", "counted"
+
 
 class Ledger:
     """What this machine has told, and to whom: origins, names, item labels, budgets and the reports
@@ -474,28 +468,28 @@ def _is_entry(entry: dict[str, Any]) -> bool:
     numbers = [*levels, entry["budgets"]["whole"]]
     known = all(type(x) in (int, float) and math.isfinite(x) and x >= 0 for x in numbers)
     named = all(isinstance(x, str) for x in items)
-    whole = len(entry["id"]) == 2 * ID_SIZE and isinstance(entry["sent"], bool)
+    whole = len(entry["id"]) == 2 * ID_SIZE and entry["state"] in (SHOWN, LEAVING, COUNTED)
     return texts and sent and placed and known and named and whole
 
 
-def _entry(origin: str, prepared: Prepared) -> dict[str, Any]:
-    mechanism = prepared.asked.mechanism
-    reason = mechanism.coder.check(prepared.report)
+def _entry(origin: str, asked: Asked, id: bytes, report: bytes) -> dict[str, Any]:
+    mechanism = asked.mechanism
+    reason = mechanism.coder.check(report)
     if reason:  # cannot happen; if it did, nothing must leave
         raise LedgerError(f"the report is not one of this mechanism: {REASONS[reason]}")
     return {
         "origin": origin,
-        "name": prepared.asked.name,
+        "name": asked.name,
         "fingerprint": mechanism.fingerprint,
-        "id": prepared.id.hex(),
-        "report": prepared.report.hex(),
+        "id": id.hex(),
+        "report": report.hex(),
         "items": list(mechanism.policy.items),
         "budgets": {
             "levels": mechanism.guarantee().epsilons.tolist(),
             "levelOf": list(mechanism.policy.level_of),
             "whole": mechanism.guarantee().ldp_epsilon,  # of an answer with all that is in it
         },
-        "sent": False,
+        "state": SHOWN,
     }
 
 
@@ -504,8 +498,23 @@ def _find(entries: list[dict[str, Any]], origin: str, asked: Asked) -> dict[str,
     return next((e for e in entries if (e["origin"], e["name"], e["fingerprint"]) == wanted), None)
 
 
+def _consented(
+    entries: list[dict[str, Any]], mechanism: Mechanism, most: float | None, agreed: float
+) -> int:
+    """How many earlier answers, of whatever server, are about the same items; refused if they are
+    more than the person agreed to, or if all answers together would tell more than `most`. What was
+    only shown to her has told nobody anything.
+    """
+    told = [entry for entry in entries if entry["state"] != SHOWN]
+    _check_total(told, mechanism, most)
+    earlier = _overlaps(told, mechanism)
+    if len(earlier) > agreed:
+        raise _overlap(mechanism, earlier)
+    return len(earlier)
+
+
 def _overlaps(entries: list[dict[str, Any]], mechanism: Mechanism) -> list[dict[str, Any]]:
-    """Earlier questions, of whatever server, that share an item."""
+    """Those that share an item."""
     here = {look for item in mechanism.policy.items for look in looks(item)}
     return [
         entry

@@ -247,7 +247,7 @@ def refused(visitor, page, words):
 
 def ledger(page):
     return json.loads(
-        page.evaluate("localStorage.getItem('discreet-ledger/2')") or '{"entries": []}'
+        page.evaluate("localStorage.getItem('discreet-ledger/3')") or '{"entries": []}'
     )["entries"]
 
 
@@ -280,8 +280,8 @@ def test_answer_a_single_question(visitor, server, name, label):
     expect(page.locator("#named")).to_have_text(repeated(document(name), body[16:]))
     expect(page.locator("#thanks")).to_have_text("Your report is counted, once and for good.")
     assert server.n(name) == before + 1
-    assert [(e["name"], e["id"] + e["report"], e["sent"]) for e in ledger(page)] == [
-        (name, body.hex(), True)
+    assert [(e["name"], e["id"] + e["report"], e["state"]) for e in ledger(page)] == [
+        (name, body.hex(), "counted")
     ]
 
 
@@ -471,6 +471,7 @@ def test_what_will_be_sent_is_shown_in_words(visitor, server, name):
             continue
         seen.add(o)
         page = invited(visitor, server.links[name])
+        page.evaluate("localStorage.clear()")  # else the first draw would stay
         script(page, bytes(16), document_, TOLD[name], report)
         choose(page, *TOLD[name])
         assert prepare(page) == report
@@ -479,7 +480,7 @@ def test_what_will_be_sent_is_shown_in_words(visitor, server, name):
         assert shown == (yes if len(yes) <= 24 else [*yes[:24], f"and {len(yes) - 24} more"])
         sentence = page.locator("#meaning").inner_text()
         check_meaning(document_, report, sentence)
-    assert visitor.posts() == ledger(page) == []
+    assert visitor.posts() == []
     assert send(page)[16:] == report
     assert page.locator("#named").inner_text() == repeated(document_, report)
     # The twins: another number, another part's or another mechanism's sentence, another report.
@@ -494,7 +495,9 @@ def test_what_will_be_sent_is_shown_in_words(visitor, server, name):
 
 
 def test_looking_again_does_not_draw_again(visitor, server):
-    """And nothing is sent or written down before it is sent; the promise is that of the answer."""
+    """Nor does loading the page again, or choosing another answer; nothing is sent; the promise is
+    that of the answer.
+    """
     mechanism = mechanisms()["bits"]
     page = invited(visitor, server.links["bits"])
     choose(page, "HIV")
@@ -503,11 +506,35 @@ def test_looking_again_does_not_draw_again(visitor, server):
         "Whoever sees your report can change their odds between “HIV” and any other answer by at "
         f"most a factor of {factor:g}."
     )
+    expect(page.locator("#once")).to_contain_text("the report is drawn once, when you look at it")
+    expect(page.locator("#before")).to_be_hidden()
     report = prepare(page)
-    page.get_by_role("button", name="Back").click()
-    expect(page.get_by_role("heading", level=1)).to_be_focused()
-    assert prepare(page) == report
-    assert visitor.posts() == ledger(page) == []
+    for label in ("HIV", "anemia"):
+        page.get_by_role("button", name="Back").click()
+        expect(page.get_by_role("heading", level=1)).to_be_focused()
+        expect(page.locator("#before")).to_contain_text("has not been sent. It stays the same")
+        expect(page.locator("#once")).to_be_hidden()
+        choose(page, label)
+        assert prepare(page) == report
+    for _ in range(3):
+        page.reload()
+        page.locator("#form").wait_for()
+        expect(page.locator("#before")).to_contain_text("has not been sent. It stays the same")
+        choose(page, "HIV")
+        assert prepare(page) == report
+    assert visitor.posts() == [] and [entry["state"] for entry in ledger(page)] == ["shown"]
+    assert send(page)[16:] == report
+
+
+def test_with_another_ledger_it_is_another_draw(visitor, server):
+    """The twin: what is remembered makes the difference."""
+    drawn = set()
+    for _ in range(12):
+        page = invited(visitor, server.links["bits"])
+        page.evaluate("localStorage.clear()")
+        choose(page, "HIV")
+        drawn.add(prepare(page))
+    assert len(drawn) > 1
 
 
 def test_answering_again_sends_the_same_report(visitor, server):
@@ -518,7 +545,7 @@ def test_answering_again_sends_the_same_report(visitor, server):
     page.locator("#form").wait_for()
     assert page.get_by_role("radio", checked=True).count() == 0  # the answer is nowhere
     expect(page.locator("#before")).to_contain_text(
-        "the same report is sent again, byte for byte, and counted once"
+        "The same report is sent again, byte for byte, and counted once"
     )
     choose(page, "acne")
     assert prepare(page) == first[16:]
@@ -535,7 +562,7 @@ def test_answering_again_sends_the_same_report(visitor, server):
 
 
 def test_two_tabs_send_one_report(visitor, server):
-    """Both have drawn a report before either sends: what is written down first counts."""
+    """Both show a report before either sends: it is one, the first that was written down."""
     before = server.n("toy-survey")
     first, second = (
         invited(visitor, server.links["toy-survey"], another) for another in (False, True)
@@ -783,7 +810,7 @@ def test_nothing_is_sent_when_storage_is_blocked(stranger, server):
 
 def test_nothing_is_sent_when_the_ledger_is_damaged(visitor, server):
     page = invited(visitor, server.links["toy-survey"])
-    page.evaluate("localStorage.setItem('discreet-ledger/2', '{')")
+    page.evaluate("localStorage.setItem('discreet-ledger/3', '{')")
     page.reload()
     refused(visitor, page, "is damaged, so nothing is sent")
 
@@ -800,9 +827,9 @@ def test_nothing_is_sent_when_storage_is_full(visitor, server):
         }"""
     )
     choose(page, "HIV")
-    prepare(page)
-    page.get_by_role("button", name="Send", exact=True).click()
+    page.get_by_role("button", name="Show what will be sent").click()
     expect(page.get_by_role("alert")).to_contain_text("so nothing is sent; make room")
+    expect(page.locator("#check")).to_be_hidden()  # what cannot be remembered is not shown
     assert visitor.posts() == []
 
 
@@ -1589,7 +1616,7 @@ def test_all_that_leaves_is_a_function_of_the_report(someone, wire, tmp_path):
             f"POST {path}/reports HTTP/1.1",
         ]
         (origin,) = first.kept[0]["origins"]
-        assert [entry["name"] for entry in origin["localStorage"]] == ["discreet-ledger/2"]
+        assert [entry["name"] for entry in origin["localStorage"]] == ["discreet-ledger/3"]
         assert first.kept[0]["cookies"] == [] and first.kept[1] == "{}"
     first, second = servers
     assert first.stored() == second.stored()

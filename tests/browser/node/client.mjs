@@ -5,7 +5,7 @@ import { Client, Ledger } from "../../../src/discreet/collector/static/discreet.
 import { Checks, Storage, hex, input, refusal } from "./io.mjs";
 
 const url = process.argv[2];
-const KEY = "discreet-ledger/2";
+const KEY = "discreet-ledger/3";
 const checks = new Checks();
 const entriesOf = (storage) => JSON.parse(storage.getItem(KEY) ?? "{\"entries\":[]}").entries;
 const body = (request) => request.body;
@@ -103,8 +103,8 @@ await checks.check("a name is one segment of the path", async () => {
 await checks.check("an answer is written down, then sent once", async () => {
   const { client, storage } = fresh();
   const { mechanism } = await client.describe("once");
-  const prepared = client.prepare("once", mechanism, "HIV");
-  assert.deepEqual(entriesOf(storage), []);
+  const prepared = await client.prepare("once", mechanism, "HIV");
+  assert.deepEqual(entriesOf(storage).map(({ state }) => state), ["shown"]);
   assert.equal((await posts("once")).length, 0);
   assert.equal(mechanism.check(prepared.report), null);
   assert.equal(prepared.id.length, 16);
@@ -121,7 +121,7 @@ await checks.check("an answer is written down, then sent once", async () => {
   const { headers } = request;
   assert.ok(!("cookie" in headers) && !("authorization" in headers) && !("referer" in headers));
   const [entry] = entriesOf(storage);
-  assert.equal(entry.sent, true);
+  assert.equal(entry.state, "counted");
   assert.equal(entry.origin, new URL(url).origin);
 });
 
@@ -132,9 +132,8 @@ await checks.check("the same collection gets the same report again, whatever the
     const first = await client.answer("again", mechanism, "HIV");
     // the page was loaded again
     const later = new Client(url, { ledger: new Ledger(storage), pause: 1 });
-    const prepared = later.prepare("again", mechanism, "toothache");
+    const prepared = await later.prepare("again", mechanism, "toothache");
     assert.equal(prepared.repeated, true);
-    assert.equal(prepared.sent, true);
     const second = await later.send(prepared);
     assert.deepEqual(second, {
       accepted: 0, duplicates: 1, id: first.id, report: first.report, repeated: true,
@@ -149,8 +148,10 @@ await checks.check("two tabs that both prepared send one report", async () => {
   const { client, storage } = fresh();
   const other = new Client(url, { ledger: new Ledger(storage), pause: 1 });
   const { mechanism } = await client.describe("tabs");
-  const [x, y] = [client.prepare("tabs", mechanism, 0), other.prepare("tabs", mechanism, 1)];
-  assert.notDeepEqual(x.id, y.id);
+  const [x, y] = await Promise.all([
+    client.prepare("tabs", mechanism, 0), other.prepare("tabs", mechanism, 1),
+  ]);
+  assert.deepEqual([x.id, x.report], [y.id, y.report]); // the draw that is seen first is the draw
   const [first, second] = await Promise.all([client.send(x), other.send(y)]);
   assert.deepEqual(first.id, second.id);
   assert.deepEqual([first.repeated, second.repeated], [false, true]);
@@ -184,12 +185,12 @@ await checks.check("4xx is not retried, the report stays, and goes out the next 
   assert.equal(error.message, "the collection is closed; nothing was counted");
   assert.equal(error.status, 409);
   assert.equal((await posts("refusing")).length, 1);
-  assert.equal(entriesOf(storage)[0].sent, false);
+  assert.equal(entriesOf(storage)[0].state, "leaving");
   const receipt = await client.answer("refusing", mechanism, 1);
   assert.equal(receipt.repeated, true);
   const [one, two] = (await posts("refusing")).map(body);
   assert.equal(one, two);
-  assert.equal(entriesOf(storage)[0].sent, true);
+  assert.equal(entriesOf(storage)[0].state, "counted");
 });
 
 await checks.check("patience ends, and the report stays", async () => {
@@ -208,7 +209,7 @@ await checks.check("patience ends, and the report stays", async () => {
   assert.ok(attempts.length >= 6); // 1.5 times 500, 1000, ... 16,000 is less than 60,000
   assert.equal(new Set(attempts).size, 1);
   assert.ok(pauses.reduce((sum, pause) => sum + pause) <= 60_000);
-  assert.equal(entriesOf(storage)[0].sent, false);
+  assert.equal(entriesOf(storage)[0].state, "leaving");
 });
 
 await checks.check("who does not answer at all is given up", async () => {
@@ -225,7 +226,7 @@ await checks.check("an acknowledgement that says nothing is none", async () => {
   const { client, storage } = fresh();
   const { mechanism } = await client.describe("garbled");
   for (let k = 0; k < 4; k++) await refusal("server", () => client.answer("garbled", mechanism, 0));
-  assert.equal(entriesOf(storage)[0].sent, false);
+  assert.equal(entriesOf(storage)[0].state, "leaving");
   assert.equal(new Set((await posts("garbled")).map(body)).size, 1);
 });
 
@@ -239,7 +240,7 @@ await checks.check("an overlapping question needs agreement to the summed budget
   assert.equal(error.overlaps.length, 1);
   await refusal("overlap", () => client.prepare("renamed", mechanism, 0));
   assert.equal((await posts("renamed")).length, 0);
-  const prepared = client.prepare("renamed", mechanism, 0, { agree: true });
+  const prepared = await client.prepare("renamed", mechanism, 0, { agree: true });
   assert.deepEqual(prepared.summed, error.summed);
   assert.equal((await client.send(prepared)).accepted, 1);
   assert.equal((await posts("renamed")).length, 1);
@@ -267,7 +268,7 @@ await checks.check("a cap on the sum over all collections is not lifted by agree
   assert.equal((await posts("capped 2")).length, 0);
   assert.equal((await capped.answer("capped", mechanism, 1)).duplicates, 1); // tells nothing new
   // what was answered meanwhile counts
-  const late = client.prepare("capped 2", mechanism, 0, { agree, maxTotal: 2 * own });
+  const late = await client.prepare("capped 2", mechanism, 0, { agree, maxTotal: 2 * own });
   await client.answer("capped 3", mechanism, 0, { agree });
   await refusal("total", () => client.send(late));
   for (const maxTotal of [0, -1, NaN, "1", null]) {
@@ -279,11 +280,37 @@ await checks.check("a cap on the sum over all collections is not lifted by agree
 await checks.check("what another tab answered meanwhile counts", async () => {
   const { client, storage } = fresh();
   const { mechanism } = await client.describe("meanwhile");
-  const prepared = client.prepare("meanwhile", mechanism, 0);
+  const prepared = await client.prepare("meanwhile", mechanism, 0);
   await new Client(url, { ledger: new Ledger(storage) }).answer("elsewhere2", mechanism, 0);
   await refusal("overlap", () => client.send(prepared));
   assert.equal((await posts("meanwhile")).length, 0);
-  assert.equal(entriesOf(storage).length, 1);
+  assert.deepEqual(entriesOf(storage).map(({ state }) => state), ["shown", "counted"]);
+});
+
+await checks.check("a report is remembered before anybody sees it", async () => {
+  const { client, storage } = fresh();
+  const { mechanism } = await client.describe("shown");
+  const first = await client.prepare("shown", mechanism, 0);
+  for (let k = 0; k < 40; k++) {
+    const loaded = new Client(url, { ledger: new Ledger(storage), pause: 1 });
+    const { id, report, repeated } = await loaded.prepare("shown", mechanism, k % 3);
+    assert.deepEqual([id, report, repeated], [first.id, first.report, true]);
+  }
+  const other = new Client(url, { ledger: new Ledger(storage), pause: 1 });
+  await other.answer("seen", mechanism, 0); // what was only shown asks for no consent
+  await refusal("overlap", () => client.prepare("shown", mechanism, 0));
+  const agreed = await client.prepare("shown", mechanism, 0, { agree: true });
+  assert.deepEqual((await client.send(agreed)).report, first.report);
+  assert.equal((await posts("shown")).length, 1);
+});
+
+await checks.check("without a ledger every preparation is another draw", async () => {
+  const { mechanism } = await fresh().client.describe("twin");
+  const drawn = new Set();
+  for (let k = 0; k < 40; k++) {
+    drawn.add(hex((await fresh().client.prepare("twin", mechanism, 0)).report));
+  }
+  assert.ok(drawn.size > 1);
 });
 
 await checks.check("without a ledger nothing is sent", async () => {

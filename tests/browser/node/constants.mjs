@@ -159,7 +159,7 @@ await checks.check("uploads", async () => {
 
 await checks.check("ledger", async () => {
   const { storage } = await sent([200]);
-  const { entries: [entry] } = JSON.parse(storage.getItem("discreet-ledger/2"));
+  const { entries: [entry] } = JSON.parse(storage.getItem("discreet-ledger/3"));
   assert.deepEqual(Object.keys(entry), constants.ledger_keys);
   assert.deepEqual(Object.keys(entry.budgets), constants.ledger_budget_keys);
   assert.equal(entry.id.length, 2 * upload.id_bytes);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Ledger, Mechanism, locked } from "../../../src/discreet/collector/static/discreet.js";
 import { Checks, Storage, hex, input, refusal } from "./io.mjs";
 
-const KEY = "discreet-ledger/2";
+const KEY = "discreet-ledger/3";
 const WIDE = "\uff28\uff29\uff36"; // HIV in full-width letters
 const checks = new Checks();
 const mechanisms = {};
@@ -14,11 +14,20 @@ const { toy, spelled, apart, sets } = mechanisms;
 const id = new Uint8Array(16).fill(7);
 const near = (x, y) => assert.ok(Math.abs(x - y) < 1e-9, `${x} is not ${y}`);
 
+/** A report that may have left. */
+function leave(ledger, origin, name, mechanism, answer = 0) {
+  ledger.reserve(origin, name, mechanism, mechanism.perturb(answer), id);
+  ledger.mark(origin, name, mechanism.fingerprint, "leaving");
+}
+
 function filled() {
   const storage = new Storage();
   const ledger = new Ledger(storage);
   const report = toy.perturb("HIV");
-  return { storage, ledger, report, entry: ledger.reserve("https://a", "health", toy, report, id) };
+  const shown = ledger.reserve("https://a", "health", toy, report, id);
+  assert.equal(shown.state, "shown");
+  ledger.mark("https://a", "health", toy.fingerprint, "leaving");
+  return { storage, ledger, report, entry: { ...shown, state: "leaving" } };
 }
 
 await checks.check("an empty ledger knows nothing", () => {
@@ -40,7 +49,7 @@ await checks.check("an entry holds the report, the labels and the budgets, and n
         levels: toy.levelEpsilons(), levelOf: toy.policy.levelOf,
         whole: Math.max(...toy.levelEpsilons()),
       },
-      sent: false,
+      state: "leaving",
     }]);
   },
 );
@@ -61,12 +70,21 @@ await checks.check("a second reservation gives the first entry and changes nothi
   assert.equal(storage.getItem(KEY), before);
 });
 
-await checks.check("markSent marks that entry alone", () => {
+await checks.check("a mark is of that entry alone", () => {
   const { storage, ledger } = filled();
   ledger.reserve("https://b", "health", toy, toy.perturb(0), new Uint8Array(16));
-  ledger.markSent("https://a", "health", toy.fingerprint);
+  ledger.mark("https://a", "health", toy.fingerprint, "counted");
   const { entries } = JSON.parse(storage.getItem(KEY));
-  assert.deepEqual(entries.map((entry) => entry.sent), [true, false]);
+  assert.deepEqual(entries.map((entry) => entry.state), ["counted", "shown"]);
+});
+
+await checks.check("what was only shown has told nobody anything", () => {
+  const { ledger } = filled();
+  ledger.mark("https://a", "health", toy.fingerprint, "shown");
+  assert.deepEqual(ledger.overlaps("https://a", "renamed", toy), []);
+  assert.deepEqual(
+    ledger.total("https://a", "renamed", toy.fingerprint), { epsilon: 0, earlier: 0 },
+  );
 });
 
 await checks.check(
@@ -86,18 +104,18 @@ await checks.check("labels are compared without width, case and blanks", () => {
   assert.deepEqual(spelled.policy.items, [WIDE, "Head Ache", "  ANEMIA"]);
   assert.deepEqual(ledger.overlaps("https://b", "other", spelled)[0].shared, [WIDE, "  ANEMIA"]);
   assert.deepEqual(ledger.overlaps("https://b", "other", apart), []);
-  ledger.reserve("https://c", "spelled", spelled, spelled.perturb(0), id);
+  leave(ledger, "https://c", "spelled", spelled);
   const respelled = ledger.overlaps("https://d", "x", mechanisms.respelled);
   assert.deepEqual(respelled.map(({ shared }) => shared), [["head   ache"]]);
   const folded = new Ledger(new Storage());
-  folded.reserve("https://a", "street", mechanisms.street, mechanisms.street.perturb(0), id);
+  leave(folded, "https://a", "street", mechanisms.street);
   const [{ shared }] = folded.overlaps("https://b", "streets", mechanisms.streets);
   assert.deepEqual(shared, ["STRASSE", "οδος", "ﬁt"]);
 });
 
 await checks.check("budgets add up, and the worst shared item is named", () => {
   const { ledger } = filled();
-  ledger.reserve("https://b", "spelled", spelled, spelled.perturb(0), id);
+  leave(ledger, "https://b", "spelled", spelled);
   const overlaps = ledger.overlaps("https://c", "third", toy);
   assert.equal(overlaps.length, 2);
   const [serious, common] = toy.levelEpsilons();
@@ -120,7 +138,7 @@ await checks.check("budgets add up, and the worst shared item is named", () => {
 await checks.check("an item that is not shared is not the worst, whatever its budget", () => {
   const ledger = new Ledger(new Storage());
   // shares only HIV
-  ledger.reserve("https://a", "strict", mechanisms.strict, mechanisms.strict.perturb(0), id);
+  leave(ledger, "https://a", "strict", mechanisms.strict);
   const summed = ledger.summed(toy, ledger.overlaps("https://b", "health", toy));
   assert.equal(summed.item, "HIV");
   near(summed.epsilon, toy.levelEpsilons()[0] + mechanisms.strict.levelEpsilons()[0]);
@@ -132,7 +150,7 @@ await checks.check("two spellings of an item in one question count once, with th
     const storage = new Storage();
     const ledger = new Ledger(storage);
     const { strict, twice } = mechanisms;
-    ledger.reserve("https://a", "twice", twice, twice.perturb(0), id);
+    leave(ledger, "https://a", "twice", twice);
     // as questions could be when this ledger was written
     storage.setItem(KEY, storage.getItem(KEY).replace("\"hi\"", "\"hiv\""));
     const summed = ledger.summed(strict, ledger.overlaps("https://b", "strict", strict));
@@ -142,7 +160,7 @@ await checks.check("two spellings of an item in one question count once, with th
 
 await checks.check("the sum over all collections does not ask what they are about", () => {
   const { ledger } = filled();
-  ledger.reserve("https://b", "apart", apart, apart.perturb(0), id);
+  leave(ledger, "https://b", "apart", apart);
   const most = (mechanism) => Math.max(...mechanism.levelEpsilons());
   assert.equal(toy.wholeEpsilon(), most(toy));
   const all = ledger.total("https://c", "third", sets.fingerprint);
@@ -157,7 +175,7 @@ await checks.check("of a set all that it tells counts, not what one item does", 
   for (const name of ["sets", "hits", "each"]) {
     const mechanism = mechanisms[name];
     const ledger = new Ledger(new Storage());
-    ledger.reserve("https://a", name, mechanism, mechanism.perturb([0]), id);
+    leave(ledger, "https://a", name, mechanism, [0]);
     const { epsilon } = ledger.total("https://b", "other", toy.fingerprint);
     near(epsilon, input.whole[name]);
     assert.ok(epsilon > Math.max(...mechanism.levelEpsilons()) + 0.01, name);
@@ -200,7 +218,7 @@ for (const key of Object.keys(entry())) damaged[`no ${key}`] = change({ [key]: u
 damaged["an id that is cut"] = change({ id: "00" });
 damaged["half a byte"] = change({ report: "000" });
 damaged["upper case"] = change({ report: "AB" });
-damaged["sent is a text"] = change({ sent: "true" });
+damaged["a state that there is not"] = change({ state: "true" });
 const budgets = (levels, levelOf, whole = 1) => ({ budgets: { levels, levelOf, whole } });
 const one = { items: ["x"], ...budgets([1], [0]) };
 damaged["items is a text"] = change({ items: "HIV", ...budgets([1], [0, 0, 0]) });
@@ -218,7 +236,7 @@ for (const whole of [-1, "1", null]) {
 
 await checks.check("a damaged ledger is never started anew", async () => {
   const undamaged = new Ledger(filled().storage); // the twins
-  assert.equal(undamaged.find("https://a", "health", toy.fingerprint).sent, false);
+  assert.equal(undamaged.find("https://a", "health", toy.fingerprint).state, "leaving");
   const changed = new Storage();
   changed.setItem(KEY, change(one));
   assert.deepEqual(new Ledger(changed).find("https://a", "health", toy.fingerprint).items, ["x"]);
@@ -229,7 +247,7 @@ await checks.check("a damaged ledger is never started anew", async () => {
     for (const call of [
       () => ledger.find("a", "b", "c"),
       () => ledger.reserve("a", "b", toy, toy.perturb(0), id),
-      () => ledger.markSent("a", "b", "c"),
+      () => ledger.mark("a", "b", "c", "counted"),
     ]) {
       const error = await refusal("ledger", call).catch((wrong) => {
         throw new Error(`${what}: ${wrong.message}`);

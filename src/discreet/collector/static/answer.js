@@ -57,7 +57,6 @@ function invitation({ origin, pathname, hash }) {
 
 class Page {
   chosen = new Set(); // indices of items
-  drawn = new Map(); // one report per answer: looking at it again does not draw another
 
   constructor(client, name, mechanism, pinned) {
     const many = mechanism.policy.input === "set";
@@ -94,26 +93,34 @@ class Page {
       row.append(...this.cells(k, promise).map((text) => element("td", text)));
       $("promises").append(row);
     }
-    const earlier = this.client.ledger.find(this.client.origin, this.name, fingerprint);
-    if (earlier) {
-      $("before").hidden = false;
-      $("before").textContent = "This browser has answered this question. Whatever you choose now, "
-        + "the same report is sent again, byte for byte, and counted once: a second draw would "
-        + "tell more about you.";
-    }
     $("choices").addEventListener("change", (event) => {
       this.choose(Number(event.target.value), event.target.checked);
     });
     $("form").addEventListener("submit", (event) => { event.preventDefault(); this.prepare(); });
     $("agree").addEventListener("change", () => this.ready());
-    $("back").addEventListener("click", () => this.show("form", "question"));
+    $("back").addEventListener("click", () => this.ask());
     $("send").addEventListener("click", () => this.send());
     this.list();
-    this.overlap();
     this.promise();
-    this.ready();
     $("status").hidden = true;
-    this.show("form", null);
+    this.ask(null);
+  }
+
+  /** The question, with what this browser remembers of it. */
+  ask(focus = "question") {
+    const earlier = this.client.ledger.find(
+      this.client.origin, this.name, this.mechanism.fingerprint,
+    );
+    const reason = "whatever you choose now: who could choose among several draws would tell more.";
+    $("before").hidden = !earlier;
+    $("once").hidden = Boolean(earlier);
+    $("before").textContent = earlier?.state === "shown"
+      ? `The report was drawn when you looked at it, and has not been sent. It stays the same, ${reason}`
+      : "This browser has answered this question. The same report is sent again, byte for byte, and "
+        + `counted once, ${reason}`;
+    this.overlap();
+    this.ready();
+    this.show("form", focus);
   }
 
   /** Whom a promise is about, and what it says. */
@@ -186,9 +193,9 @@ class Page {
    */
   overlap() {
     const { client, name, mechanism } = this;
-    $("agree").checked = false;
-    if (client.ledger.find(client.origin, name, mechanism.fingerprint)) return;
-    const overlaps = client.ledger.overlaps(client.origin, name, mechanism);
+    const earlier = client.ledger.find(client.origin, name, mechanism.fingerprint);
+    const told = earlier && earlier.state !== "shown";
+    const overlaps = told ? [] : client.ledger.overlaps(client.origin, name, mechanism);
     $("consent").hidden = !overlaps.length;
     if (overlaps.length) {
       $("summed").textContent = client.ledger.summed(mechanism, overlaps).sentence;
@@ -205,14 +212,10 @@ class Page {
   // ---- what will be sent
 
   prepare() {
-    this.guard(() => {
+    return this.guard(async () => {
       const answer = this.many ? [...this.chosen].sort((x, y) => x - y) : [...this.chosen][0];
-      const key = String(answer);
-      if (!this.drawn.has(key)) {
-        const agree = $("agree").checked;
-        this.drawn.set(key, this.client.prepare(this.name, this.mechanism, answer, { agree }));
-      }
-      this.prepared = this.drawn.get(key);
+      const agree = $("agree").checked;
+      this.prepared = await this.client.prepare(this.name, this.mechanism, answer, { agree });
       this.explain(this.prepared);
       this.show("check", "check-title");
     });
@@ -283,11 +286,9 @@ class Page {
       await work();
     } catch (error) {
       if (error.code === "overlap") {
-        // answered in another tab meanwhile: ask for consent, and draw anew once it is given
-        this.drawn.clear();
-        this.overlap();
-        this.ready();
-        this.show("form", "question");
+        // answered in another tab meanwhile: ask for consent
+        $("agree").checked = false;
+        this.ask();
       }
       say(error);
     }

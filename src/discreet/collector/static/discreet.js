@@ -2072,13 +2072,16 @@ function rootUp(n, d) {
 
 /**
  * @typedef {{origin: string, name: string, fingerprint: string, id: string, report: string,
- *   items: string[], budgets: {levels: number[], levelOf: number[], whole: number}, sent: boolean}}
- *   Entry  in hexadecimal; never the answer, never a time
+ *   items: string[], budgets: {levels: number[], levelOf: number[], whole: number},
+ *   state: "shown" | "leaving" | "counted"}}
+ *   Entry  in hexadecimal; never the answer, never a time; a report is shown to its sender alone,
+ *   then may have left, then the collector has it for certain
  * @typedef {{entry: Entry, shared: string[]}} Overlap  the labels are the new question's
  * @typedef {{item: string, epsilon: number, factor: number, sentence: string}} Summed
  */
 
-const LEDGER = "discreet-ledger/2";
+const LEDGER = "discreet-ledger/3";
+const STATES = ["shown", "leaving", "counted"];
 
 /** Run work while no other tab of this browser does: two of them must not both draw a report. */
 export async function locked(work) {
@@ -2108,14 +2111,13 @@ export class Ledger {
   }
 
   /**
-   * Earlier entries of other collections that share an item, however its label is spelled.
+   * Earlier answers to other collections that share an item, however its label is spelled.
    * @param {string} origin @param {string} name @param {Mechanism} mechanism
    * @returns {Overlap[]}
    */
   overlaps(origin, name, mechanism) {
     const here = mechanism.policy.items.map(looks);
-    const same = isOf(origin, name, mechanism.fingerprint);
-    return this.#read().filter((entry) => !same(entry)).flatMap((entry) => {
+    return this.#told(origin, name, mechanism.fingerprint).flatMap((entry) => {
       const known = new Set(entry.items.flatMap(looks));
       const shared = mechanism.policy.items.filter((_, k) => here[k].some((x) => known.has(x)));
       return shared.length ? [{ entry, shared }] : [];
@@ -2158,15 +2160,14 @@ export class Ledger {
    * @returns {{epsilon: number, earlier: number}}
    */
   total(origin, name, fingerprint) {
-    const same = isOf(origin, name, fingerprint);
-    const others = this.#read().filter((entry) => !same(entry));
+    const others = this.#told(origin, name, fingerprint);
     const epsilon = others.reduce((sum, { budgets }) => sum + budgets.whole, 0);
     return { epsilon, earlier: others.length };
   }
 
   /**
-   * Write down what is about to be sent, before it is; if this collection has an entry already,
-   * that one counts.
+   * Write a report down before anybody sees it; if this collection has an entry already, that one
+   * counts.
    * @param {string} origin @param {string} name @param {Mechanism} mechanism
    * @param {Uint8Array} report @param {Uint8Array} id
    * @returns {Entry}
@@ -2180,16 +2181,23 @@ export class Ledger {
       levels: mechanism.levelEpsilons(), levelOf, whole: mechanism.wholeEpsilon(),
     };
     const entry = {
-      origin, name, fingerprint, id: toHex(id), report: toHex(report), items, budgets, sent: false,
+      origin, name, fingerprint, id: toHex(id), report: toHex(report), items, budgets,
+      state: "shown",
     };
     this.#write([...entries, entry]);
     return entry;
   }
 
-  /** The collector has acknowledged the report. */
-  markSent(origin, name, fingerprint) {
+  /** The report is about to leave, or the collector has acknowledged it. */
+  mark(origin, name, fingerprint, state) {
     const same = isOf(origin, name, fingerprint);
-    this.#write(this.#read().map((entry) => (same(entry) ? { ...entry, sent: true } : entry)));
+    this.#write(this.#read().map((entry) => (same(entry) ? { ...entry, state } : entry)));
+  }
+
+  /** What was only shown on this device has told nobody anything. @returns {Entry[]} */
+  #told(origin, name, fingerprint) {
+    const same = isOf(origin, name, fingerprint);
+    return this.#read().filter((entry) => !same(entry) && entry.state !== "shown");
   }
 
   /** @returns {Entry[]} */
@@ -2238,7 +2246,7 @@ function spentBy({ items, budgets: { levels, levelOf } }) {
   return found;
 }
 
-function isEntry({ origin, name, fingerprint, id, report, items, budgets, sent }) {
+function isEntry({ origin, name, fingerprint, id, report, items, budgets, state }) {
   const texts = Array.isArray(items) && items.length > 0
     && [origin, name, fingerprint, ...items].every((text) => typeof text === "string");
   const { levels, levelOf, whole } = budgets;
@@ -2247,15 +2255,14 @@ function isEntry({ origin, name, fingerprint, id, report, items, budgets, sent }
   const placed = Array.isArray(levelOf) && levelOf.length === items.length
     && levelOf.every((k) => Number.isInteger(k) && k in levels);
   const bytes = /^[0-9a-f]{32}$/.test(id) && /^([0-9a-f]{2})+$/.test(report);
-  return texts && known && placed && bytes && typeof sent === "boolean";
+  return texts && known && placed && bytes && STATES.includes(state);
 }
 
 // ---- client: the only part that talks to a server -----------------------------------------------
 
 /**
  * @typedef {{name: string, mechanism: Mechanism, id: Uint8Array, report: Uint8Array,
- *   repeated: boolean, sent: boolean, overlaps: Overlap[], summed: Summed | null,
- *   maxTotal: number}} Prepared
+ *   repeated: boolean, overlaps: Overlap[], summed: Summed | null, maxTotal: number}} Prepared
  *   what will be sent, if `send` is called
  * @typedef {{accepted: number, duplicates: number, id: Uint8Array, report: Uint8Array,
  *   repeated: boolean}} Receipt
@@ -2307,45 +2314,43 @@ export class Client {
   }
 
   /**
-   * What would be sent; nothing is sent or stored yet. A collection answered before gives its
-   * report again, whatever the answer.
+   * Perturb an answer and write the report down; nothing is sent yet. It is drawn once: a
+   * collection whose report has been prepared gives it again, whatever the answer.
    * @param {string} name @param {Mechanism} mechanism
    * @param {{agree?: boolean, maxTotal?: number}} [options] agree: to the summed budget of
    *   overlapping questions; maxTotal, here or of the client, is not lifted by it
-   * @returns {Prepared}
+   * @returns {Promise<Prepared>}
    */
-  prepare(name, mechanism, answer, { agree = false, maxTotal = Infinity } = {}) {
+  async prepare(name, mechanism, answer, { agree = false, maxTotal = Infinity } = {}) {
     const most = Math.min(limit(maxTotal), this.maxTotal);
-    const entry = this.ledger.find(this.origin, name, mechanism.fingerprint);
-    if (entry) {
-      const earlier = {
-        id: fromHex(entry.id), report: fromHex(entry.report), repeated: true, sent: entry.sent,
-      };
-      return freeze({ name, mechanism, ...earlier, overlaps: [], summed: null, maxTotal: most });
-    }
-    this.#checkTotal(name, mechanism, most);
-    const overlaps = this.#overlaps(name, mechanism, agree ? Infinity : 0);
-    const summed = this.ledger.summed(mechanism, overlaps);
     const id = globalThis.crypto.getRandomValues(new Uint8Array(16));
-    const report = mechanism.perturb(answer);
-    return freeze({
-      name, mechanism, id, report, repeated: false, sent: false, overlaps, summed, maxTotal: most,
+    const report = mechanism.perturb(answer); // also refuses an answer that is none
+    return locked(() => {
+      const earlier = this.ledger.find(this.origin, name, mechanism.fingerprint);
+      const overlaps = earlier && earlier.state !== "shown"
+        ? [] : this.#consented(name, mechanism, most, agree ? Infinity : 0);
+      const entry = this.ledger.reserve(this.origin, name, mechanism, report, id);
+      return freeze({
+        name, mechanism, id: fromHex(entry.id), report: fromHex(entry.report),
+        repeated: earlier !== null, overlaps, summed: this.ledger.summed(mechanism, overlaps),
+        maxTotal: most,
+      });
     });
   }
 
   /**
-   * Write the report down, then upload it.
+   * Upload the report, again and again while the collector is away: it is counted once.
    * @param {Prepared} prepared
    * @returns {Promise<Receipt>}
    */
   async send({ name, mechanism, id, report, repeated, overlaps, maxTotal }) {
     const entry = await locked(() => {
-      // another tab may have been quicker
-      const earlier = this.ledger.find(this.origin, name, mechanism.fingerprint);
-      if (earlier) return earlier;
-      this.#checkTotal(name, mechanism, maxTotal);
-      this.#overlaps(name, mechanism, overlaps.length);
-      return this.ledger.reserve(this.origin, name, mechanism, report, id);
+      const known = this.ledger.reserve(this.origin, name, mechanism, report, id);
+      if (known.state === "shown") {
+        this.#consented(name, mechanism, maxTotal, overlaps.length);
+        this.ledger.mark(this.origin, name, mechanism.fingerprint, "leaving");
+      }
+      return known;
     });
     const { accepted, duplicates } = await this.#request(`${this.#path(name)}/reports`, {
       method: "POST",
@@ -2360,9 +2365,9 @@ export class Client {
       throw new DiscreetError("server", `${what}; send it again later`);
     }
     try {
-      await locked(() => this.ledger.markSent(this.origin, name, mechanism.fingerprint));
+      await locked(() => this.ledger.mark(this.origin, name, mechanism.fingerprint, "counted"));
     } catch {
-      // the entry stays "not sent": then the same bytes may be sent again, and are counted once
+      // the entry stays "leaving": then the same bytes may be sent again, and are counted once
     }
     const other = entry.id !== toHex(id);
     return {
@@ -2373,10 +2378,12 @@ export class Client {
 
   /** Prepare and send. @returns {Promise<Receipt>} */
   async answer(name, mechanism, answer, options = {}) {
-    return this.send(this.prepare(name, mechanism, answer, options));
+    return this.send(await this.prepare(name, mechanism, answer, options));
   }
 
-  #overlaps(name, mechanism, agreed) {
+  /** Refuse what the person has not agreed to, or what would tell more in all than she allows. */
+  #consented(name, mechanism, most, agreed) {
+    this.#checkTotal(name, mechanism, most);
     const overlaps = this.ledger.overlaps(this.origin, name, mechanism);
     if (overlaps.length <= agreed) return overlaps;
     const summed = this.ledger.summed(mechanism, overlaps);
