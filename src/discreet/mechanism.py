@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 FORMAT = "discreet-mechanism/2"
 MODEL = "[a-z][a-z0-9]{0,19}"  # a name: how the chances were found changes nothing for anyone
 PRIORS = ("uniform", "worst", "given")
+_STORY = ("model", "prior", "certificate")  # how it was found: no promise or count depends on it
 MAX_PARTS = 256
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,29})(\.[0-9]{0,29}[1-9])?")
 _DIGITS = 12  # of a decimal in the file
@@ -182,7 +183,6 @@ class Mechanism:
     def certified(self, certificate: Certificate) -> Mechanism:
         """The same mechanism with a certificate; its numbers were checked already."""
         other = copy.copy(self)
-        other.__dict__.pop("fingerprint", None)
         # as the file will say it: what was saved and loaded is equal to what was designed
         told = Certificate.from_canonical(certificate.to_canonical())
         object.__setattr__(other, "certificate", told)
@@ -338,7 +338,9 @@ class Mechanism:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the canonical JSON, in hexadecimal."""
+        """SHA-256 of the canonical JSON, in hexadecimal, of all that promise and counts depend on:
+        a word about the design would be enough to give everybody a fingerprint of her own.
+        """
         return fingerprint(self.to_canonical())
 
     def save(self, path: str | Path) -> None:
@@ -444,8 +446,9 @@ def canonical_json(document: Mapping[str, Any]) -> bytes:
 
 
 def fingerprint(document: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical JSON, in hexadecimal."""
-    return hashlib.sha256(canonical_json(document)).hexdigest()
+    """SHA-256 of the canonical JSON without `model`, `prior` and `certificate`, in hexadecimal."""
+    covered = {key: value for key, value in document.items() if key not in _STORY}
+    return hashlib.sha256(canonical_json(covered)).hexdigest()
 
 
 def read_bytes(raw: bytes) -> dict[str, Any]:

@@ -1354,10 +1354,8 @@ def test_pinned_fingerprints():
     ]
     found = node("verify.mjs", [{"document": toy, "pinned": pinned} for pinned, _ in cases])
     assert [x["code"] for x in found] == [code for _, code in cases]
-    changed = {
-        **toy,
-        "prior": "worst",
-    }  # what is pinned is the content, not what the document says of itself
+    # what is pinned is the content, not what the document says of itself
+    changed = {**toy, "policy": {**toy["policy"], "question": "?"}}
     (found,) = node("verify.mjs", [{"document": {**changed, "fingerprint": good}, "pinned": good}])
     assert found["code"] == "fingerprint"
     (found,) = node("verify.mjs", [{"document": signed(changed), "pinned": good}])
@@ -1927,7 +1925,7 @@ class Collector(BaseHTTPRequestHandler):
             "tampered": (200, {"mechanism": self.server.tampered, "state": "open"}),
             "changed": (
                 200,
-                {"mechanism": {**self.server.document, "prior": "worst"}, "state": "open"},
+                {"mechanism": {**self.server.document, "groups": [0]}, "state": "open"},
             ),
             "closed": (200, {"mechanism": self.server.document, "state": "closed"}),
         }

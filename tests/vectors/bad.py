@@ -415,8 +415,6 @@ def wrong_fingerprints(good: dict[str, Document]) -> dict[str, Document]:
         "budget-changed": changed(toy, "policy/levels/0/epsilon", "ln(5)", sign=False),
         "own-changed": changed(toy, "parts/0/own/0", toy["parts"][0]["own"][0] - 1, sign=False),
         "shares-changed": changed(toy, "shares", [HALF, HALF], sign=False),
-        "note-changed": changed(toy, "certificate/note", "proven", sign=False),
-        "model-changed": changed(toy, "model", "opt1", sign=False),
         "mass-moved": moved(good["five-hits"], 0, 1, -1, sign=False),
         "limit-changed": changed(good["seventy-hits"], "parts/0/limit", 9, sign=False),
         "strict-changed": changed(good["six-strict-hits"], "policy/strict", False, sign=False),

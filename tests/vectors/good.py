@@ -14,6 +14,7 @@ from building import (
     altered,
     body,
     boxed,
+    changed,
     e,
     each,
     high,
@@ -282,6 +283,8 @@ def good_mechanisms() -> dict[str, Document]:
     for name, note in NOTES.items():
         found[name]["certificate"] = note
     found = {name: signed(document) for name, document in found.items()}
+    for key, told in (("model", "personal"), ("prior", "given"), ("certificate", ...)):
+        found[f"toy-another-{key}"] = changed(found["toy-opt0"], key, told, sign=False)
     assert {
         name: verdict(document) for name, document in found.items() if verdict(document) != "ok"
     } == {}

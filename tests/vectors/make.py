@@ -127,7 +127,7 @@ def files() -> list[Document]:
     changed_ = {
         "changed": text.replace("HIV", "flu"),
         "changed-by-an-escape": text.replace("HIV", "HI\\u0057"),
-        "key-twice-changed": text.replace(padding, '"model": "ss", "padding": 0'),
+        "key-twice-changed": text.replace(own, f'"own": [{HALF}], "own": [{HALF + 1}]'),
     }  # fmt: skip
     found = []
     for expect, cases in (("ok", good), ("mechanism", wrong), ("fingerprint", changed_)):

@@ -95,8 +95,11 @@ def escaped(c: str) -> str:
 
 
 def sha256(document: Any) -> str:
-    """The fingerprint; half a surrogate pair, which has no bytes, counts as U+FFFD."""
-    text = re.sub("[\ud800-\udfff]", "\ufffd", canonical(document))
+    """The fingerprint: how the mechanism was found is not covered by it. Half a surrogate pair,
+    which has no bytes, counts as U+FFFD.
+    """
+    covered = {k: v for k, v in document.items() if k not in ("model", "prior", "certificate")}
+    text = re.sub("[\ud800-\udfff]", "\ufffd", canonical(covered))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

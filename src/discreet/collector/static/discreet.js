@@ -87,13 +87,16 @@ function byCodePoint(first, second) {
   return k < y.length ? x[k].codePointAt(0) - y[k].codePointAt(0) : 1;
 }
 
+const STORY = ["model", "prior", "certificate"]; // how it was found: no promise depends on it
+
 /**
- * SHA-256 of the canonical JSON, in hexadecimal.
- * @param {unknown} document
+ * SHA-256, in hexadecimal, of the canonical JSON of all that promise and counts depend on.
+ * @param {object} document
  * @returns {Promise<string>}
  */
 export async function fingerprint(document) {
-  return sha256(canonicalJson(document));
+  const covered = Object.entries(document).filter(([key]) => !STORY.includes(key));
+  return sha256(canonicalJson(Object.fromEntries(covered)));
 }
 
 async function sha256(text) {
@@ -1649,7 +1652,7 @@ export class Mechanism {
   static async from(document, { fingerprint: pinned } = {}) {
     const { fingerprint: claimed, ...body } = object(document, "the mechanism");
     const text = canonicalJson(body);
-    const got = await sha256(text);
+    const got = await fingerprint(body);
     const short = (value) => `${cleaned(String(value)).slice(0, 16)}…`;
     if (claimed !== got) {
       const change = "it was changed after it was made; get it again from the organiser";
