@@ -9,7 +9,7 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import collector, counting, designs, memory, paper, reports, sets, spark
+from benchmarks import collector, counting, designs, fakes, memory, paper, reports, sets, spark
 
 FOLDER = Path(__file__).parent.parent / "docs"
 ALL = {
@@ -19,6 +19,7 @@ ALL = {
     "accuracy": reports.accuracy,
     "rates": reports.rates,
     "sets": sets.run,
+    "fakes": fakes.run,
     "growth": lambda: reports.growth(FOLDER),
     "memory": memory.run,
     "counting": counting.run,

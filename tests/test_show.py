@@ -8,6 +8,7 @@ from small import small
 
 import discreet as d
 from discreet import show, summary
+from discreet.fakes import Reach
 from discreet.simulation import Score
 
 
@@ -74,6 +75,7 @@ def test_a_mechanism(printed):
         "for each level:",
         "• [red]One",
         "• Two",
+        Reach.of(mechanism).sentence(mechanism),
     ]
 
 
@@ -102,8 +104,8 @@ def test_other_words_of_a_mechanism(printed):
         f"{mechanism.encoding.told})",
         "Its expected error: the best possible.",
     ]
-    assert "(there is no bound), and for each level:" in lines[-2]
-    assert lines[-1] == "• (too many levels to list; see --json or mechanism.guarantee().pairs)"
+    assert "(there is no bound), and for each level:" in lines[-3]
+    assert lines[-2] == "• (too many levels to list; see --json or mechanism.guarantee().pairs)"
 
 
 def test_a_level_is_text_and_a_long_promise_is_one_line(printed):
@@ -111,7 +113,8 @@ def test_a_level_is_text_and_a_long_promise_is_one_line(printed):
     mechanism = d.design(policy, "opt1")
     lines = printed(show.mechanism, mechanism, facts_of(mechanism, promises=["word " * 50 + "end"]))
     assert lines[2] == "part [red]a: part, own, other [/b]: part, own, other"
-    assert lines[-1] == "• " + "word " * 50 + "end"
+    assert lines[-2] == "• " + "word " * 50 + "end"
+    assert '("[/b]") people' in lines[-1]
 
 
 def test_a_certificates_note_is_text(printed):
@@ -147,6 +150,7 @@ def forecast(**changes):
             {"model": "oue", "level": "low", **row, "users_for_target": 7},
         ],
         "gain": 0.1234, "best": "subset", "best_plain": "oue", "certificate": None,
+        "fake": {"sentence": "One [red]fake report"},
         "warnings": [], **changes,
     }  # fmt: skip
 
@@ -159,6 +163,7 @@ def test_a_plan(printed):
         "low 1,234.6 1.235% 2.000%",
         "oue low 1,234.6 1.235% 2.000%",
         "Chosen: subset; its total MSE is 12.3% below that of the best plain-LDP model, oue.",
+        "One [red]fake report",
     ]
 
 
@@ -179,6 +184,7 @@ def test_a_plan_with_a_target_a_padding_and_a_loss(printed):
         "3: 3,000, 4: 4,000, 5: 5,000, 6: 6,000, 7: 7,000, 8: 8,000).",
         "Chosen: subset; its total MSE is 5.0% above that of the best plain-LDP model, oue.",
         "Its expected error: the best possible.",
+        "One [red]fake report",
     ]
 
 

@@ -36,6 +36,7 @@ from discreet.collector.store import (
     without_password,
 )
 from discreet.errors import DataError
+from discreet.fakes import oddities
 
 STORES = ["sqlite", pytest.param("postgresql", marks=GROUP)]
 
@@ -1018,6 +1019,20 @@ def test_verify_by_the_command(tmp_path):
     result = run(main, ["serve", str(tmp_path / "m.json"), "--store", place, "--port", "0"])
     assert result.exit_code == 2 and "is damaged" in result.output
     assert collection.open
+    store.close()
+
+
+def test_verify_says_what_is_odd(tmp_path):
+    """Stored well, and hardly honest: one report, over and over, with ids of its own each time."""
+    place, made = str(tmp_path / "store.sqlite"), mechanism()
+    store = open_store(place)
+    store.create(made)
+    (report,) = made.perturb_many(["high 0"])
+    store.add([upload(made, ids(3000), np.tile(report, (3000, 1)))])
+    result = CliRunner().invoke(main, ["verify", "--store", place])
+    assert result.exit_code == 0 and result.output.startswith("OK bits: 3,000 reports\nODD bits: ")
+    result = CliRunner().invoke(main, ["verify", "--store", place, "--json"])
+    assert json.loads(result.output)["odd"]["bits"] == oddities(store.tally("bits"))
     store.close()
 
 

@@ -452,13 +452,15 @@ def estimate(
 ) -> None:
     """Turn TALLY into unbiased counts of people with standard errors and intervals."""
     from discreet import show
+    from discreet.fakes import oddities
     from discreet.tally import Tally
 
     loaded = _mechanism(mechanism)
     for path, endings in ((output, (".csv", ".parquet", ".json")), (plot, (".png", ".svg"))):
         if path and not path.lower().endswith(endings):
             raise DataError(f"{path} must end in {', '.join(endings[:-1])} or {endings[-1]}")
-    found = Tally.load(tally, loaded).estimate()
+    counted = Tally.load(tally, loaded)
+    found, odd = counted.estimate(), oddities(counted)
     views = [name for name in VIEWS if wanted[name]]
     if output:
         found.save(output, confidence, views)
@@ -467,9 +469,11 @@ def estimate(
     rows = found.top(top, confidence, ranking, views)
     if as_json:
         facts = {"n": found.n, "confidence": confidence, "items": rows}
-        _print_json({**facts, "note": found.truncation_note})
+        _print_json({**facts, "note": found.truncation_note, "odd": odd})
         return
     show.estimate(found.n, rows, confidence)
+    for sentence in odd:
+        click.echo(f"Odd: {sentence}; see docs/organiser.md on fake reports.")
     if found.truncation_note:
         click.echo(found.truncation_note)
 
@@ -705,18 +709,27 @@ def export(
 def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
     """Whether what a store holds of the collections NAME (or all) adds up: checksums, ids against
     counts, kept reports counted again; exit code 1 if not.
+
+    What adds up may still be fake: ODD says what honest reports would hardly show (a false alarm at
+    most once in 1,000 collections).
     """
+    from discreet.fakes import oddities
+
     with _opened(store) as opened:
         listed = names or [collection.name for collection in opened.collections()]
         problems = {name: opened.problems(name) for name in listed}
-        counted = {name: opened.tally(name).n for name in listed if not problems[name]}
+        tallies = {name: opened.tally(name) for name in listed if not problems[name]}
+    counted = {name: tally.n for name, tally in tallies.items()}
+    odd = {name: oddities(tally) for name, tally in tallies.items()}
     if as_json:
-        _print_json({"problems": problems, "reports": counted})
+        _print_json({"problems": problems, "reports": counted, "odd": odd})
     for name, wrong in problems.items() if not as_json else ():
         for problem in wrong:
             click.echo(f"FAILED {name}: {problem}")
         if not wrong:
             click.echo(f"OK {name}: {counted[name]:,} reports")
+            for sentence in odd[name]:
+                click.echo(f"ODD {name}: {sentence}")
     if any(problems.values()):
         sys.exit(1)
 

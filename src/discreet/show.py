@@ -93,6 +93,7 @@ def mechanism(found: Mechanism, facts: dict[str, Any]) -> None:
         table.add_row(label, f"{total['expected']:.4g}", f"{total['worst_case']:.4g}")
     out.print(table)
     _guarantee(out, facts)
+    out.print(escape(facts["fake"]["sentence"]), soft_wrap=True)
 
 
 def _warnings(out: Console, facts: dict[str, Any]) -> None:
@@ -190,6 +191,7 @@ def plan(facts: dict[str, Any]) -> None:
     )
     if facts["certificate"]:
         out.print(f"Its expected error: {escape(facts['certificate']['sentence'])}.")
+    out.print(escape(facts["fake"]["sentence"]))
 
 
 def estimate(

@@ -12,6 +12,7 @@ import numpy as np
 from discreet import theory
 from discreet.designs import BASELINES, alternatives, best_of, default_model, plains
 from discreet.exact_hits import LARGEST
+from discreet.fakes import Reach
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy, show
 
@@ -73,6 +74,7 @@ def describe(mechanism: Mechanism, prior: Any = "uniform") -> dict[str, Any]:
         "holds": guarantee.holds,
         "promises": guarantee.sentences() if len(policy.levels) <= MAX_ROWS else [],
         "certificate": _certificate(mechanism),
+        "fake": fake(mechanism),
         "warnings": [*warnings(policy), *_instead_of_hits(mechanism)],
         "fingerprint": mechanism.fingerprint,
     }
@@ -132,6 +134,7 @@ def plan(
         "total_mse": {name: m.expected_mse(prior) for name, m in models.items()},
         "best": chosen.model,
         "certificate": _certificate(chosen),
+        "fake": fake(chosen),
         "best_plain": best_plain,
         "gain": 1 - mine / plain if plain else 0.0,
         "warnings": warnings(policy),
@@ -175,6 +178,20 @@ def _instead_of_hits(mechanism: Mechanism) -> list[str]:
         "subset reports one sampled item of a set; hits, which report all of them, have far less "
         f"error: {why}"
     ]
+
+
+def fake(mechanism: Mechanism) -> dict[str, Any]:
+    """How many people one fake report can stand for, at most."""
+    reach = Reach.of(mechanism)
+    finite = [x if math.isfinite(x) else None for x in reach.levels.tolist()]
+    return {
+        "levels": [
+            {"level": mechanism.policy.levels[k].name, "people": finite[k]}
+            for k in _shown(reach.levels)
+        ],
+        "together": reach.together,
+        "sentence": reach.sentence(mechanism),
+    }
 
 
 def _certificate(mechanism: Mechanism) -> dict[str, Any] | None:

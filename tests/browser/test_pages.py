@@ -38,6 +38,7 @@ from small import KINDS, pair_chances, small
 import discreet as d
 from discreet.collector import pages
 from discreet.demo import answers, example
+from discreet.fakes import Reach
 from discreet.guarantee import in_words
 from discreet.mechanism import fingerprint
 from discreet.views import VIEWS
@@ -126,6 +127,7 @@ def mechanisms():
         d.design(of(toy, "empty")),
         d.design(of(health, "few")),
         d.design(of(health, "live")),
+        d.design(of(health, "stuffed")),
         d.design(levels(("all", 2, [f"item {k}" for k in range(150)]), name="many"), "oue"),
     ]
     return {mechanism.policy.name: mechanism for mechanism in [*found, d.design(toy)]}
@@ -1254,6 +1256,19 @@ def test_results_show_the_certificate(visitor, server, live, name, words):
     expect(page.locator("#certificate")).to_have_text(
         f"The mechanism’s expected error: {certificate.sentence}."
     )
+
+
+def test_results_say_what_fakes_can_do_and_what_is_odd(visitor, server, live):
+    """How far one fake report reaches, always; an alarm where honest reports would not look so."""
+    page = organiser(visitor, server, "live")
+    expect(page.locator("#fake")).to_have_text(Reach.of(live).sentence(live))
+    expect(page.locator("#odd")).to_be_hidden()
+    stuffed = mechanisms()["stuffed"]
+    honest = stuffed.perturb_many(answers(stuffed.m)[:20_000])
+    server.upload(stuffed, np.concatenate([honest, np.repeat(honest[:1], 10_000, axis=0)]))
+    page.goto(server.results["stuffed"])
+    expect(page.locator("#odd")).to_contain_text("hardly made by honest devices")
+    expect(page.locator("#oddities li").first).to_contain_text("honest reports would")
 
 
 def test_results_update_as_reports_arrive(patient, server):

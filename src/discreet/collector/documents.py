@@ -11,6 +11,7 @@ from discreet.collector import limits
 from discreet.collector.store import Collection
 from discreet.designs import best_plain
 from discreet.estimate import COLUMNS, Estimate
+from discreet.fakes import Reach, oddities
 from discreet.mechanism import Mechanism
 from discreet.table import Table
 from discreet.tally import Tally
@@ -71,6 +72,7 @@ class Expected:
     def __init__(self, mechanism: Mechanism) -> None:
         best = best_plain(mechanism.policy, padding=mechanism.padding)
         self.plain_model = best.model
+        self.fake = Reach.of(mechanism).sentence(mechanism)
         self._variances = theory.level_variance(mechanism), theory.level_variance(best)
 
     def levels(self, mechanism: Mechanism, n: int) -> list[dict[str, Any]]:
@@ -102,6 +104,8 @@ def result(
         "levels": expected.levels(mechanism, tally.n),
         "plain_model": expected.plain_model,
         "certificate": _certificate(mechanism),
+        "fake": expected.fake,
+        "odd": oddities(tally),
         "note": "",
         "telling": 0,
         "views": [],

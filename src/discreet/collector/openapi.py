@@ -253,6 +253,8 @@ DOCUMENT: dict[str, Any] = {
                     ),
                     "plain_model": _TEXT,
                     "certificate": _TEXT,
+                    "fake": _TEXT,
+                    "odd": _list(_TEXT),
                     "note": _TEXT,
                     "least": _COUNT,
                     "telling": {

@@ -60,7 +60,7 @@ function say(problem) {
 // ---- draw ---------------------------------------------------------------------------------------
 
 function draw() {
-  const { n, items, levels, telling, note, certificate, views, state, least } = found;
+  const { n, items, levels, telling, note, certificate, views, state, least, fake, odd } = found;
   const asked = !$("token").hidden;
   $("token").hidden = true;
   $("numbers").hidden = false;
@@ -69,6 +69,9 @@ function draw() {
   $("note").textContent = note;
   $("certificate").hidden = !certificate;
   $("certificate").textContent = `The mechanism’s expected error: ${certificate}.`;
+  $("fake").textContent = fake;
+  $("odd").hidden = !odd.length;
+  $("oddities").replaceChildren(...odd.map((sentence) => element("li", sentence)));
   drawViews(views);
   const end = state === "closed" ? " The collection is closed." : "";
   $("verdict").textContent = verdict(n, telling, items, levels, least) + end;

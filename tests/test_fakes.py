@@ -1,0 +1,215 @@
+"""Fake reports: how far one reaches, and that honest ones give no alarm."""
+
+import json
+import math
+from functools import cache, partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from exhaustive import distribution, hits_patterns, part_and_named, sets, subsets
+from scipy.stats import binom
+from small import PARTS, build, small
+
+import discreet as d
+from discreet import fakes
+from discreet.policy import Policy
+
+THREE = [("a", 1, ["x", "y"]), ("b", 1.5, ["z"]), ("c", 2, ["u", "v"])]
+VECTORS = Path(__file__).parent / "vectors" / "v2" / "mechanisms.json"
+KINDS = {
+    **{f"{kind} {padding or ''}": partial(small, kind, padding=padding)
+       for kind in ("fixed", "bits", "ticket") for padding in (None, 2)},
+    "subset": lambda: d.design(Policy.from_levels(THREE)),
+    "opt0": lambda: d.design(Policy.from_levels(THREE), "opt0"),
+    "grr": lambda: d.design(Policy.from_levels(THREE), "grr"),
+    "each": lambda: d.design(Policy.from_levels(THREE, input="set", protect="item")),
+    **{name: partial(lambda x: vector(x), name) for name in ("four-hits", "six-hits")},
+}  # fmt: skip
+
+
+def vector(name):
+    cases = json.loads(VECTORS.read_text(encoding="utf-8"))
+    return d.Mechanism.from_document(next(x["document"] for x in cases if x["name"] == name))
+
+
+@cache
+def subject(kind):
+    """The mechanism; for every answer, be it a set, the law of its reports; what each counts."""
+    mechanism = KINDS[kind]()
+    document, most = mechanism.to_document(), mechanism.padding or mechanism.m
+    few = [x for x in subsets(mechanism.m) if len(x) <= most]
+    if mechanism.encoding.kind == "hits":
+        law = hits_patterns(document)
+        laws = {x: law(x) for x in few}
+    elif mechanism.policy.takes_sets:
+        law = sets(document)
+        laws = {x: law(x) for x in few}
+    else:
+        laws = {frozenset([x]): distribution(document, x) for x in range(mechanism.m)}
+    tallies = {}
+    for y in {y for law in laws.values() for y in law}:
+        o, named = y if isinstance(y, tuple) else part_and_named(document, y)
+        part_n, counts = np.zeros(len(mechanism.parts), int), mechanism.tally([]).counts.copy()
+        part_n[o] += 1
+        counts[o, list(named)] += 1
+        tallies[y] = d.Tally(mechanism, part_n, counts, {})
+    return mechanism, laws, tallies
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_reach_is_that_of_the_worst_report(kind):
+    """By trying every report that can be sent: alone, and what all items get together."""
+    mechanism, _, tallies = subject(kind)
+    reach = fakes.Reach.of(mechanism)
+    alone = np.array([tally.estimate().counts for tally in tallies.values()])
+    for k, found in enumerate(reach.levels):
+        items = [i for i, level in enumerate(mechanism.policy.level_of) if level == k]
+        assert alone[:, items].max() == pytest.approx(found, rel=1e-9)
+    if reach.together is None:
+        assert mechanism.encoding.kind in ("ticket", "hits")
+    else:
+        assert alone.sum(axis=1).max() == pytest.approx(reach.together, rel=1e-9)
+
+
+def test_the_reach_of_the_health_survey():
+    from discreet.demo import example
+
+    mechanism = d.design(example("health-survey"))
+    assert fakes.Reach.of(mechanism).sentence(mechanism) == (
+        'One fake report can move an item by up to 6.9 ("serious"), 4.4 ("moderate") and 2.4 '
+        '("common") people, all together by 1.0.'
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_balances_are_zero_on_average_and_vary_as_said(kind):
+    """Over all reports, for every answer: the mean is 0, the second moment at most the one that the
+    test counts with (and for single answers it is reached), no summand larger than the bound.
+    """
+    mechanism, laws, tallies = subject(kind)
+    told = 0
+    for _, a, b in fakes._linear(mechanism):
+        values = {y: summed(tally, a, b) for y, tally in tallies.items()}
+        moment, bound = fakes._moments(mechanism, a, b)
+        seconds = []
+        for law in laws.values():
+            assert sum(float(p) * values[y] for y, p in law.items()) == pytest.approx(0, abs=1e-7)
+            seconds.append(sum(float(p) * values[y] ** 2 for y, p in law.items()))
+        assert max(seconds) <= moment * (1 + 1e-9) + 1e-12
+        if not mechanism.policy.takes_sets and mechanism.encoding.kind != "ticket":
+            assert max(seconds) == pytest.approx(moment, rel=1e-9, abs=1e-12)
+        if mechanism.encoding.fixed_size:
+            assert max(map(abs, values.values())) <= bound * (1 + 1e-9)
+        told += moment > 1e-9
+    # what is always 0 tells nothing: one part, or as many as there are groups
+    assert told or kind in ("grr", "each", "fixed 2")
+
+
+def summed(tally, a, b):
+    named = np.zeros_like(b)
+    np.add.at(named.T, tally.mechanism.group_of, tally.counts.T)
+    return float(tally.part_n @ a + (named * b).sum())
+
+
+def test_a_balance_with_another_chance_is_not_zero():
+    """The twin: to the sums of another mechanism the same reports are odd."""
+    _, laws, tallies = subject("fixed ")
+    shifted = build("fixed", [((0.5, 0.3), *PARTS["fixed"][0][1:]), *PARTS["fixed"][1:]])
+    means = [
+        abs(sum(float(p) * summed(tallies[y], a, b) for y, p in law.items()))
+        for _, a, b in fakes._linear(shifted)
+        for law in laws.values()
+    ]
+    assert max(means) > 1e-2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_counts_vary_as_said(kind):
+    """The second moment of an item that is not held, over all answers without it."""
+    mechanism, laws, tallies = subject(kind)
+    items, *levels = fakes._negatives(next(iter(tallies.values())))
+    scores = {y: tally.estimate().counts / mechanism.scale for y, tally in tallies.items()}
+    groups = {y: np.bincount(mechanism.group_of, row) for y, row in scores.items()}
+    for test, rows, of in [(items, scores, range(mechanism.m)), *((x, groups, mechanism.group_of)
+                                                                  for x in levels)]:  # fmt: skip
+        for k in range(len(test.moments)):
+            seconds = [
+                sum(float(p) * rows[y][k] ** 2 for y, p in law.items())
+                for x, law in laws.items()
+                if all(of[i] != k for i in x)
+            ]
+            assert max(seconds, default=0) <= test.moments[k] * (1 + 1e-9)
+            assert max(abs(row[k]) for row in rows.values()) <= test.bounds[k] * (1 + 1e-9)
+    assert bool(levels) == mechanism.encoding.fixed_size
+
+
+@pytest.mark.parametrize(("n", "p"), [*product((1, 10, 100, 10_000), (0.001, 0.1, 0.5, 0.9))])
+def test_the_limit_is_exceeded_as_rarely_as_said(n, p):
+    """A sum of n centred coins, by the exact binomial law, both ways."""
+    for level in (1.0, 5.0, 10.0, 20.0):
+        args = np.array([n * p * (1 - p)]), np.array([max(p, 1 - p)])
+
+        def odd(k, level=level, args=args):
+            test = fakes._Test("x", np.array([k - n * p]), *args, lambda _: "odd")
+            return bool(test.sentence(level))
+
+        high = next((k for k in range(math.ceil(n * p), n + 1) if odd(k)), n + 1)
+        low = next((k for k in range(math.floor(n * p), -1, -1) if odd(k)), -1)
+        assert binom.sf(high - 1, n, p) <= math.exp(-level)
+        assert binom.cdf(low, n, p) <= math.exp(-level)
+        one = fakes._Test("x", np.array([low - n * p]), *args, lambda _: "odd", lower=True)
+        assert one.sentence(level) == "odd" or low < 0
+
+
+SURVEY = Policy.from_levels(
+    [("serious", 1, [f"s{k}" for k in range(5)]), ("common", 2, [f"c{k}" for k in range(30)])]
+)
+SOME = {
+    "subset": lambda: d.design(SURVEY),
+    "opt0": lambda: d.design(SURVEY, "opt0"),
+    "ticket": lambda: d.design(SURVEY, encoding="ticket"),
+    "hits": lambda: d.design(d.Policy.from_levels(
+        [(lv.name, 1 + k, list(SURVEY.items)[5 * k : 5 + 30 * k]) for k, lv in
+         enumerate(SURVEY.levels)], input="set"), padding=3),
+}  # fmt: skip
+
+
+def given(mechanism, rng, n):
+    popular = rng.permutation(mechanism.m)[np.minimum(rng.zipf(1.3, (n, 3)) - 1, mechanism.m - 1)]
+    if not mechanism.policy.takes_sets:
+        return popular[:, 0]
+    held = [sorted({*row}) for row in popular.tolist()]
+    return np.concatenate(held), np.cumsum([0, *map(len, held)])
+
+
+@pytest.mark.parametrize("kind", SOME)
+def test_honest_reports_give_no_alarm(kind):
+    """40 collections, each with a chance of at most 10^-6 / 40."""
+    mechanism, rng = SOME[kind](), np.random.default_rng(5)
+    for n in (1, 30, 1000, 10_000) * 10:
+        tally = mechanism.tally(mechanism.perturb_many(given(mechanism, rng, n)))
+        assert fakes.oddities(tally, 1e-6 / 40) == []
+
+
+@pytest.mark.parametrize("kind", SOME)
+def test_many_greedy_fakes_are_seen(kind):
+    """The twin: everybody's 4th report names the same item, in the part where that counts most."""
+    mechanism, rng = SOME[kind](), np.random.default_rng(6)
+    n, item = 20_000, 0
+    honest = mechanism.tally(mechanism.perturb_many(given(mechanism, rng, n)))
+    best = int(np.argmax(np.maximum(*fakes._scores(mechanism.decoder))[:, 0]))
+    own = (np.zeros(2000, int), np.arange(2001)) if mechanism.policy.takes_sets else [item] * 2000
+    reports = mechanism.perturb_many(own)
+    alone = [mechanism.tally(reports[k : k + 1]) for k in range(2000)]
+    greedy = next(t for t in alone if t.part_n[best] and t.counts[best, item])
+    times = n // 3
+    fake = d.Tally(mechanism, times * greedy.part_n, times * greedy.counts, {})
+    assert fakes.oddities(honest) == []
+    found = fakes.oddities(honest + fake)
+    assert found and all("honest reports would" in sentence for sentence in found)
+
+
+def test_no_reports_are_not_odd():
+    assert fakes.oddities(d.Tally.empty(d.design(SURVEY))) == []
