@@ -205,7 +205,7 @@ class Server:
             "the collector has started",
         )
         assert self.process.poll() is None, self.log
-        self.url = re.search(r"invitation +(http://[^/]+)", self.output)[1]
+        self.url = re.search(r"(?:invitation +|Listening on )(http://[^/\s]+[0-9])", self.output)[1]
         self.port = int(self.url.rsplit(":", 1)[1])
         until(self._answers, "the collector answers")
         return self

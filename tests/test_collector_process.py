@@ -213,8 +213,8 @@ def started(monkeypatch):
     """`serve` up to the moment when it would serve; what it would have served."""
     calls = []
 
-    def run(store, sock, workers, open_results):
-        calls.append((store, sock.getsockname()[:2], workers, open_results))
+    def run(store, sock, workers, open_results, public_url):
+        calls.append((store, sock.getsockname()[:2], workers, open_results, public_url))
         sock.close()
 
     monkeypatch.setattr(server, "run", run)
@@ -234,8 +234,8 @@ def test_serve_says_where_and_serves_all_files(here, started):
         3,
         "--open-results",
     ).stdout
-    ((store, (host, port), workers, open_results),) = started
-    assert (store, host, workers, open_results) == ("discreet.sqlite", "127.0.0.1", 3, True)
+    ((store, (host, port), *rest),) = started
+    assert (store, host, rest) == ("discreet.sqlite", "127.0.0.1", [3, True, ""])
     opened = open_store("discreet.sqlite")
     marks = {
         c.name: (c.mechanism.fingerprint, c.mechanism.encoding.name) for c in opened.collections()
@@ -289,6 +289,8 @@ def test_close_and_export(here, encoding):
         "export", "survey", "-o", "t.json", "--mechanism", "m.json", "--reports", "r.parquet"
     ).stdout
     assert output == "Wrote t.json: 300 reports\n"
+    written = ("t.json", "m.json", "r.parquet")
+    assert {Path(name).stat().st_mode & 0o777 for name in written} == {0o600}
     assert d.Mechanism.load("m.json") == made and d.Tally.load("t.json", made) == made.tally(rows)
     run("tally", "m.json", "r.parquet", "-o", "again.json")
     assert json.loads(Path("again.json").read_text()) == json.loads(Path("t.json").read_text())
@@ -374,6 +376,38 @@ def saved(tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "m.json"
     mechanism("fixed").save(path)
     return path
+
+
+def test_pages_are_shown_under_one_name(tmp_path, saved):
+    """A browser remembers per origin: a page under another name leads to the public one, with its
+    path; what is asked by programs stays where it is.
+    """
+    public = "https://survey.example.org/in"
+    with serving(tmp_path, saved, "--public-url", public) as server, web(server) as client:
+        assert f"invitation  {public}/c/fixed#{mechanism('fixed').fingerprint}\n" in server.output
+        assert "for this machine" not in server.output
+        for path in ("/", "/c/fixed", "/c/fixed/results", "/c/a%20b", "/answer.html"):
+            other = client.get(path, headers={"Host": "other.example.org"})
+            assert (other.status_code, other.headers["location"]) == (308, public + path)
+            assert other.headers["referrer-policy"] == "no-referrer"
+            for host in ("survey.example.org", "127.0.0.1", "localhost:8000"):
+                assert client.get(path, headers={"Host": host}).status_code in (200, 404)
+        for path in ("/healthz", "/v1/collections/fixed", "/static/style.css", "/nothing"):
+            other = client.get(path, headers={"Host": "other.example.org"})
+            assert other.status_code == (404 if path == "/nothing" else 200)
+
+
+def test_all_addresses_of_a_machine_are_none_to_be_sent(tmp_path, saved):
+    with serving(tmp_path, saved, "--host", "0.0.0.0") as server:
+        assert "0.0.0.0" not in server.output and "invitation  http://127.0.0.1:" in server.output
+        assert "These links are for this machine; --public-url makes ones" in server.output
+
+
+def test_a_public_address_that_nobody_can_open_is_refused(here):
+    for url in ("http://0.0.0.0:8000", "survey.example.org"):
+        line = refused("serve", here(), "--public-url", url)
+        assert "is not an address that people can open" in line
+    assert not Path("discreet.sqlite").exists() and not Path("discreet.token").exists()
 
 
 def test_a_server_as_it_is_started_by_default(tmp_path, saved):

@@ -5,6 +5,7 @@ afterwards.
 import json
 import os
 import re
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -932,12 +933,34 @@ def test_a_reader_keeps_close_from_claiming_too_much(tmp_path, monkeypatch):
     reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM report").fetchone()
-    with pytest.raises(StoreDown, match="stop that program and close again"):
+    words = "is closed .* not erased yet: another program reads the store .*; close it again"
+    with pytest.raises(StoreDown, match=words):
         store.close_collection("bits")
     assert not store.collection("bits").open
     reader.close()
     store.close_collection("bits")
     assert Path(f"{path}-wal").stat().st_size == 0 and store.tally("bits").n == 5
+    store.close()
+
+
+def test_closing_on_a_full_disk_says_what_is_done_and_what_is_not(tmp_path):
+    """The order can only be erased where there is room to write the store anew."""
+    path, made = tmp_path / "store.sqlite", mechanism()
+    store = open_store(str(path))
+    store.create(made)
+    store.add([upload(made, ids(5000))])
+    ask(str(path), "PRAGMA wal_checkpoint(TRUNCATE)")
+    assert path.stat().st_size > 100_000
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))
+    try:
+        with pytest.raises(StoreDown, match='"bits" is closed .* not erased yet: .*close it again'):
+            store.close_collection("bits")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not store.collection("bits").open and store.tally("bits").n == 5000
+    store.close_collection("bits")
+    assert store.problems("bits") == []
     store.close()
 
 

@@ -581,6 +581,12 @@ _store = click.option(
     help="0 takes a free one.",
 )
 @click.option(
+    "--public-url",
+    envvar="DISCREET_PUBLIC_URL",
+    help="The address that people open, such as https://survey.example.org; invitations have it, "
+    "and pages asked for under another name lead there.",
+)
+@click.option(
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes."
 )
 @click.option(
@@ -606,6 +612,7 @@ def serve(
     store: str,
     host: str,
     port: int,
+    public_url: str | None,
     workers: int,
     keep: str,
     open_results: bool,
@@ -622,12 +629,13 @@ def serve(
     from discreet.errors import MissingExtra
 
     try:
-        from discreet.collector import server, tokens
+        from discreet.collector import address, server, tokens
         from discreet.collector.store import checked_name, open_store
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("discreet"):
             raise
         raise MissingExtra("the collector", "serve") from None
+    known = address.public(public_url) if public_url else ""
     wishes = _wishes(model, prior and _prior(prior), encoding, padding)
     mechanisms = [from_file(path, **wishes) for path in files]
     for mechanism in mechanisms:
@@ -646,7 +654,9 @@ def serve(
     finally:
         opened.close()
     sock = server.listen(host, port)
-    base = f"http://{f'[{host}]' if ':' in host else host}:{sock.getsockname()[1]}"
+    shown = "127.0.0.1" if address.is_any(host) else f"[{host}]" if ":" in host else host
+    here = f"http://{shown}:{sock.getsockname()[1]}"
+    base = known or here
     for mechanism in mechanisms:
         link = f"{base}/c/{_quoted(mechanism.policy.name)}"
         click.echo(
@@ -655,9 +665,13 @@ def serve(
         )
     if not open_results:
         click.echo(f"The organiser's token is in {token}.")
+    if known:
+        click.echo(f"Listening on {here}.")
+    else:
+        click.echo("These links are for this machine; --public-url makes ones that you can send.")
     click.echo("Collecting; stop with Ctrl-C.")
     sys.stdout.flush()
-    server.run(store, sock, workers, open_results)
+    server.run(store, sock, workers, open_results, known)
 
 
 def _quoted(name: str) -> str:
@@ -687,15 +701,21 @@ def export(
     reports_file: str | None,
     as_json: bool,
 ) -> None:
-    """The tally of the collection NAME, as `discreet tally` would have made it."""
-    with _opened(store) as opened, opened.snapshot(name) as (tally, blocks):
-        if reports_file:
-            from discreet.reports import write_reports
+    """The tally of the collection NAME, as `discreet tally` would have made it. The files are for
+    you alone to read.
+    """
+    old = os.umask(0o077)
+    try:
+        with _opened(store) as opened, opened.snapshot(name) as (tally, blocks):
+            if reports_file:
+                from discreet.reports import write_reports
 
-            write_reports(reports_file, tally.mechanism, blocks)
-    tally.save(output)
-    if mechanism_file:
-        tally.mechanism.save(mechanism_file)
+                write_reports(reports_file, tally.mechanism, blocks)
+        tally.save(output)
+        if mechanism_file:
+            tally.mechanism.save(mechanism_file)
+    finally:
+        os.umask(old)
     if as_json:
         _print_json({"name": name, "n": tally.n, "fingerprint": tally.mechanism.fingerprint})
     else:

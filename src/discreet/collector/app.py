@@ -15,17 +15,18 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from discreet import wire
-from discreet.collector import documents, limits, openapi, pages, tokens
+from discreet.collector import address, documents, limits, openapi, pages, tokens
 from discreet.collector.commit import Committer, answered
 from discreet.collector.headers import ANYONE, PREFLIGHT, with_headers
 from discreet.collector.metrics import Metrics
@@ -36,6 +37,7 @@ from discreet.views import VIEWS
 
 _BASE = wire.COLLECTIONS
 _REPORTS = re.compile(_BASE + "/([^/]+)/reports")
+_PAGE = re.compile("/(answer.html|c/[^/]+(/results)?)?")
 
 
 @dataclass(frozen=True)
@@ -45,15 +47,22 @@ class Settings:
     store: str
     counters: str  # the folder of the workers' counters
     open_results: bool = False
+    public_url: str = ""
 
 
 class Collector:
     """The endpoints, over a store."""
 
     def __init__(
-        self, store: Store, metrics: Metrics, token: str, open_results: bool = False
+        self,
+        store: Store,
+        metrics: Metrics,
+        token: str,
+        open_results: bool = False,
+        public_url: str = "",
     ) -> None:
         self.store, self.metrics, self.open_results = store, metrics, open_results
+        self.public_url = public_url
         self.committer = Committer(store)
         self.uploads = Uploads(self.find, self.committer, metrics)
         self._lock = tokens.Lock(token)
@@ -239,10 +248,21 @@ class Collector:
             posted = scope["type"] == "http" and scope["method"] == "POST"
             if posted and (reports := _REPORTS.fullmatch(scope["path"])):
                 await self.uploads(reports[1], scope, receive, send)
+            elif scope["type"] == "http" and (there := self._moved(scope)):
+                await with_headers(RedirectResponse(there, 308))(scope, receive, send)
             else:
                 await strict(scope, receive, send)
 
         return service
+
+    def _moved(self, scope: Any) -> str:
+        """Where a page is that was asked for under another name than the public one."""
+        if not self.public_url or not _PAGE.fullmatch(scope["path"]):
+            return ""
+        host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+        if not address.elsewhere(self.public_url, host):
+            return ""
+        return self.public_url + quote(scope["path"])
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -324,5 +344,9 @@ def from_environment() -> Any:
 def build(settings: Settings, token: str) -> Any:
     """The application of these settings."""
     return Collector(
-        open_store(settings.store), Metrics(settings.counters), token, settings.open_results
+        open_store(settings.store),
+        Metrics(settings.counters),
+        token,
+        settings.open_results,
+        settings.public_url,
     ).application()

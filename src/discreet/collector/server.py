@@ -197,7 +197,13 @@ def listen(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def run(store: str, sock: socket.socket, workers: int = 1, open_results: bool = False) -> None:
+def run(
+    store: str,
+    sock: socket.socket,
+    workers: int = 1,
+    open_results: bool = False,
+    public_url: str = "",
+) -> None:
     """Serve until SIGTERM or Ctrl-C; what was acknowledged is durable, what is in flight is
     finished first.
     """
@@ -205,7 +211,7 @@ def run(store: str, sock: socket.socket, workers: int = 1, open_results: bool = 
         signal.SIGTERM, lambda *_: sys.exit(0)
     )  # what is left of the signal once everything is finished
     with tempfile.TemporaryDirectory(prefix="discreet-") as counters:
-        settings = Settings(store, counters, open_results)
+        settings = Settings(store, counters, open_results, public_url)
         os.environ["DISCREET_COLLECTOR"] = json.dumps(asdict(settings))
         config = uvicorn.Config(
             "discreet.collector.server:application",

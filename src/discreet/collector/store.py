@@ -132,7 +132,13 @@ class Store(ABC):
             found = self._must_find(name, lock=True)
             self._fold(found)
             self._set_closed(found.key)
-        self.tidy()
+        try:
+            self.tidy()
+        except StoreDown as error:
+            raise StoreDown(
+                f'"{name}" is closed and takes no more reports, but the order in which they came '
+                f"is not erased yet: {error}; close it again"
+            ) from None
 
     # ---- reports ---------------------------------------------------------------------------------
 

@@ -71,7 +71,9 @@ class Page {
     document.title = policy.question || name;
     $("question").textContent = policy.question || name;
     const { host } = new URL(this.client.url);
-    $("where").textContent = `discreet · ${name} · your report goes to ${host}`;
+    const copy = window.location.origin === this.client.origin
+      ? "" : `; this page is a copy at ${window.location.host || "your own device"}`;
+    $("where").textContent = `discreet · ${name} · your report goes to ${host}${copy}`;
     const short = `${fingerprint.slice(0, 12)}…`;
     $("pinned").textContent = this.pinned
       ? "✓ This is the question you were invited to; its promise was verified on your device "
