@@ -18,6 +18,7 @@ from small import CASES, KINDS, D, small
 
 import discreet as d
 from discreet import perturb
+from discreet.answers import places, ragged
 from discreet.encodings import Ticket
 from discreet.encodings.base import sample
 from discreet.errors import DataError
@@ -366,7 +367,7 @@ SINGLE = {
 @pytest.mark.parametrize("form", SINGLE)
 def test_every_form_of_single_answers(form, encoding):
     mechanism = survey("single", encoding=encoding)
-    assert perturb.places(mechanism, SINGLE[form]).tolist() == [0, 1, 2, 0]
+    assert places(mechanism, SINGLE[form]).tolist() == [0, 1, 2, 0]
     reports = mechanism.perturb_many(SINGLE[form])
     assert reports.shape == (4, mechanism.report_size) and reports.dtype == np.uint8
     if encoding == "bits":
@@ -409,7 +410,7 @@ def test_every_form_of_sets(form):
     mechanism = survey("set")
     answers = ({"HIV", "anemia"}, set(), {"headache"}, {"HIV"})
     answers = (x for x in answers) if form == "generator" else SETS[form]
-    items, offsets = perturb.ragged(mechanism, answers)
+    items, offsets = ragged(mechanism, answers)
     assert offsets.tolist() == [0, 2, 2, 3, 4]
     assert [
         sorted(items[a:b].tolist()) for a, b in zip(offsets[:-1], offsets[1:], strict=True)
@@ -518,7 +519,7 @@ def test_how_to_mean_either(kind):
         else [[{0}, {1}, {1}], (np.array([0, 1, 1]), np.arange(4)), pa.array([[0], [1], [1]])]
     )
     for answers in given:
-        read = perturb.places if kind == "single" else lambda *x: perturb.ragged(*x)[0]
+        read = places if kind == "single" else lambda *x: ragged(*x)[0]
         assert read(mechanism, answers, True).tolist() == [0, 1, 1]
         assert len(mechanism.perturb_many(answers, indices=True)) == 3
 
@@ -627,8 +628,8 @@ ONE = np.array([0, 1])
         (3, "sequence of sets"),
         (None, "sequence of sets"),
         (["HIV", "anemia"], "set of items"),
-        ({"HIV", "anemia"}, "set of items"),
-        (ONE, "sequence of sets"),
+        ({"HIV", "anemia"}, "sequence of sets of items, one set per person, got set"),
+        (ONE, "set of items per person, got 0"),
         ((ONE, np.array([0, 1])), "offsets"),
         ((ONE, np.array([1, 2])), "offsets"),
         ((ONE, np.array([0, 2, 1, 2])), "offsets"),

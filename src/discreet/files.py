@@ -239,7 +239,7 @@ def _fimi_answers(
     path: str, mechanism: Mechanism, indices: bool, advance: Advance
 ) -> Iterator[Answers]:
     """Sets; for single input the line's only item."""
-    from discreet.perturb import distinct, lookup
+    from discreet.answers import distinct, lookup
 
     for before, labels, lengths in read_fimi(path, advance, people(mechanism)):
         offsets = np.concatenate(([0], np.cumsum(lengths)))
@@ -358,7 +358,7 @@ def _table_answers(
     path: str, schema: Any, batches: Iterable[Any], mechanism: Mechanism, asked: Wanted
 ) -> Iterator[Answers]:
     """From the batches of a table: a column of items, of lists, or `user,item` rows."""
-    from discreet.perturb import lists, lookup
+    from discreet.answers import lists, lookup
 
     names = [name.lstrip("\ufeff") for name in schema.names]
     in_lists = _check_columns(path, schema, names, mechanism, asked)
@@ -468,7 +468,7 @@ class _Grouped:
 
     def add(self, users: Any, items: NDArray[np.int64], kept: Any = None) -> Iterator[Answers]:
         """The sets that are complete after these rows."""
-        from discreet.perturb import distinct
+        from discreet.answers import distinct
 
         if users.null_count:
             raise DataError("a row has no user")
@@ -516,7 +516,7 @@ class _Grouped:
 
     def rest(self) -> Iterator[Answers]:
         """The last user's set."""
-        from discreet.perturb import distinct
+        from discreet.answers import distinct
 
         if self.user is not None:
             last = np.concatenate(self.items)

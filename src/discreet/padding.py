@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import perturb, theory
+from discreet import theory
+from discreet.answers import ragged
 from discreet.designs import default_model, design, hits
 from discreet.designs.task import Task
 from discreet.encodings.hits import unfit_for_hits
@@ -335,7 +336,7 @@ def two_phases(
     if not 0 < pilot < 1:
         raise DesignError(f"pilot = {pilot} must be a share of the participants between 0 and 1")
     first = design(policy, model, padding=_PILOT_PADDING, encoding=encoding)
-    items, offsets = perturb.ragged(first, answers, indices)
+    items, offsets = ragged(first, answers, indices)
     n = len(offsets) - 1
     draw = Keystream().uint32(n) / 2**32  # who is in which group does not depend on the answers
     groups = [

@@ -4,12 +4,13 @@ exists only here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from discreet.answers import places, ragged
 from discreet.errors import DataError
 from discreet.estimate import Estimate
 from discreet.mechanism import Mechanism
@@ -43,8 +44,8 @@ def simulate(
     seed: int | None = None,
     indices: bool = False,
 ) -> Simulation:
-    """Draw experiments: `data` is the true count of every item (single input), or sets of items, as
-    `perturb_many` takes them (set input).
+    """Draw experiments: `data` are answers as `perturb_many` takes them, or (single input) the true
+    count of every item: as many numbers as there are items, or counts by label.
 
     >>> import discreet as d
     >>> policy = d.Policy.from_levels([("a", 1, ["x", "y"]), ("b", 2, ["z"])])
@@ -57,12 +58,10 @@ def simulate(
         raise DataError(f"seed = {seed} must not be negative")
     rng = np.random.default_rng(seed)
     if not mechanism.policy.takes_sets:
-        truth = _counts(data, mechanism.m)
+        truth = _counts(data, mechanism, indices)
         total = int(truth.sum())
         tallies = (draw_tally(mechanism, truth, total, rng) for _ in range(repeats))
     else:
-        from discreet.perturb import ragged
-
         items, offsets = ragged(mechanism, data, indices)
         total = len(offsets) - 1
         truth = np.bincount(items, minlength=mechanism.m)
@@ -91,8 +90,24 @@ def draw_set_tally(
     return Tally(mechanism, *mechanism.coder.draw_sets(items, offsets, rng))
 
 
-def _counts(data: Any, m: int) -> Any:
-    bad = DataError(f"true counts are {m} whole numbers that are not negative, one per item")
+def _counts(data: Any, mechanism: Mechanism, indices: bool) -> Any:
+    """How many people hold every item: of counts, of counts by label, or of answers."""
+    m = mechanism.m
+    if isinstance(data, Iterator):
+        data = list(data)
+    if type(data).__module__.startswith("pandas") and data.ndim == 1:
+        labelled = getattr(data, "index", None) is not None and data.index.dtype.kind == "O"
+        if labelled and data.dtype.kind in "iuf":  # as value_counts() gives them
+            data = dict(zip(data.index, data.tolist(), strict=True))
+    if isinstance(data, Mapping):
+        held, data = data, np.zeros(m)
+        for item, count in held.items():
+            data[mechanism.policy.place(item)] = count if isinstance(count, int | float) else np.nan
+    elif not _are_numbers(data):
+        return np.bincount(places(mechanism, data, indices), minlength=m)
+    bad = DataError(
+        f"true counts are {m} whole numbers that are not negative, one per item; answers are labels"
+    )
     try:
         truth = np.asarray(list(data) if isinstance(data, Iterable) else data)
     except ValueError:
@@ -102,6 +117,15 @@ def _counts(data: Any, m: int) -> Any:
     if (truth < 0).any() or (truth != np.floor(truth)).any() or sum(map(int, truth)) >= 2**62:
         raise bad
     return truth.astype(np.int64)
+
+
+def _are_numbers(data: Any) -> bool:
+    """Whether these are counts: numbers, as answers are text."""
+    if isinstance(data, list | tuple):
+        return not any(isinstance(x, str) for x in data)
+    if not hasattr(data, "__len__"):
+        return True  # and none that could be counts
+    return np.asarray(data).dtype.kind not in "OUSTV" and not isinstance(data, str)
 
 
 def joined(blocks: Iterable[Any], policy: Policy) -> Any:

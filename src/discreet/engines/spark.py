@@ -22,10 +22,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from discreet.answers import lists, lookup
 from discreet.errors import DataError, DiscreetError, MissingExtra
 from discreet.files import parquet_file
 from discreet.mechanism import Mechanism
-from discreet.perturb import lists, lookup
 from discreet.reports import (
     Countings,
     Piece,

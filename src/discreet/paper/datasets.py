@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from discreet.answers import distinct
 from discreet.errors import DataError
 from discreet.files import Advance
 from discreet.paper import fimi
 from discreet.paper.fimi import Ints
 from discreet.paper.settings import Setup
-from discreet.perturb import distinct
 
 
 @dataclass(frozen=True)
