@@ -411,6 +411,15 @@ def tally(
         )
 
 
+_confidence = click.option(
+    "--confidence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Of the intervals.",
+)
+
+
 @main.command(epilog="Example:  discreet estimate mechanism.json tally.json -o est.csv --top 10")
 @click.argument("mechanism")
 @click.argument("tally")
@@ -423,13 +432,7 @@ def tally(
     show_default=True,
     help="How many items to show.",
 )
-@click.option(
-    "--confidence",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    show_default=True,
-    help="Of the intervals.",
-)
+@_confidence
 @_view_options
 @click.option(
     "--ranking",
@@ -476,6 +479,63 @@ def estimate(
         click.echo(f"Odd: {sentence}; see docs/organiser.md on fake reports.")
     if found.truncation_note:
         click.echo(found.truncation_note)
+
+
+@main.command(epilog="Example:  discreet compare 2025.json 2026.json -m mechanism.json")
+@click.argument("a")
+@click.argument("b")
+@click.option(
+    "-m",
+    "--mechanism",
+    "mechanisms",
+    multiple=True,
+    default=("mechanism.json",),
+    show_default=True,
+    help="The mechanism of the tallies; twice, where they have two.",
+)
+@_confidence
+@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="Rows.")
+@click.option("-o", "--output", help="Write the whole table here (.csv or .parquet).")
+@click.option("--plot", help="Draw the foremost differences (.png or .svg); extra plot.")
+@_as_json
+def compare(
+    a: str,
+    b: str,
+    mechanisms: tuple[str, ...],
+    confidence: float,
+    top: int,
+    output: str | None,
+    plot: str | None,
+    as_json: bool,
+) -> None:
+    """What differs between the tallies A and B, of two groups or two dates: shares of A minus
+    shares of B, with intervals that hold for all items together.
+    """
+    from discreet import show
+    from discreet.tally import Tally
+
+    if os.path.realpath(a) == os.path.realpath(b):
+        raise DataError(f"{a} and {b} are the same file; name the tallies of two groups or dates")
+    known = [_mechanism(path) for path in mechanisms]
+    estimates = [Tally.load(path, *known).estimate() for path in (a, b)]
+    names = _names(a, b)
+    found = estimates[0].compare(estimates[1], confidence, names)
+    if output:
+        found.table().save(output)
+    if plot:
+        found.plot(plot, top)
+    rows = found.table().take(found.ranked[:top]).rows()
+    if as_json:
+        n = dict(zip(names, (e.n for e in estimates), strict=True))
+        _print_json({"n": n, "confidence": confidence, "sentence": found.sentence, "items": rows})
+    else:
+        show.comparison(found, rows)
+
+
+def _names(a: str, b: str) -> tuple[str, str]:
+    """What two files are called in a table."""
+    first, second = Path(a).stem, Path(b).stem
+    return (first, second) if first != second else (a, b)
 
 
 # ---- simulate ------------------------------------------------------------------------------------

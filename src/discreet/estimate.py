@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -21,6 +21,9 @@ from discreet.shrink import Shrunk, project, shrink
 from discreet.table import Table
 from discreet.tally import Tally
 from discreet.views import VIEWS
+
+if TYPE_CHECKING:
+    from discreet.comparison import Comparison
 
 COLUMNS = ("item", "level", "count", "stderr", "lower", "upper", "share")
 
@@ -205,7 +208,34 @@ class Estimate:
         """The views that this estimate has."""
         return [name for name, view in VIEWS.items() if view.fits(self)]
 
+    def compare(
+        self, other: Estimate, confidence: float = 0.95, names: tuple[str, str] = ("A", "B")
+    ) -> Comparison:
+        """This estimate's shares minus another's of the same items, such as another group's or
+        another date's.
+        """
+        from discreet.comparison import Comparison
+
+        return Comparison.of(self, other, confidence, names)
+
     # ---- the table -------------------------------------------------------------------------------
+
+    def __getitem__(self, item: str | int) -> dict[str, Any]:
+        """The row of one item, by label or index, with its 95 % interval."""
+        return self.table().take([self.mechanism.policy.place(item)]).rows()[0]
+
+    def to_arrow(self, confidence: float = 0.95, views: Iterable[str] = ()) -> Any:
+        """The table as an Arrow table."""
+        return self.table(confidence, views).to_arrow()
+
+    def to_pandas(self, confidence: float = 0.95, views: Iterable[str] = ()) -> Any:
+        """The table as a pandas frame."""
+        return self.table(confidence, views).to_pandas()
+
+    def _repr_html_(self) -> str:
+        from discreet import notebook
+
+        return notebook.estimate(self)
 
     def table(self, confidence: float = 0.95, views: Iterable[str] = ()) -> Table:
         """One row per item: what every command, file, page and picture shows; `views` add columns
@@ -250,17 +280,20 @@ class Estimate:
 
     def plot(
         self,
-        path: str | Path,
+        path: str | Path | None = None,
         k: int = 30,
         confidence: float = 0.95,
         view: str | None = None,
-    ) -> None:
-        """Draw the top items as bars with whiskers, coloured by level, and a view beside them (PNG,
-        SVG; extra `plot`).
+        truth: Any = None,
+        axes: Any = None,
+    ) -> Any:
+        """Draw the top items as bars with whiskers, coloured by level, and a view or the truth
+        beside them: into a file (PNG, SVG), into given matplotlib axes, or into new ones, as
+        notebooks show them. Returns the axes (extra `plot`).
         """
         from discreet.plots import bars
 
-        bars(self, path, k, confidence, view=view)
+        return bars(self, path, k, confidence, truth, view, axes)
 
 
 def _variance(tally: Tally) -> tuple[Floats, Floats]:

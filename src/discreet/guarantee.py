@@ -313,6 +313,11 @@ class Guarantee:
     def __str__(self) -> str:
         return "\n".join(self.sentences())
 
+    def _repr_html_(self) -> str:
+        from discreet import notebook
+
+        return notebook.guarantee(self)
+
     # ---- words -----------------------------------------------------------------------------------
 
     def of_lists(self) -> list[str]:

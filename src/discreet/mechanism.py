@@ -313,6 +313,11 @@ class Mechanism:
 
         return Tally.of(self, reports, counts, threads)
 
+    def _repr_html_(self) -> str:
+        from discreet import notebook
+
+        return notebook.mechanism(self)
+
     # ---- file ------------------------------------------------------------------------------------
 
     def to_canonical(self) -> dict[str, Any]:

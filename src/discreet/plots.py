@@ -11,6 +11,7 @@ from discreet.errors import DataError, MissingExtra
 from discreet.files import written_aside
 
 if TYPE_CHECKING:
+    from discreet.comparison import Comparison
     from discreet.estimate import Estimate
 
 COLOURS = ("#c0392b", "#e67e22", "#2471a3", "#1e8449", "#7d3c98", "#5d6d7e", "#b7950b", "#148f77")
@@ -18,23 +19,22 @@ COLOURS = ("#c0392b", "#e67e22", "#2471a3", "#1e8449", "#7d3c98", "#5d6d7e", "#b
 
 def bars(
     estimate: Estimate,
-    path: str | Path,
+    path: str | Path | None = None,
     k: int = 30,
     confidence: float = 0.95,
     truth: Any = None,
     view: str | None = None,
-) -> None:
+    axes: Any = None,
+) -> Any:
     """The top items as bars with whiskers, coloured by level; dots mark the truth where it is
     known, diamonds the counts of a view with its intervals.
     """
-    Figure = figure_class(path)
     policy = estimate.mechanism.policy
     table = estimate.table(confidence, [view] if view else [])
     ranked = np.nan_to_num(table.columns[view or "count"], nan=-np.inf)
     order = np.argsort(-ranked, kind="stable")[:k]
     shown = table.take(order).columns
-    figure = Figure(figsize=(8, 1.2 + 0.28 * len(order)), layout="constrained")
-    axes = figure.subplots()
+    axes = _axes(path, axes, 1.2 + 0.28 * len(order))
     levels = [policy.level_of[i] for i in order]
     axes.barh(
         range(len(order)),
@@ -73,8 +73,54 @@ def bars(
             label=f"{policy.levels[j].name} (ε = {policy.levels[j].budget.text})",
         )
     axes.legend(loc="lower right", frameon=False)
+    return _finished(axes, path)
+
+
+def differences(
+    comparison: Comparison, path: str | Path | None = None, k: int = 30, axes: Any = None
+) -> Any:
+    """The foremost differences with their intervals; what differs for certain is filled."""
+    order = comparison.ranked[:k]
+    shown = comparison.table().take(order).columns
+    axes = _axes(path, axes, 1.2 + 0.28 * len(order))
+    first, second = comparison.names
+    for y, row in enumerate(zip(*(100 * np.asarray(shown[name]) for name in ("difference", "lower",
+                                  "upper")), shown["differs"], strict=True)):  # fmt: skip
+        middle, low, high, sure = row
+        colour = COLOURS[2] if sure else "#999999"
+        axes.plot([low, high], [y, y], color=colour, lw=1.5)
+        axes.plot(middle, y, "o", color=colour, mfc=colour if sure else "white", ms=5)
+    axes.set_yticks(range(len(order)), [str(item)[:40] for item in shown["item"]])
+    axes.invert_yaxis()
+    axes.axvline(0, color="#333333", lw=0.8)
+    trust = f"{100 * comparison.confidence:g} % for all items together"
+    axes.set_xlabel(f"percentage points more in {first} than in {second} ({trust})")
+    n = " and ".join(f"{e.n:,}" for e in (comparison.first, comparison.second))
+    axes.set_title(f"{first} and {second}: {n} reports")
+    return _finished(axes, path)
+
+
+def _axes(path: str | Path | None, axes: Any, height: float) -> Any:
+    """Axes to draw in: those given, new ones for a file, or new ones that a notebook shows."""
+    if path is not None:
+        Figure = figure_class(path)
+    if axes is not None:
+        return axes
+    size: dict[str, Any] = {"figsize": (8, height), "layout": "constrained"}
+    if path is not None:
+        return Figure(**size).subplots()
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingExtra("a plot", "plot") from None
+    return pyplot.subplots(**size)[1]
+
+
+def _finished(axes: Any, path: str | Path | None) -> Any:
     axes.spines[["top", "right"]].set_visible(False)
-    save(figure, path)
+    if path is not None:
+        save(axes.figure, path)
+    return axes
 
 
 def _whiskers(shown: Any, counts: str, prefix: str) -> Any:

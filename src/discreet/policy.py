@@ -470,6 +470,17 @@ class Policy:
         first, second = float(self.binding[i]), float(self.binding[j])
         return min(first, second) if self.notion == "min" else (first + second) / 2
 
+    def save(self, path: str | Path) -> None:
+        """Write the policy as a TOML file that `load` reads."""
+        from discreet.writing import save
+
+        save(self, path)
+
+    def _repr_html_(self) -> str:
+        from discreet import notebook
+
+        return notebook.policy(self)
+
     def to_canonical(self) -> dict[str, Any]:
         """The policy as strings and integers only: what a mechanism file holds and its fingerprint
         covers. Weights are of the design, not of the promise, and are not in it.

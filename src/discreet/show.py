@@ -4,7 +4,7 @@ never markup.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -14,6 +14,9 @@ from rich.table import Table
 from discreet.guarantee import in_words
 from discreet.mechanism import Mechanism
 from discreet.views import VIEWS
+
+if TYPE_CHECKING:
+    from discreet.comparison import Comparison
 
 
 def console() -> Console:
@@ -226,6 +229,25 @@ def estimate(
         table.add_row(*cells)
     out.print(f"{n:,} reports")
     out.print(table)
+
+
+def comparison(found: Comparison, rows: list[dict[str, Any]]) -> None:
+    """The foremost differences, and what can be said."""
+    out = console()
+    first, second = found.names
+    out.print(
+        f"{escape(first)}: {found.first.n:,} reports; {escape(second)}: {found.second.n:,} reports"
+    )
+    trust = f"{found.confidence:.0%}, all items together"
+    table = _table("item", "level", first, second, "difference", trust, "")
+    for row in rows:
+        shares = [_share(row[f"share_{name}"], 2) for name in found.names]
+        ends = f"{100 * row['lower']:+.2f} to {100 * row['upper']:+.2f}"
+        difference = "–" if row["difference"] is None else f"{100 * row['difference']:+.2f}"
+        sure = "[bold]differs[/bold]" if row["differs"] else ""
+        table.add_row(escape(row["item"]), escape(row["level"]), *shares, difference, ends, sure)
+    out.print(table)
+    out.print(escape(found.sentence), soft_wrap=True)
 
 
 def _people(count: float | None) -> str:

@@ -49,6 +49,13 @@ class Table:
 
         return pa.table({name: column(values) for name, values in self.columns.items()})
 
+    def to_pandas(self) -> Any:
+        """A pandas frame; a number that is not known is NaN."""
+        try:
+            return self.to_arrow().to_pandas()
+        except ImportError:
+            raise DataError("a pandas frame needs pandas: pip install pandas") from None
+
     def csv(self) -> bytes:
         """CSV with a header. A text that a spreadsheet would take for a formula gets an apostrophe
         in front.

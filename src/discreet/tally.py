@@ -125,8 +125,10 @@ class Tally:
         write_text(path, json.dumps(document) + "\n")
 
     @classmethod
-    def load(cls, path: str | Path, mechanism: Mechanism) -> Tally:
-        """Read a tally of this mechanism; anything else is refused with a sentence."""
+    def load(cls, path: str | Path, *mechanisms: Mechanism) -> Tally:
+        """Read a tally of this mechanism, or of one of these; anything else is refused with a
+        sentence.
+        """
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
@@ -135,8 +137,10 @@ class Tally:
             raise DataError(f"{path} is not a tally file: it is not JSON") from None
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise DataError(f'{path} is not a tally file; make one with "discreet tally"')
-        if document.get("fingerprint") != mechanism.fingerprint:
+        known = {mechanism.fingerprint: mechanism for mechanism in mechanisms}
+        if document.get("fingerprint") not in known:
             raise DataError(f"{path} is a tally of another mechanism; its fingerprint differs")
+        mechanism = known[document["fingerprint"]]
         try:
             part_n, counts, refused = (
                 document["part_n"],
