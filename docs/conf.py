@@ -30,7 +30,8 @@ autodoc_preserve_defaults = True
 autodoc_type_aliases = {name: name for name in ("Encoding", "Floats", "Rows")}
 nitpicky = True  # a name of ours that is gone is found; these are other people's, or not public
 _OTHERS = r"(collections|fractions|numpy|pathlib)\..*|DataFrame|NDArray|Path|SparkSession|u?int\d+"
-_INSIDE = r"Encoding|Floats|Mixture|Rows|TypeAliasForwardRef|discreet\.(exact\.Violation|guarantee\.Pairs)"
+_INSIDE = r"Encoding|Floats|Mixture|Rows|TypeAliasForwardRef|discreet\.exact\.Violation"
+_INSIDE += r"|discreet\.guarantee\.Pairs"
 nitpick_ignore_regex = [("py:class", _OTHERS), ("py:class", _INSIDE)]
 
 html_theme = "furo"
