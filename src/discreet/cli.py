@@ -814,6 +814,81 @@ def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
         sys.exit(1)
 
 
+@main.command(epilog="Example:  discreet backup -o 2026-11-16.sqlite")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@_store
+@click.option("-o", "--output", required=True, help="Write the backup here, a new SQLite file.")
+@_as_json
+def backup(names: tuple[str, ...], store: str, output: str, as_json: bool) -> None:
+    """Copy the collections NAME (or all), as they are at one moment, while reports may arrive.
+
+    A plain copy of a store in use loses reports that were acknowledged. The backup is a store
+    itself, without any trace of the order in which reports came.
+    """
+    from discreet.collector import copying
+
+    with _opened(store) as opened, _steps("copying", _many(opened, names)) as advance:
+        found = copying.backup(opened, output, names, advance)
+    _say_copied(found, output, as_json)
+
+
+@main.command(epilog="Example:  discreet restore 2026-11-16.sqlite --store discreet.sqlite")
+@click.argument("backup")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@_store
+@_as_json
+def restore(backup: str, names: tuple[str, ...], store: str, as_json: bool) -> None:
+    """Bring the collections NAME (or all) of the file BACKUP into a store that does not have
+    them.
+    """
+    _into(backup, store, names, False, as_json)
+
+
+@main.command(epilog="Example:  discreet move postgresql://db.example.org/surveys")
+@click.argument("target")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@_store
+@_as_json
+def move(target: str, names: tuple[str, ...], store: str, as_json: bool) -> None:
+    """Move the collections NAME (or all) to the store TARGET, a file or postgresql://…
+
+    Where they were they are closed in the same moment, so that no report gets lost between the two.
+    """
+    _into(store, target, names, True, as_json)
+
+
+def _into(source: str, target: str, names: tuple[str, ...], move: bool, as_json: bool) -> None:
+    from discreet.collector import copying
+    from discreet.collector.store import open_store, without_password
+
+    if source == target or os.path.realpath(source) == os.path.realpath(target):
+        raise DataError(f"{without_password(source)} and the store to copy to are the same")
+    with _opened(source) as old:
+        total, new = _many(old, names), open_store(target)
+        try:
+            with _steps("copying", total) as advance:
+                found = copying.copy(old, new, names, move, advance)
+        finally:
+            new.close()
+    _say_copied(found, target, as_json)
+
+
+def _many(store: Any, names: Iterable[str]) -> int:
+    """The reports of these collections, or of all."""
+    listed = names or [collection.name for collection in store.collections()]
+    return sum(store.tally(name).n for name in listed)
+
+
+def _say_copied(found: dict[str, int], where: str, as_json: bool) -> None:
+    from discreet.collector.store import without_password
+
+    if as_json:
+        _print_json({"reports": found})
+        return
+    for name, n in found.items():
+        click.echo(f"{name}: {n:,} reports are in {without_password(where)}, and add up.")
+
+
 @main.command("close", epilog="Example:  discreet close health-survey")
 @click.argument("name")
 @_store

@@ -244,12 +244,12 @@ class PostgresStore(Store):
         assert row is not None
         return int(row[0])
 
-    def _stored(self, key: int) -> Iterator[bytes]:
+    def _stored(self, key: int) -> Iterator[tuple[bytes, bytes]]:
         with self._db.cursor(name="reports", binary=True) as rows:
-            for (report,) in rows.execute(
-                "SELECT report FROM discreet_report WHERE collection = %s ORDER BY id", (key,)
-            ):
-                yield report
+            rows.itersize = limits.BLOCK
+            yield from rows.execute(
+                "SELECT id, report FROM discreet_report WHERE collection = %s ORDER BY id", (key,)
+            )
 
     def ping(self) -> None:
         """StoreDown unless the server answers."""

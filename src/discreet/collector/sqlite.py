@@ -103,12 +103,16 @@ class SqliteStore(Store):
                 isolation_level=None,
                 check_same_thread=False,
             )
-            db.execute(f"PRAGMA page_size = {limits.PAGE}")  # of a new file
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")
-            db.execute("PRAGMA secure_delete = ON")  # what was counted is not left behind
-            db.execute("PRAGMA cache_size = -16384")
-            db.execute("PRAGMA temp_store = MEMORY")  # for the journal of a savepoint
+            try:
+                db.execute(f"PRAGMA page_size = {limits.PAGE}")  # of a new file
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA synchronous = FULL")
+                db.execute("PRAGMA secure_delete = ON")  # what was counted is not left behind
+                db.execute("PRAGMA cache_size = -16384")
+                db.execute("PRAGMA temp_store = MEMORY")  # for the journal of a savepoint
+            except BaseException:  # it is no database
+                db.close()
+                raise
             self._local.db = db
             self._open.append(db)
         return db
@@ -240,13 +244,15 @@ class SqliteStore(Store):
         """
         if not ids:
             return 0
-        values: list[Any] = [len(ids), key, b"".join(ids)]
-        columns = f"?2, substr(?3, {ID_SIZE} * i + 1, {ID_SIZE}), NULL"
+        values: dict[str, Any] = {"many": len(ids), "key": key, "ids": b"".join(ids)}
+        columns = f":key, substr(:ids, {ID_SIZE} * i + 1, {ID_SIZE}), NULL"
         if reports is not None:
             size = len(reports[0])
-            columns = columns.replace("NULL", f"substr(?4, {size} * i + 1, {size})")
-            values.append(b"".join(reports))
-        places = "WITH RECURSIVE k (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i + 1 < ?1)"
+            columns = columns.replace("NULL", f"substr(:reports, {size} * i + 1, {size})")
+            values["reports"] = b"".join(reports)
+        places = (
+            "WITH RECURSIVE k (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i + 1 < :many)"
+        )
         return self._db.execute(
             f"INSERT OR IGNORE INTO report {places} SELECT {columns} FROM k", values
         ).rowcount
@@ -281,11 +287,10 @@ class SqliteStore(Store):
         query = "SELECT count(*) FROM report WHERE collection = ?"
         return int(self._db.execute(query, (key,)).fetchone()[0])
 
-    def _stored(self, key: int) -> Iterator[bytes]:
-        for (report,) in self._db.execute(
-            "SELECT report FROM report WHERE collection = ? ORDER BY id", (key,)
-        ):
-            yield report
+    def _stored(self, key: int) -> Iterator[tuple[bytes, bytes]]:
+        yield from self._db.execute(
+            "SELECT id, report FROM report WHERE collection = ? ORDER BY id", (key,)
+        )
 
     def ping(self) -> None:
         """StoreDown unless the file can be read."""
@@ -309,10 +314,7 @@ class SqliteStore(Store):
                 end = time.monotonic() + limits.LOCK_SECONDS
                 while self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                     if time.monotonic() > end:
-                        raise StoreDown(
-                            "another program reads the store, so its log still has the order in "
-                            "which reports came; stop that program and close again"
-                        )
+                        raise StoreDown("another program reads the store (stop it first)")
                     time.sleep(0.05)
             finally:
                 fcntl.flock(self._turn, fcntl.LOCK_UN)

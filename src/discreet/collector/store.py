@@ -286,7 +286,8 @@ class Store(ABC):
                 f'the collection "{collection.name}" keeps counts only; its reports were never '
                 "stored"
             )
-        reports, width = self._stored(collection.key), collection.mechanism.report_size
+        reports = (report for _, report in self._stored(collection.key))
+        width = collection.mechanism.report_size
         while block := list(islice(reports, limits.BLOCK)):
             yield np.frombuffer(b"".join(block), np.uint8).reshape(-1, width)
 
@@ -370,7 +371,8 @@ class Store(ABC):
     def _id_count(self, key: int) -> int: ...
 
     @abstractmethod
-    def _stored(self, key: int) -> Iterator[bytes]: ...
+    def _stored(self, key: int) -> Iterator[tuple[bytes, bytes]]:
+        """Ids in order, with the reports where they were kept."""
 
     @abstractmethod
     def ping(self) -> None:

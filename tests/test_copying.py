@@ -1,0 +1,251 @@
+"""Backup, restore and move: nothing that was acknowledged is lost, on either store."""
+
+import json
+import os
+import shutil
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from collecting import mechanism, upload
+from postgres import GROUP
+
+from discreet.cli import main
+from discreet.collector.copying import backup, copy
+from discreet.collector.store import open_store
+from discreet.errors import DataError
+
+pytestmark = pytest.mark.xdist_group(GROUP)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request, tmp_path):
+    """Where the first store is."""
+    if request.param == "sqlite":
+        return str(tmp_path / "first.sqlite")
+    return request.getfixturevalue("database")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def other(request, tmp_path):
+    """Where the second store is; one database is enough, so they are not both PostgreSQL."""
+    if request.param == "sqlite":
+        return str(tmp_path / "second.sqlite")
+    return request.getfixturevalue("database")
+
+
+def ids(n, k=0):
+    """Ids that can be sent again."""
+    return [bytes([k]) + j.to_bytes(15, "big") for j in range(n)]
+
+
+def filled(place, closed=True):
+    """Two collections: counts of one that is open, reports of one that may be closed."""
+    store = open_store(place)
+    store.create(mechanism("bits"))
+    store.create(mechanism("ticket"), "reports")
+    for k in range(3):
+        store.add([upload(mechanism("bits"), ids(50, k))])
+        store.add([upload(mechanism("ticket"), ids(40, k))])
+    store.published("bits")
+    if closed:
+        store.close_collection("ticket")
+    return store
+
+
+def content(store):
+    """All that a store says."""
+    found = {}
+    for c in store.collections():
+        kept = list(store.reports(c.name)) if c.keep == "reports" else None
+        shown = store.published(c.name).n
+        with store.reading():
+            known = [id_ for id_, _ in store._stored(c.key)]
+        found[c.name] = c.mechanism, c.keep, c.open, store.tally(c.name), kept, shown, known
+    return found
+
+
+def same(first, second):
+    assert first.keys() == second.keys()
+    for name, values in first.items():
+        assert all(a == b for a, b in zip(values, second[name], strict=True)), name
+
+
+def test_a_backup_has_everything(place, tmp_path):
+    store = filled(place)
+    told = []
+    assert backup(store, tmp_path / "b.sqlite", advance=told.append) == {"bits": 150, "ticket": 120}
+    assert sum(told) == 270
+    assert [x.name for x in tmp_path.iterdir() if "b.sqlite" in x.name] == ["b.sqlite"]
+    assert (tmp_path / "b.sqlite").stat().st_mode & 0o777 == 0o600
+    again = open_store(str(tmp_path / "b.sqlite"), create=False)
+    same(content(store), content(again))
+    # a report that is in it is a duplicate there, a new one is counted
+    twice = upload(mechanism("bits"), ids(50, 0))
+    assert again.add([twice])[0].duplicates == 50
+    assert again.add([upload(mechanism("bits"), ids(5, 9))])[0].accepted == 5
+    assert store.tally("bits").n == 150
+    again.close()
+    store.close()
+
+
+@pytest.mark.parametrize("move", [False, True], ids=["restore", "move"])
+def test_from_one_kind_of_store_to_the_other(tmp_path, database, move):
+    for first, second in ((str(tmp_path / "a.sqlite"), database), (database, str(tmp_path / "b"))):
+        source, target = open_store(first), open_store(second)
+        if first != database:
+            filled(first).close()
+        before = content(source)
+        assert copy(source, target, move=move) == {"bits": 150, "ticket": 120}
+        same(before, content(target))
+        assert [c.open for c in source.collections()] == [not move, False]
+        if move:
+            assert source.add([upload(mechanism("bits"), ids(1, 99))])[0].closed
+        source.close()
+        target.close()
+
+
+def test_some_collections_only(tmp_path):
+    store, target = filled(str(tmp_path / "a")), open_store(str(tmp_path / "b"))
+    assert copy(store, target, ["ticket"]) == {"ticket": 120}
+    assert [c.name for c in target.collections()] == ["ticket"]
+    with pytest.raises(DataError, match='there is no collection "none"'):
+        copy(store, target, ["none"])
+    with pytest.raises(DataError, match='has a collection "ticket" already; nothing was copied'):
+        copy(store, target)  # "bits" would be new
+    assert [c.name for c in target.collections()] == ["ticket"]
+    store.close()
+    target.close()
+
+
+def test_what_does_not_add_up_is_not_copied(tmp_path):
+    store, target = filled(str(tmp_path / "a")), open_store(str(tmp_path / "b"))
+    with sqlite3.connect(tmp_path / "a") as db:
+        db.execute("DELETE FROM report WHERE id = (SELECT min(id) FROM report)")
+    for move in (False, True):
+        with pytest.raises(DataError, match="is damaged and is not copied"):
+            copy(store, target, move=move)
+    assert target.collections() == [] and store.collection("bits").open
+    store.close()
+    target.close()
+
+
+def test_what_is_acknowledged_before_a_backup_is_in_it(place, tmp_path):
+    """While reports pour in, several backups: each holds all that was acknowledged before it began,
+    and adds up.
+    """
+    made = mechanism("bits")
+    store = open_store(place)
+    store.create(made)
+    done, stop = [0], threading.Event()
+
+    def pour():
+        own = open_store(place)
+        while not stop.is_set():
+            own.add([upload(made, [os.urandom(16) for _ in range(7)])])
+            done[0] += 7
+        own.close()
+
+    thread = threading.Thread(target=pour)
+    thread.start()
+    try:
+        for k in range(6):
+            before = done[0]
+            (n,) = backup(store, tmp_path / f"{k}.sqlite").values()
+            assert before <= n <= done[0] + 7
+            again = open_store(str(tmp_path / f"{k}.sqlite"), create=False)
+            assert again.tally("bits").n == n and again.problems("bits") == []
+            again.close()
+    finally:
+        stop.set()
+        thread.join()
+    assert done[0] > 0 and store.tally("bits").n == done[0]
+    store.close()
+
+
+def test_a_move_loses_nothing_that_was_acknowledged(place, tmp_path):
+    """Whoever was told that her report is counted is in the new store; after that nobody is told so
+    by the old one.
+    """
+    made = mechanism("bits")
+    store, target = open_store(place), open_store(str(tmp_path / "new"))
+    store.create(made)
+    accepted, begun = [0], threading.Event()
+
+    def pour():
+        own = open_store(place)
+        while True:
+            (found,) = own.add([upload(made, [os.urandom(16) for _ in range(3)])])
+            if found.closed:
+                break
+            accepted[0] += found.accepted
+            begun.set()
+        own.close()
+
+    thread = threading.Thread(target=pour)
+    thread.start()
+    begun.wait(20)
+    found = copy(store, target, move=True)
+    thread.join()
+    assert found == {"bits": accepted[0]} and target.tally("bits").n == accepted[0]
+    assert target.collection("bits").open and not store.collection("bits").open
+    store.close()
+    target.close()
+
+
+def test_a_plain_copy_loses_reports(tmp_path):
+    """The twin: what `backup` is for."""
+    store = filled(str(tmp_path / "a"), closed=False)
+    shutil.copy(tmp_path / "a", tmp_path / "copied")
+    db = sqlite3.connect(tmp_path / "copied")
+    tables = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'report'").fetchone()[0]
+    found = db.execute("SELECT count(*) FROM report").fetchone()[0] if tables else 0
+    db.close()
+    assert found < 150 + 120
+    store.close()
+
+
+# ---- the commands --------------------------------------------------------------------------------
+
+
+def run(*arguments, code=0):
+    found = CliRunner().invoke(main, [*map(str, arguments)])
+    assert found.exit_code == code, found.output
+    return found
+
+
+def test_the_commands(tmp_path, monkeypatch, other):
+    monkeypatch.chdir(tmp_path)
+    store = filled("discreet.sqlite")
+    before = content(store)
+    store.close()
+    said = run("backup", "-o", "b.sqlite").output
+    assert said.splitlines() == [
+        "bits: 150 reports are in b.sqlite, and add up.",
+        "ticket: 120 reports are in b.sqlite, and add up.",
+    ]
+    (line,) = run("backup", "-o", "b.sqlite", code=2).stderr.splitlines()
+    assert "b.sqlite exists already" in line
+    found = json.loads(run("restore", "b.sqlite", "bits", "--store", other, "--json").output)
+    assert found == {"reports": {"bits": 150}}
+    (line,) = run("restore", "b.sqlite", "--store", other, code=2).stderr.splitlines()
+    assert 'has a collection "bits" already; nothing was copied' in line
+    run("move", other, "ticket")
+    again = open_store(other)
+    same(before, content(again))
+    again.close()
+    (line,) = run("move", "discreet.sqlite", code=2).stderr.splitlines()
+    assert "are the same" in line
+    (line,) = run("restore", "nothing.sqlite", code=2).stderr.splitlines()
+    assert "nothing.sqlite does not exist" in line
+    Path("c.sqlite").write_text("x")
+    run("backup", "-o", "c.sqlite", code=2)
+    assert Path("c.sqlite").read_text() == "x"
+
+
+def test_an_empty_store_is_said_to_be_empty(tmp_path):
+    open_store(str(tmp_path / "a")).close()
+    found = run("backup", "-o", tmp_path / "b", "--store", tmp_path / "a", code=2)
+    assert "there are no collections" in found.stderr and not (tmp_path / "b").exists()
