@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from strategies import policies, with_pairs
 
 import discreet as d
-from discreet.errors import DataError, PolicyError
+from discreet.errors import DataError
 
 BAD = "<b>&\"'"
 
@@ -101,39 +99,6 @@ def test_without_pandas_a_frame_is_refused_in_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(DataError, match="needs pandas: pip install pandas"):
         estimated(survey()).to_pandas()
-
-
-# ---- policies are written ------------------------------------------------------------------------
-
-
-@settings(max_examples=40)
-@given(policy=policies() | with_pairs())
-def test_a_policy_comes_back(tmp_path_factory, policy):
-    path = tmp_path_factory.mktemp("policy") / "p.toml"
-    policy.save(path)
-    assert d.Policy.load(path) == policy
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [
-        d.Policy.from_budgets({"a, b": 1, 'c "d"': 2, "é\\n": 1}, name="ü"),
-        survey(input="set", padding=4, strict=True),
-        survey(input="set", protect="item"),
-        d.Policy.from_levels([("a", "ln(3)", ["x"], 2.5), ("b", 2, ["y"])], notion="avg"),
-        d.Policy.from_levels([("a", 1, ["x"]), ("b", 2, ["y"])], pairs=[("a", "b", None)]),
-    ],
-)
-def test_all_of_a_policy_comes_back(tmp_path, policy):
-    policy.save(tmp_path / "p.toml")
-    assert d.Policy.load(tmp_path / "p.toml") == policy
-    turns = list(policy.level_of) != sorted(policy.level_of)
-    assert (tmp_path / "p.items.csv").exists() == turns
-
-
-def test_a_policy_is_written_as_toml(tmp_path):
-    with pytest.raises(PolicyError, match="a policy is written as .toml"):
-        survey().save(tmp_path / "p.yaml")
 
 
 # ---- plots ---------------------------------------------------------------------------------------

@@ -910,6 +910,40 @@ def _opened(store: str) -> Iterator[Any]:
         opened.close()
 
 
+@main.command(epilog="Example:  discreet invite https://host/c/survey#FINGERPRINT -o poster.html")
+@click.argument("url")
+@click.option(
+    "-o", "--output", multiple=True, help="Write the code (.png, .svg) or a page to print (.html)."
+)
+def invite(url: str, output: tuple[str, ...]) -> None:
+    """The invitation URL as a QR code for phones, here and as files, once it was tried: the
+    collection is there, open, and the one that the URL names. Needs the extra "serve".
+    """
+    from urllib.parse import urlsplit
+
+    from discreet import invitations
+    from discreet.client import Client, invitation
+    from discreet.collector import address
+
+    server, name, pinned = invitation(url)
+    if pinned is None:
+        raise DataError(
+            "the invitation names no fingerprint, so people could be shown any question; use the "
+            "whole link that serve prints"
+        )
+    address.public(server)
+    found = Client(server, patience=5).collection(name, fingerprint=pinned)
+    if not found.open:
+        raise DataError(f'"{name}" is closed; nobody can answer it')
+    policy, promises = found.mechanism.policy, found.mechanism.guarantee().sentences()
+    for path in output:
+        invitations.save(url, path, policy.question or policy.name, promises)
+    click.echo(invitations.terminal(url), nl=False)
+    click.echo(url)
+    if address.is_here(urlsplit(server).hostname or ""):
+        click.echo("This link is for this machine only; serve --public-url makes one for phones.")
+
+
 @main.command(epilog="Example:  discreet page -o answer.html")
 @click.option("-o", "--output", required=True, help="Write the page here.")
 def page(output: str) -> None:

@@ -1,0 +1,80 @@
+"""Invitations that people can scan, send and print (extra `serve`)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import DataError, MissingExtra
+
+KINDS = (".png", ".svg", ".html")
+
+
+def code(link: str) -> Any:
+    """The QR code of a link; it can be read with a seventh of it covered."""
+    try:
+        import segno
+    except ImportError:
+        raise MissingExtra("a QR code", "serve") from None
+    return segno.make(link, error="m", micro=False)
+
+
+def terminal(link: str) -> str:
+    """The code for a terminal, two rows of it in one line."""
+    out = io.StringIO()
+    code(link).terminal(out=out, compact=True)
+    return out.getvalue()
+
+
+def save(link: str, path: str | Path, question: str, promises: Sequence[str]) -> None:
+    """The code as PNG or SVG, or a page for printing (HTML)."""
+    from discreet.files import write_text, written_aside
+
+    kind = Path(path).suffix.lower()
+    if kind not in KINDS:
+        raise DataError(f"{path}: an invitation is written as {', '.join(KINDS)}")
+    if kind == ".html":
+        write_text(path, poster(link, question, promises))
+        return
+    with written_aside(path) as aside, aside.open("wb") as file:
+        code(link).save(file, kind=kind[1:], scale=10, border=4)
+
+
+def poster(link: str, question: str, promises: Sequence[str]) -> str:
+    """A page of paper: the question, the code, the link, what is promised. It loads nothing."""
+    drawn = code(link).svg_inline(scale=6, border=4)
+    listed = "".join(f"<li>{escape(promise)}</li>" for promise in promises)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{escape(question)}</title>
+<style>
+@page {{ margin: 18mm }}
+body {{ font: 12pt/1.45 system-ui, sans-serif; max-width: 42em; margin: 2em auto; padding: 0 1em;
+  color: #111; background: #fff }}
+h1 {{ font-size: 24pt; line-height: 1.2 }}
+svg {{ display: block; margin: 1em auto; max-width: 100% }}
+code {{ overflow-wrap: anywhere; font-size: 9pt }}
+li {{ margin: .4em 0 }}
+</style>
+</head>
+<body>
+<h1>{escape(question)}</h1>
+<p>Your device changes your answer at random before anything is sent. From one report nobody, not
+even who asks, can tell for sure what you answered; the reports of many people together still give
+good counts.</p>
+{drawn}
+<p>Scan the code, or open:<br><code>{escape(link)}</code></p>
+<p>What follows the # is the fingerprint of the question. It is the same for everybody: compare it
+with somebody else's.</p>
+<h2>What is promised</h2>
+<ul>{listed}</ul>
+</body>
+</html>
+"""
