@@ -563,6 +563,37 @@ def test_answering_again_sends_the_same_report(visitor, server):
     assert server.n("parts") == before + 1
 
 
+def test_the_receipt_can_be_seen_again(visitor, server):
+    """By the browser's own Back, and after the page was loaded again; nothing is sent for it."""
+    page = invited(visitor, server.links["parts"])
+    choose(page, "HIV")
+    prepare(page)
+    expect(page.locator("#check")).to_contain_text("Once it is sent it cannot be taken back")
+    body = send(page)
+    for how in (page.go_back, page.reload):
+        how()
+        page.locator("#form").wait_for()
+        expect(page.locator("#before")).to_contain_text("This browser has answered this question.")
+        page.get_by_role("button", name="Show the receipt").click()
+        expect(page.get_by_role("heading", name="Counted. Thank you.")).to_be_focused()
+        shown = [page.locator(where).inner_text() for where in ("#id", "#sent", "#mechanism")]
+        assert shown == [body[:16].hex(), body[16:].hex(), mechanisms()["parts"].fingerprint]
+        expect(page.locator("#named")).to_have_text(repeated(document("parts"), body[16:]))
+    assert visitor.posts() == [body]
+
+
+def test_the_browser_s_back_leads_to_the_question(visitor, server):
+    """From what would be sent, with the answer still chosen; nothing was sent, so no receipt."""
+    page = invited(visitor, server.links["bits"])
+    choose(page, "HIV")
+    report = prepare(page)
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+    expect(page.get_by_label("HIV", exact=True)).to_be_checked()
+    expect(page.get_by_role("button", name="Show the receipt")).to_be_hidden()
+    assert prepare(page) == report and page.url == server.links["bits"]
+
+
 def test_two_tabs_send_one_report(visitor, server):
     """Both show a report before either sends: it is one, the first that was written down."""
     before = server.n("toy-survey")

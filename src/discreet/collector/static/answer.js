@@ -100,7 +100,13 @@ class Page {
     });
     $("form").addEventListener("submit", (event) => { event.preventDefault(); this.prepare(); });
     $("agree").addEventListener("change", () => this.ready());
-    $("back").addEventListener("click", () => this.ask());
+    $("back").addEventListener("click", () => window.history.back());
+    $("again").addEventListener("click", () => {
+      $("thanks").textContent = "Your report is counted, once and for good.";
+      this.receipt(this.earlier());
+    });
+    // the browser's own Back leads from a report or a receipt to the question
+    window.addEventListener("popstate", () => this.ask());
     $("send").addEventListener("click", () => this.send());
     this.list();
     this.promise();
@@ -108,15 +114,19 @@ class Page {
     this.ask(null);
   }
 
+  /** What this browser remembers of this question. */
+  earlier() {
+    return this.client.ledger.find(this.client.origin, this.name, this.mechanism.fingerprint);
+  }
+
   /** The question, with what this browser remembers of it. */
   ask(focus = "question") {
-    const earlier = this.client.ledger.find(
-      this.client.origin, this.name, this.mechanism.fingerprint,
-    );
+    const earlier = this.earlier();
     const reason = "whatever you choose now: who could choose among several draws would tell more.";
     $("before").hidden = !earlier;
     $("once").hidden = Boolean(earlier);
-    $("before").textContent = earlier?.state === "shown"
+    $("seen").hidden = earlier?.state !== "counted";
+    $("known").textContent = earlier?.state === "shown"
       ? `The report was drawn when you looked at it, and has not been sent. It stays the same, ${reason}`
       : "This browser has answered this question. The same report is sent again, byte for byte, and "
         + `counted once, ${reason}`;
@@ -195,7 +205,7 @@ class Page {
    */
   overlap() {
     const { client, name, mechanism } = this;
-    const earlier = client.ledger.find(client.origin, name, mechanism.fingerprint);
+    const earlier = this.earlier();
     const told = earlier && earlier.state !== "shown";
     const overlaps = told ? [] : client.ledger.overlaps(client.origin, name, mechanism);
     $("consent").hidden = !overlaps.length;
@@ -219,7 +229,7 @@ class Page {
       const agree = $("agree").checked;
       this.prepared = await this.client.prepare(this.name, this.mechanism, answer, { agree });
       this.explain(this.prepared);
-      this.show("check", "check-title");
+      this.step("check");
     });
   }
 
@@ -256,16 +266,22 @@ class Page {
       if (repeated) {
         $("thanks").textContent += " It is the report that this browser had made before.";
       }
-      $("named").textContent = this.repeat(report);
-      $("sent").textContent = report.length > 64
-        ? `${hex(report.slice(0, 64))}… (${report.length} bytes)` : hex(report);
-      $("id").textContent = hex(id);
-      $("mechanism").textContent = this.mechanism.fingerprint;
-      this.show("receipt", "receipt-title");
+      this.receipt({ report: hex(report), id: hex(id) });
     });
     $("status").hidden = true;
     $("send").disabled = false;
     if (!$("check").hidden) $("send").focus(); // a disabled button loses it
+  }
+
+  /** What was counted, as the ledger keeps it. */
+  receipt({ report, id }) {
+    const bytes = Uint8Array.from(report.match(/../g), (pair) => parseInt(pair, 16));
+    $("named").textContent = this.repeat(bytes);
+    $("sent").textContent = bytes.length > 64
+      ? `${report.slice(0, 128)}… (${bytes.length} bytes)` : report;
+    $("id").textContent = id;
+    $("mechanism").textContent = this.mechanism.fingerprint;
+    this.step("receipt");
   }
 
   /** What the report that was sent names, in short. */
@@ -276,6 +292,12 @@ class Page {
   }
 
   // ---- around
+
+  /** A step that the browser's Back leads back from; sending is not one of its own. */
+  step(section) {
+    if (!$("form").hidden) window.history.pushState(null, "");
+    this.show(section, `${section}-title`);
+  }
 
   show(section, focus) {
     for (const id of ["form", "check", "receipt"]) $(id).hidden = id !== section;
