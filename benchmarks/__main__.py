@@ -9,7 +9,18 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import collector, counting, designs, fakes, memory, paper, reports, sets, spark
+from benchmarks import (
+    collector,
+    counting,
+    designs,
+    fakes,
+    memory,
+    paper,
+    reports,
+    sets,
+    spark,
+    task,
+)
 
 FOLDER = Path(__file__).parent.parent / "docs"
 ALL = {
@@ -17,6 +28,7 @@ ALL = {
     "paper": paper.run,
     "peers": reports.against_peers,
     "accuracy": reports.accuracy,
+    "task": lambda: task.run(FOLDER / "peers.md"),
     "rates": reports.rates,
     "sets": sets.run,
     "fakes": fakes.run,

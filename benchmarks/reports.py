@@ -21,6 +21,8 @@ PEERS = [
     "statsmodels",
     "multi-freq-ldpy==0.2.5",
     "opendp==0.16.0",
+    "pandas",
+    "matplotlib",
 ]
 SETTINGS = [(10_000, 1_000), (100_000, 100), (100_000, 16_470)]
 
@@ -39,7 +41,7 @@ def _peer_python() -> str | None:
     try:
         if not python.exists():
             subprocess.run([sys.executable, "-m", "venv", str(ROOT / ".bench-venv")], check=True)
-        probe = "import opendp, multi_freq_ldpy, pure_ldp.frequency_oracles"
+        probe = "import opendp, multi_freq_ldpy, pure_ldp.frequency_oracles, pandas, matplotlib"
         have = subprocess.run([str(python), "-c", probe], capture_output=True)
         if have.returncode:
             subprocess.run([str(python), "-m", "pip", "install", "-q", *PEERS], check=True)
