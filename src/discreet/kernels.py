@@ -11,7 +11,17 @@ import numpy as np
 from numba.extending import intrinsic
 
 PLANES = 8  # of random bits drawn for every word; the few lanes still undecided draw more
-_jit = numba.njit(cache=True, nogil=True, boundscheck=False)
+
+
+def _jit(function: Any) -> Any:
+    """Compiled when first called. What was compiled is kept for other processes, beside the package
+    or in NUMBA_CACHE_DIR or the user's home; a user who can write to none of them (a service)
+    compiles in every process.
+    """
+    try:
+        return numba.njit(cache=True, nogil=True, boundscheck=False)(function)
+    except RuntimeError:  # "no locator available": there is no such folder
+        return numba.njit(nogil=True, boundscheck=False)(function)
 
 
 @_jit

@@ -42,6 +42,7 @@ MODEL = "[a-z][a-z0-9]{0,19}"  # a name: how the chances were found changes noth
 PRIORS = ("uniform", "worst", "given")
 _STORY = ("model", "prior", "certificate")  # how it was found: no promise or count depends on it
 MAX_PARTS = 256
+_DEEPEST = 100  # lists within lists, as in discreet.js: the stack must not end first
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,29})(\.[0-9]{0,29}[1-9])?")
 _DIGITS = 12  # of a decimal in the file
 
@@ -481,18 +482,20 @@ def _refuse(text: str) -> None:
     raise ValueError(text)  # NaN and Infinity are no JSON
 
 
-def refuse_strange(value: Any) -> None:
+def refuse_strange(value: Any, depth: int = _DEEPEST) -> None:
     """Raise MechanismError unless there are only texts, whole numbers below 2^53, lists and objects
-    in it.
+    in it, and not too many of them within each other.
     """
+    if not depth and isinstance(value, dict | list):
+        raise MechanismError(f"the mechanism is nested more than {_DEEPEST} deep")
     if isinstance(value, dict):
         for key, inner in value.items():
-            refuse_strange(key)
-            refuse_strange(inner)
+            refuse_strange(key, depth - 1)
+            refuse_strange(inner, depth - 1)
     elif isinstance(value, list):
         for inner in value:
             if type(inner) is not int or abs(inner) >= 2**53:
-                refuse_strange(inner)
+                refuse_strange(inner, depth - 1)
     elif (type(value) is int and abs(value) >= 2**53) or not isinstance(value, str | int | None):
         raise MechanismError(f"the mechanism holds {show(value)}, which no mechanism does")
 

@@ -1,0 +1,260 @@
+// The types of discreet.js. A test compares the names with the module's own.
+
+/** What a `DiscreetError` is about. */
+export type Code =
+  | "answer" | "crypto" | "fingerprint" | "guarantee" | "ledger" | "mechanism" | "network"
+  | "overlap" | "pinned" | "refused" | "report" | "server" | "total";
+
+/** Everything this module refuses; `code` is for programs, the message is one sentence for people. */
+export class DiscreetError extends Error {
+  constructor(code: Code, sentence: string, details?: object);
+  readonly name: "DiscreetError";
+  readonly code: Code;
+  /** Of `refused`: the HTTP status. */
+  readonly status?: number;
+  /** Of `overlap`: what would be told in all, and by which answers. */
+  readonly summed?: Summed;
+  readonly overlaps?: Overlap[];
+  /** Of `total`: the sum of the budgets, and the most that is allowed. */
+  readonly epsilon?: number;
+  readonly limit?: number;
+}
+
+/** JSON with sorted keys and no blanks: texts, integers, true, false, null, lists and objects. */
+export function canonicalJson(document: unknown): string;
+
+/** The fingerprint of a mechanism's document, in hexadecimal. */
+export function fingerprint(document: unknown): Promise<string>;
+
+/** What a stranger says, fit to be shown: one line of at most 300 characters. */
+export function cleaned(text: string): string;
+
+/** Run work while no other tab of this browser does. */
+export function locked<T>(work: () => T | Promise<T>): Promise<T>;
+
+/** A group of items with one budget: as it was written, and as a number. */
+export interface Level {
+  readonly name: string;
+  readonly budget: string;
+  readonly epsilon: number;
+  readonly count: number;
+}
+
+/** The budget of two levels; where they are not protected from each other, "" and Infinity. */
+export interface Pair {
+  readonly levels: readonly [string, string];
+  readonly budget: string;
+  readonly epsilon: number;
+}
+
+/** Items, levels and budgets. */
+export interface Policy {
+  readonly name: string;
+  readonly question: string;
+  readonly input: "single" | "set";
+  readonly notion: "min" | "avg";
+  /** What of a set is protected; null for single input. */
+  readonly protect: "set" | "item" | null;
+  /** Whether all pairs have the smallest budget. */
+  readonly strict: boolean;
+  readonly items: readonly string[];
+  readonly levelOf: readonly number[];
+  readonly levels: readonly Level[];
+  readonly pairs: readonly Pair[];
+}
+
+/** How a report names items. */
+export interface Encoding {
+  readonly kind: "fixed" | "bits" | "ticket" | "hits" | "each";
+  /** Bytes of a report. */
+  readonly size: number;
+}
+
+/** An item (label or index), or several for set input. */
+export type Answer = string | number | Iterable<string | number>;
+
+/** The only fingerprint to accept, from an invitation. */
+export interface Pinned {
+  fingerprint?: string | null;
+}
+
+/** What a participant is told; `factor` and the number in the sentence are rounded up. */
+export interface Promised {
+  /** Null where it is not about one level. */
+  level: string | null;
+  items: number;
+  examples: string[];
+  factor: number;
+  sentence: string;
+  /** The promise for whole lists. */
+  whole?: true;
+}
+
+/** Why bytes are not a report. */
+export type Reason = "length" | "part" | "tail" | "size" | "silent" | "ticket" | "residue";
+
+/** The public parameters that both sides share; an object of this class is a checked promise. */
+export class Mechanism {
+  /** Verify the content of a mechanism file. */
+  static read(bytes: Uint8Array, pinned?: Pinned): Promise<Mechanism>;
+  /** Verify a mechanism document and the fingerprint that it carries. */
+  static from(document: object, pinned?: Pinned): Promise<Mechanism>;
+  private constructor();
+
+  readonly policy: Policy;
+  readonly model: string;
+  readonly encoding: Encoding;
+  readonly padding: number;
+  /** The group of every level. */
+  readonly groups: readonly number[];
+  /** The checked integers; their shape is the encoding's. */
+  readonly parts: readonly object[];
+  /** The number of items. */
+  readonly m: number;
+  /** Bytes of a report. */
+  readonly reportSize: number;
+  readonly fingerprint: string;
+
+  /** One person's report, with secure randomness. */
+  perturb(answer: Answer): Uint8Array;
+  /** Why this is not a report of the mechanism, or null. */
+  check(report: Uint8Array): Reason | null;
+  /** A bit per item: 1 where the report names it. */
+  bits(report: Uint8Array): Uint8Array;
+  /** What a report means: its part, the places of the items that it names, and a sentence. */
+  meaning(report: Uint8Array): { part: number; named: number[]; sentence: string };
+  /** Per level, the largest log-ratio of any report. */
+  levelEpsilons(): number[];
+  /** The largest log-ratio of any report between any two answers. */
+  wholeEpsilon(): number;
+  /** The promise for an answer of a level, as a sentence that calls the answer `what`. */
+  promise(level: number, what: string): string;
+  /** What a participant is told: per level, of whole lists, of pairs that are not protected. */
+  promises(): Promised[];
+  /** The promise for one person's whole list; set input only. */
+  promiseOf(answer: Iterable<string | number>): { factor: number; sentence: string };
+}
+
+/** What the ledger remembers of a collection, in hexadecimal; never the answer, never a time. */
+export interface Entry {
+  readonly origin: string;
+  readonly name: string;
+  readonly fingerprint: string;
+  readonly id: string;
+  readonly report: string;
+  readonly items: readonly string[];
+  readonly budgets: {
+    readonly levels: readonly number[];
+    readonly levelOf: readonly number[];
+    readonly whole: number;
+  };
+  /** Shown to its sender alone, then it may have left, then the collector has it for certain. */
+  readonly state: State;
+}
+
+export type State = "shown" | "leaving" | "counted";
+
+/** An earlier answer that shares items; the labels are the new question's. */
+export interface Overlap {
+  readonly entry: Entry;
+  readonly shared: string[];
+}
+
+/** The shared item about which most would be told in all. */
+export interface Summed {
+  readonly item: string;
+  readonly epsilon: number;
+  readonly factor: number;
+  readonly sentence: string;
+}
+
+/** Where a ledger is kept: localStorage, or anything like it. */
+export interface Storing {
+  getItem(key: string): string | null;
+  setItem(key: string, value: string): void;
+}
+
+/** What this device has already told, and to whom. */
+export class Ledger {
+  constructor(storage?: Storing);
+  /** The entry of exactly this collection, or null. */
+  find(origin: string, name: string, fingerprint: string): Entry | null;
+  /** Earlier answers to other collections that share an item, however its label is spelled. */
+  overlaps(origin: string, name: string, mechanism: Mechanism): Overlap[];
+  /** What would be told in all about the shared items; null without overlaps. */
+  summed(mechanism: Mechanism, overlaps: readonly Overlap[]): Summed | null;
+  /** The sum of the budgets over all collections but this one, and their number. */
+  total(origin: string, name: string, fingerprint: string): { epsilon: number; earlier: number };
+  /** Write a report down before anybody sees it; an earlier entry of the collection counts. */
+  reserve(
+    origin: string, name: string, mechanism: Mechanism, report: Uint8Array, id: Uint8Array,
+  ): Entry;
+  /** The report is about to leave, or the collector has acknowledged it. */
+  mark(origin: string, name: string, fingerprint: string, state: State): void;
+}
+
+export interface ClientOptions {
+  fetch?: typeof fetch;
+  ledger?: Ledger;
+  /** What the ledger calls the collector; the origin of its address unless given. */
+  origin?: string;
+  /** Milliseconds after which retries end. */
+  patience?: number;
+  /** Milliseconds before the first retry. */
+  pause?: number;
+  /** Caps the sum of the budgets over all collections in the ledger. */
+  maxTotal?: number;
+}
+
+export interface AnswerOptions {
+  /** To the summed budget of overlapping questions. */
+  agree?: boolean;
+  maxTotal?: number;
+}
+
+/** What will be sent, if `send` is called. */
+export interface Prepared {
+  readonly name: string;
+  readonly mechanism: Mechanism;
+  readonly id: Uint8Array;
+  readonly report: Uint8Array;
+  readonly repeated: boolean;
+  readonly overlaps: readonly Overlap[];
+  readonly summed: Summed | null;
+  readonly maxTotal: number;
+}
+
+export interface Receipt {
+  readonly accepted: number;
+  readonly duplicates: number;
+  readonly id: Uint8Array;
+  readonly report: Uint8Array;
+  readonly repeated: boolean;
+}
+
+/** Fetches a mechanism, verifies it, and uploads one perturbed report, once. */
+export class Client {
+  constructor(url: string, options?: ClientOptions);
+
+  url: string;
+  ledger: Ledger;
+  origin: string;
+  patience: number;
+  pause: number;
+  maxTotal: number;
+
+  /** The collection's mechanism, verified. */
+  describe(
+    name: string, pinned?: Pinned,
+  ): Promise<{ mechanism: Mechanism; state: "open" | "closed" }>;
+  /** Perturb an answer and write the report down; nothing is sent yet. */
+  prepare(
+    name: string, mechanism: Mechanism, answer: Answer, options?: AnswerOptions,
+  ): Promise<Prepared>;
+  /** Upload the report, again and again while the collector is away: it is counted once. */
+  send(prepared: Prepared): Promise<Receipt>;
+  /** Prepare and send. */
+  answer(
+    name: string, mechanism: Mechanism, answer: Answer, options?: AnswerOptions,
+  ): Promise<Receipt>;
+}
