@@ -402,7 +402,7 @@ def test_a_pinned_fingerprint_must_be_the_collection_s(fake):
     made = mechanism("bits")
     client = Client(fake(made).url)
     assert client.collection("bits", fingerprint=made.fingerprint).mechanism == made
-    with pytest.raises(FingerprintError):
+    with pytest.raises(PromiseError, match="the invitation is for fingerprint"):
         client.collection("bits", fingerprint=mechanism("ticket").fingerprint)
 
 

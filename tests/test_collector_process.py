@@ -388,7 +388,8 @@ def test_pages_are_shown_under_one_name(tmp_path, saved):
         assert "for this machine" not in server.output
         for path in ("/", "/c/fixed", "/c/fixed/results", "/c/a%20b", "/answer.html"):
             other = client.get(path, headers={"Host": "other.example.org"})
-            assert (other.status_code, other.headers["location"]) == (308, public + path)
+            assert (other.status_code, other.headers["location"]) == (308, f"{public}{path}?moved")
+            assert client.get(f"{path}?moved", headers={"Host": "x:1"}).status_code in (200, 404)
             assert other.headers["referrer-policy"] == "no-referrer"
             for host in ("survey.example.org", "127.0.0.1", "localhost:8000"):
                 assert client.get(path, headers={"Host": host}).status_code in (200, 404)

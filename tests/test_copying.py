@@ -13,7 +13,7 @@ from collecting import mechanism, upload
 from postgres import GROUP
 
 from discreet.cli import main
-from discreet.collector.copying import backup, copy
+from discreet.collector.copying import backup, copy, move
 from discreet.collector.store import open_store
 from discreet.errors import DataError
 
@@ -91,17 +91,17 @@ def test_a_backup_has_everything(place, tmp_path):
     store.close()
 
 
-@pytest.mark.parametrize("move", [False, True], ids=["restore", "move"])
-def test_from_one_kind_of_store_to_the_other(tmp_path, database, move):
+@pytest.mark.parametrize("work", [copy, move])
+def test_from_one_kind_of_store_to_the_other(tmp_path, database, work):
     for first, second in ((str(tmp_path / "a.sqlite"), database), (database, str(tmp_path / "b"))):
         source, target = open_store(first), open_store(second)
         if first != database:
             filled(first).close()
         before = content(source)
-        assert copy(source, target, move=move) == {"bits": 150, "ticket": 120}
+        assert work(source, target) == {"bits": 150, "ticket": 120}
         same(before, content(target))
-        assert [c.open for c in source.collections()] == [not move, False]
-        if move:
+        assert [c.open for c in source.collections()] == [work is copy, False]
+        if work is move:
             assert source.add([upload(mechanism("bits"), ids(1, 99))])[0].closed
         source.close()
         target.close()
@@ -120,13 +120,65 @@ def test_some_collections_only(tmp_path):
     target.close()
 
 
+def test_a_move_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch):
+    """Never open in both: closed first, opened again if the copy cannot be made."""
+    store, target = filled(str(tmp_path / "a"), closed=False), open_store(str(tmp_path / "b"))
+    seen = []
+
+    def failing(*arguments):
+        seen.extend(c.open for c in open_store(str(tmp_path / "a")).collections())
+        raise DataError("no room")
+
+    monkeypatch.setattr(type(target), "_insert_reports", failing)
+    with pytest.raises(DataError, match="no room"):
+        move(store, target)
+    assert seen == [False, False]
+    assert [c.open for c in store.collections()] == [True, True] and target.collections() == []
+    store.close()
+    target.close()
+
+
+def test_a_collection_made_meanwhile_is_not_added_to(tmp_path, database, monkeypatch):
+    """Somebody creates it between our look and our insert: nothing is copied, nothing committed."""
+    store, target = filled(str(tmp_path / "a")), open_store(database)
+    other = open_store(database)
+    find = type(target)._find
+
+    def late(self, name, lock=False):
+        found = find(self, name, lock)
+        if self is target and name == "bits" and found is None:
+            other.create(mechanism("bits"))
+        return found
+
+    monkeypatch.setattr(type(target), "_find", late)
+    with pytest.raises(DataError, match='has a collection "bits" already; nothing was copied'):
+        copy(store, target)
+    monkeypatch.undo()
+    assert target.tally("bits").n == 0 and target.problems("bits") == []
+    assert other.add([upload(mechanism("bits"), ids(50, 0))])[0].accepted == 50
+    for opened in (store, target, other):
+        opened.close()
+
+
+def test_a_closed_collection_opens_again_until_its_end_was_shown(place):
+    store = filled(place)
+    store.reopen_collection("ticket")
+    assert store.add([upload(mechanism("ticket"), ids(3, 77))])[0].accepted == 3
+    store.close_collection("ticket")
+    assert store.published("ticket").n == 123  # anyone has seen how it ended
+    with pytest.raises(DataError, match="were shown to anyone who asked"):
+        store.reopen_collection("ticket")
+    assert not store.collection("ticket").open
+    store.close()
+
+
 def test_what_does_not_add_up_is_not_copied(tmp_path):
     store, target = filled(str(tmp_path / "a")), open_store(str(tmp_path / "b"))
     with sqlite3.connect(tmp_path / "a") as db:
         db.execute("DELETE FROM report WHERE id = (SELECT min(id) FROM report)")
-    for move in (False, True):
+    for work in (copy, move):
         with pytest.raises(DataError, match="is damaged and is not copied"):
-            copy(store, target, move=move)
+            work(store, target)
     assert target.collections() == [] and store.collection("bits").open
     store.close()
     target.close()
@@ -187,7 +239,7 @@ def test_a_move_loses_nothing_that_was_acknowledged(place, tmp_path):
     thread = threading.Thread(target=pour)
     thread.start()
     begun.wait(20)
-    found = copy(store, target, move=True)
+    found = move(store, target)
     thread.join()
     assert found == {"bits": accepted[0]} and target.tally("bits").n == accepted[0]
     assert target.collection("bits").open and not store.collection("bits").open

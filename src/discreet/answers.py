@@ -53,6 +53,7 @@ def _kind(answers: Any) -> str:
 
 def _column(answers: Any) -> Any:
     """A Series of pandas or polars, or a frame with one column, as an Arrow array."""
+    _refuse_masked(answers)
     library = type(answers).__module__.partition(".")[0]
     if library not in ("pandas", "polars"):
         return answers
@@ -65,6 +66,11 @@ def _column(answers: Any) -> Any:
             )
         answers = answers[next(iter(answers.columns))]
     return _series(answers)
+
+
+def _refuse_masked(answers: Any) -> None:
+    if isinstance(answers, np.ma.MaskedArray):
+        raise DataError("a masked array says that answers are missing; leave those people out")
 
 
 def _series(series: Any) -> Any:
@@ -88,11 +94,14 @@ def _ticks(mechanism: Mechanism, answers: Any) -> tuple[Any, Any] | None:
     library = type(answers).__module__.partition(".")[0]
     if len(getattr(answers, "shape", ())) != 2:
         return None
+    _refuse_masked(answers)
     if library in ("pandas", "polars"):
         names = [str(name) for name in answers.columns]
         if len(names) == 1 and names[0] not in mechanism.policy.index:
             return None  # one column of sets
         columns = [mechanism.policy.place(name) for name in names]
+        if len(set(columns)) < len(columns):
+            raise DataError("the frame has two columns of one item; keep one")
     else:
         if answers.shape[1] != mechanism.m:
             raise DataError(
@@ -191,8 +200,11 @@ def ragged(
         return distinct(items.astype(np.int64), offsets)
     found = []
     for answer in _listed(answers, "answers are a sequence of sets of items, one set per person"):
-        if isinstance(answer, str) or not isinstance(answer, Iterable):
-            raise DataError(f"this mechanism takes a set of items per person, got {answer!r}")
+        if isinstance(answer, str | Mapping) or not isinstance(answer, Iterable):
+            raise DataError(
+                f"this mechanism takes a set of items per person, got {answer!r}; a table of true "
+                "and false is a frame or an array"
+            )
         found.append(sorted({mechanism.policy.place(item, indices) for item in answer}))
     offsets = np.cumsum([0] + [len(x) for x in found])
     return np.array([i for x in found for i in x], dtype=np.int64), offsets
@@ -237,6 +249,8 @@ def lookup(mechanism: Mechanism, values: Any, indices: bool = False) -> NDArray[
         raise DataError("an item is missing (null or empty); items are labels or whole numbers")
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
+    if values.null_count:  # also within a dictionary
+        raise DataError("an item is missing (null or empty); items are labels or whole numbers")
     if pa.types.is_boolean(values.type):
         raise DataError("items are labels or whole numbers, got true and false")
     if pa.types.is_floating(values.type):
@@ -256,7 +270,9 @@ def lookup(mechanism: Mechanism, values: Any, indices: bool = False) -> NDArray[
         stranger = str(values.filter(pc.is_null(found))[0].as_py())
         if pa.types.is_integer(values.type):
             raise DataError(f'"{stranger}" is not an item; if they are indices, say --indices')
-        mechanism.policy.place(stranger)  # raises, with the nearest label
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            mechanism.policy.place(stranger)  # raises, with the nearest label
+        raise DataError(f"items are labels or whole numbers, got {values.type} such as {stranger}")
     return found.to_numpy(zero_copy_only=False).astype(np.int64)
 
 

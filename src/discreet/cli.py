@@ -40,6 +40,9 @@ class _Group(click.Group):
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except DiscreetError as error:
             sentence = str(error)
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message())
+            sys.exit(0)
         except click.ClickException as error:
             hint = (
                 f"; see {error.ctx.command_path} -h"
@@ -71,6 +74,14 @@ class _Group(click.Group):
 @click.version_option(__version__, "-V", "--version", prog_name="discreet")
 def main() -> None:
     """Private counts that protect each answer as much as it needs."""
+
+
+def _apart(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> None:
+    """Refuse an output that would replace what is read."""
+    read = {os.path.realpath(path) for path in inputs if path and path != "-"}
+    for path in outputs:
+        if path and os.path.realpath(path) in read:
+            raise DataError(f"{path} is also read; write to another file")
 
 
 def _options(*options: Callable[..., Any]) -> Callable[..., Any]:
@@ -152,6 +163,7 @@ def design(
     from discreet import show, summary
     from discreet.designs import design as design_
 
+    _apart([output], [policy])
     loaded, shares = _policy(policy), _prior(prior)
     mechanism = design_(loaded, **_wishes(model, shares, encoding, padding))
     if output:
@@ -319,6 +331,7 @@ def perturb(
     from discreet import files
     from discreet.reports import checked_keep, write_reports
 
+    _apart([output], [mechanism, data])
     loaded = _mechanism(mechanism)
     kept = checked_keep(keep, column)
     if Path(output).suffix.lower() in _NOT_PARQUET:
@@ -370,11 +383,13 @@ def tally(
     as_json: bool,
 ) -> None:
     """Count REPORTS: Parquet files or folders of them, or tallies (.json) to add up."""
-    from discreet.reports import report_files, tally_files
+    from discreet.reports import once, report_files, tally_files
     from discreet.tally import Tally, join, save_groups
 
+    _apart([output], [mechanism, *reports])
     loaded = _mechanism(mechanism)
     saved = [path for path in reports if path.endswith(".json")]
+    once(saved)
     if saved and by:
         raise DataError("tallies cannot be split by a column; give files of reports")
     tallies: dict[Any, Tally] = {} if by else {None: Tally.empty(loaded)}
@@ -389,6 +404,7 @@ def tally(
         join(tallies, spark.tally_files(rest, loaded, by, master))
     elif rest:
         paths = report_files(rest, (".parquet", ".csv") if counted else (".parquet",))
+        _apart([output], map(str, paths))
         with _progress("Counting reports", paths) as advance:
             join(tallies, tally_files(paths, loaded, by, advance, counted))
     if by:
@@ -458,6 +474,7 @@ def estimate(
     from discreet.fakes import oddities
     from discreet.tally import Tally
 
+    _apart([output, plot], [mechanism, tally])
     loaded = _mechanism(mechanism)
     for path, endings in ((output, (".csv", ".parquet", ".json")), (plot, (".png", ".svg"))):
         if path and not path.lower().endswith(endings):
@@ -516,6 +533,7 @@ def compare(
 
     if os.path.realpath(a) == os.path.realpath(b):
         raise DataError(f"{a} and {b} are the same file; name the tallies of two groups or dates")
+    _apart([output, plot], [a, b, *mechanisms])
     known = [_mechanism(path) for path in mechanisms]
     estimates = [Tally.load(path, *known).estimate() for path in (a, b)]
     names = _names(a, b)
@@ -527,7 +545,8 @@ def compare(
     rows = found.table().take(found.ranked[:top]).rows()
     if as_json:
         n = dict(zip(names, (e.n for e in estimates), strict=True))
-        _print_json({"n": n, "confidence": confidence, "sentence": found.sentence, "items": rows})
+        facts = {"n": n, "confidence": confidence, "sentence": found.sentence, "note": found.note}
+        _print_json({**facts, "items": rows})
     else:
         show.comparison(found, rows)
 
@@ -764,6 +783,7 @@ def export(
     """The tally of the collection NAME, as `discreet tally` would have made it. The files are for
     you alone to read.
     """
+    _apart([output, mechanism_file, reports_file], [store])
     old = os.umask(0o077)
     try:
         with _opened(store) as opened, opened.snapshot(name) as (tally, blocks):
@@ -852,7 +872,7 @@ def restore(backup: str, names: tuple[str, ...], store: str, as_json: bool) -> N
 def move(target: str, names: tuple[str, ...], store: str, as_json: bool) -> None:
     """Move the collections NAME (or all) to the store TARGET, a file or postgresql://…
 
-    Where they were they are closed in the same moment, so that no report gets lost between the two.
+    Where they were they are closed first, so that no report gets lost between the two.
     """
     _into(store, target, names, True, as_json)
 
@@ -867,7 +887,7 @@ def _into(source: str, target: str, names: tuple[str, ...], move: bool, as_json:
         total, new = _many(old, names), open_store(target)
         try:
             with _steps("copying", total) as advance:
-                found = copying.copy(old, new, names, move, advance)
+                found = (copying.move if move else copying.copy)(old, new, names, advance)
         finally:
             new.close()
     _say_copied(found, target, as_json)
@@ -897,6 +917,16 @@ def close_(name: str, store: str) -> None:
     with _opened(store) as opened:
         opened.close_collection(name)
         click.echo(f"{name} is closed with {opened.tally(name).n:,} reports.")
+
+
+@main.command(epilog="Example:  discreet reopen health-survey")
+@click.argument("name")
+@_store
+def reopen(name: str, store: str) -> None:
+    """Open the closed collection NAME again, as long as its end was shown to nobody."""
+    with _opened(store) as opened:
+        opened.reopen_collection(name)
+        click.echo(f"{name} takes reports again; it has {opened.tally(name).n:,}.")
 
 
 @contextmanager
@@ -1002,6 +1032,10 @@ def answer(
         )
     server, name, pinned = invitation(url)
     client = Client(server, max_total=max_total)
+    if _person():
+        click.echo(f"Asking {server} …", err=True)
+        if pinned is None and policy is None:
+            click.echo("The link names no fingerprint: any question could be behind it.", err=True)
     collection = client.collection(
         name,
         policy=_policy(policy) if policy else None,

@@ -29,7 +29,7 @@ from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from discreet.encodings import REASONS
-from discreet.errors import DataError, DiscreetError, FingerprintError
+from discreet.errors import DataError, DiscreetError
 from discreet.files import write_text
 from discreet.guarantee import MARGIN, in_words
 from discreet.mechanism import Mechanism
@@ -139,7 +139,7 @@ class Client:
                 f'"{cleaned(url)}" is not the address of a collector; it begins with http:// or '
                 "https://"
             )
-        self.url, self.origin = url.rstrip("/"), f"{parts.scheme}://{parts.netloc}".lower()
+        self.url, self.origin = url.rstrip("/"), _origin(parts)
         self.ledger, self.patience = ledger or Ledger(), patience
         self.max_total = _limit(max_total)
 
@@ -164,7 +164,10 @@ class Client:
             ) from None
         mechanism = Mechanism.from_document(document)
         if fingerprint is not None and mechanism.fingerprint != fingerprint:
-            raise FingerprintError(fingerprint, mechanism.fingerprint)
+            raise PromiseError(
+                f"the invitation is for fingerprint {fingerprint[:16]}… but this is "
+                f"{mechanism.fingerprint[:16]}…; do not answer, and ask who invited you"
+            )
         if policy is not None and (differences := policy.differences(mechanism.policy)):
             raise PromiseError(
                 f'"{name}" is not the policy you named: {differences[0]}; do not answer, and ask '
@@ -330,14 +333,28 @@ def invitation(url: str) -> tuple[str, str, str | None]:
     return f"{parts.scheme}://{parts.netloc}{found[1]}", unquote(found[2]), pinned
 
 
+def _origin(parts: SplitResult) -> str:
+    """Scheme, host and port as browsers write them."""
+    host = (parts.hostname or "").rstrip(".")
+    shown = f"[{host}]" if ":" in host else host
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    port = parts.port if parts.port is not None else usual
+    return f"{parts.scheme}://{shown}" + ("" if port == usual else f":{port}")
+
+
 def _split(url: str) -> SplitResult | None:
     """The parts of a web address, or None if it is none."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return None
-    web = parts.scheme in ("http", "https") and parts.netloc
-    return parts if web and is_prose(url) else None
+    web = parts.scheme in ("http", "https") and parts.netloc and parts.hostname
+    try:
+        port = parts.port
+    except ValueError:
+        return None
+    plain = port is None or re.search(r":\d{1,5}$", parts.netloc)  # no sign, no blank
+    return parts if web and plain and is_prose(url) else None
 
 
 def _check_budgets(mechanism: Mechanism, limit: float | Mapping[str, float]) -> None:

@@ -138,6 +138,18 @@ class Comparison:
             f"together): {'; '.join(told)}{more}."
         )
 
+    @property
+    def note(self) -> str:
+        """What no interval covers, for sets that are cut at a padding; empty else."""
+        paddings = [e.mechanism.padding for e in (self.first, self.second)]
+        if paddings == [None, None]:
+            return ""
+        told = " and ".join(str(x or "none") for x in dict.fromkeys(paddings))
+        return (
+            f"People with more items than the padding ({told}) are counted with less than 1 for "
+            "each: where lists are longer in one of the two, that alone looks like a difference."
+        )
+
     def table(self) -> Table:
         """One row per item, in the order of the first."""
         policy = self.first.mechanism.policy

@@ -5,7 +5,7 @@ is a separately named step.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -223,6 +223,15 @@ class Estimate:
     def __getitem__(self, item: str | int) -> dict[str, Any]:
         """The row of one item, by label or index, with its 95 % interval."""
         return self.table().take([self.mechanism.policy.place(item)]).rows()[0]
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.table().rows())
+
+    def __contains__(self, item: object) -> bool:
+        return item in self.mechanism.policy.index
 
     def to_arrow(self, confidence: float = 0.95, views: Iterable[str] = ()) -> Any:
         """The table as an Arrow table."""

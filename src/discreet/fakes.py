@@ -23,7 +23,7 @@ from discreet.tally import Tally
 from discreet.theory import Decoder
 
 FALSE_ALARM = 1e-3  # the chance, at most, that honest reports give an alarm
-_TIES = 1.1  # tickets: of three items, what two say is nearly but not wholly independent
+_MANY = 2000  # groups, up to which every kind of answer is looked at one by one
 
 
 # ---- one fake report -----------------------------------------------------------------------------
@@ -42,7 +42,7 @@ class Reach:
     def of(cls, mechanism: Mechanism) -> Reach:
         """The largest scores of a mechanism's estimates."""
         d, sizes = mechanism.decoder, mechanism.group_sizes
-        most = np.maximum(*_scores(d))
+        most = np.abs(_scores(d)).max(axis=0)
         together = None
         if mechanism.encoding.fixed_size:  # as many of a group are named in every report of a part
             together = float((d.tau * sizes).sum(axis=1).max())
@@ -132,7 +132,7 @@ def _negatives(tally: Tally) -> list[_Test]:
     d, group_of = mechanism.decoder, mechanism.group_of
     counts = tally.estimate().counts / mechanism.scale
     # what a holder adds to the mean outweighs what she adds to the noise
-    moment = np.maximum((d.chance.T @ d.spread).max(axis=0), d.same)
+    moment = np.maximum(_largest(d), d.same)
     bound = np.abs(_scores(d)).max(axis=(0, 1))
     known = np.flatnonzero(d.known[group_of])
     policy, scale = mechanism.policy, mechanism.scale
@@ -162,6 +162,13 @@ def _negatives(tally: Tally) -> list[_Test]:
     return [*tests, _Test("levels", totals, n * moment, bound, group, lower=True)]
 
 
+def _largest(d: Decoder) -> Floats:
+    """Per group: the second moment of an item's score, at most over all answers of other groups."""
+    if d.chance.shape[1] <= _MANY:
+        return (d.chance.T @ d.spread).max(axis=0)
+    return np.minimum(d.spread.max(axis=0), d.chance.max(axis=1) @ d.spread)
+
+
 def _balances(tally: Tally) -> list[_Test]:
     """Sums that are 0 on average whatever people answer, since the counts are unbiased."""
     mechanism = tally.mechanism
@@ -169,6 +176,8 @@ def _balances(tally: Tally) -> list[_Test]:
     np.add.at(named.T, mechanism.group_of, tally.counts.T)  # items of a group, in all
     what, rows = [], []
     for name, a, b in _linear(mechanism):
+        if not _sums_of_independent(mechanism, b):
+            continue
         moment, bound = _moments(mechanism, a, b)
         if moment > 1e-9:  # else it is 0 for all reports
             what.append(name)
@@ -182,6 +191,14 @@ def _balances(tally: Tally) -> list[_Test]:
         return f"there are far {far} {what[k]} than honest reports would have"
 
     return [_Test("balances", values, moments, bounds, told)]
+
+
+def _sums_of_independent(mechanism: Mechanism, b: Floats) -> bool:
+    """Whether such a sum is one of independent terms with a known largest one: items of one report
+    are not named independently in tickets and hits, nor across parts.
+    """
+    alone = len(mechanism.parts) == 1 and mechanism.encoding.kind in ("bits", "each")
+    return mechanism.encoding.fixed_size or alone or not b.any()
 
 
 def _linear(mechanism: Mechanism) -> Iterator[tuple[str, Floats, Floats]]:
@@ -220,15 +237,8 @@ def _moments(mechanism: Mechanism, a: Floats, b: Floats) -> tuple[float, float]:
         np.array([getattr(part, key) for part in mechanism.parts])
         for key in ("own_group", "difference")
     )
-    ties = _TIES if mechanism.encoding.kind == "ticket" else 1.0
-    noise = ties * (b**2 * d.kappa * (1 - d.kappa)) @ sizes
+    noise = (b**2 * d.kappa * (1 - d.kappa)) @ sizes
     bound = float(np.abs(centre).max() + np.abs(b).max())
-    if mechanism.padding and not mechanism.encoding.samples:  # up to so many own items, which tie
-        many, largest = mechanism.padding, np.abs(b).max(axis=1)
-        high = centre + many * np.maximum(b * gap, 0).max(axis=1)
-        low = centre + many * np.minimum(b * gap, 0).min(axis=1)
-        second = noise + (many * largest) ** 2 / 4 + np.maximum(high**2, low**2)
-        return float((d.chance.T @ second).max()), bound + many * float(largest.max())
     mean = centre[:, None] + b * gap  # one own item: its group's mean and variance differ
     second = noise[:, None] + b**2 * (own * (1 - own) - d.kappa * (1 - d.kappa)) + mean**2
     found = (d.chance[:, : len(sizes)] * second).sum(axis=0)

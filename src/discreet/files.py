@@ -410,6 +410,10 @@ def _check_columns(
     """Refuse a table without the columns that are asked for; whether its items are in lists."""
     import pyarrow as pa
 
+    if {"stderr", "lower", "upper"} <= {*names}:
+        raise DataError(f"{path} holds estimates, not answers: one row per person is read")
+    if names[:1] == ["report"] and asked.column not in names:
+        raise DataError(f"{path} holds reports, which are perturbed already; count them with tally")
     for name, option in ((asked.column, "--column"), *((name, "--keep") for name in asked.keep)):
         if name not in names:
             raise DataError(

@@ -512,6 +512,11 @@ def read_document(path: str | Path) -> dict[str, Any]:
     try:
         document = read_bytes(raw)
     except MechanismError as error:
+        if b"[[level]]" in raw:
+            raise MechanismError(
+                f"{path} is a policy; make a mechanism of it with: discreet design {path} -o "
+                "mechanism.json"
+            ) from None
         raise MechanismError(f"{path}: {error}") from None
     if "policy" not in document:
         raise MechanismError(f'{path} is not a mechanism file; make one with "discreet design"')

@@ -111,7 +111,7 @@ def comparison(found: Comparison) -> str:
     ]
     heads = ("item", first, second, "difference", f"{100 * found.confidence:g} %, all together", "")
     table = _table(heads, rows, len(found.differences), texts=(0, 5))
-    return _page([escape(found.sentence)], table)
+    return _page([escape(found.sentence)], table, [escape(found.note)] if found.note else [])
 
 
 class _Bar(float):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ def one(mechanism: Mechanism, answer: Any) -> bytes:
             )
         items = np.array([mechanism.policy.place(answer)])
         return _rows(mechanism, items).tobytes()
-    if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
+    if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
         raise DataError(f'this mechanism takes a set of items, got {answer!r}; write {{"…"}}')
     chosen = sorted({mechanism.policy.place(item) for item in answer})
     return _rows(mechanism, np.array(chosen, dtype=np.int64), np.array([0, len(chosen)])).tobytes()

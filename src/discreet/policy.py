@@ -763,6 +763,12 @@ def _columns(path: Path, text: str, wanted: tuple[str, str]) -> tuple[list[str],
         if name not in header:
             raise PolicyError(f'{path} has no column "{name}"; it has {", ".join(header)}')
     first, second = (header.index(name) for name in wanted)
+    for k, row in enumerate(rows):
+        if len(row) > len(header):
+            raise PolicyError(
+                f"{path}: row {k + 2} has {len(row)} cells, the header has {len(header)}; a comma "
+                "within a cell needs quotes, and a decimal number has a point"
+            )
     try:
         return [row[first] for row in rows], [row[second] for row in rows]
     except IndexError:

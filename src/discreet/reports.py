@@ -114,7 +114,17 @@ def report_files(paths: Iterable[str], endings: tuple[str, ...] = (".parquet",))
         if not inside:
             raise DataError(f"{path} holds no {' or '.join(endings)} file")
         listed += inside
+    once(listed)
     return listed
+
+
+def once(paths: Iterable[str | Path]) -> None:
+    """Refuse a file that is named twice: its reports would count twice."""
+    seen: set[Path] = set()
+    for path in map(Path, paths):
+        if path.resolve() in seen:
+            raise DataError(f"{path} is named twice; its reports would count twice")
+        seen.add(path.resolve())
 
 
 class Countings:

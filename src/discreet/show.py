@@ -247,7 +247,7 @@ def comparison(found: Comparison, rows: list[dict[str, Any]]) -> None:
         sure = "[bold]differs[/bold]" if row["differs"] else ""
         table.add_row(escape(row["item"]), escape(row["level"]), *shares, difference, ends, sure)
     out.print(table)
-    out.print(escape(found.sentence), soft_wrap=True)
+    out.print(escape(" ".join(filter(None, (found.sentence, found.note)))), soft_wrap=True)
 
 
 def _people(count: float | None) -> str:

@@ -52,6 +52,11 @@ def simulate(
     >>> d.simulate([500, 300, 200], d.design(policy), repeats=3, seed=1).counts.shape
     (3, 3)
     """
+    if not isinstance(mechanism, Mechanism):
+        raise DataError(
+            f"simulate takes data and then a mechanism, got {type(mechanism).__name__}; "
+            "design(policy) makes one"
+        )
     if repeats < 1:
         raise DataError(f"repeats = {repeats} must be at least 1")
     if seed is not None and seed < 0:

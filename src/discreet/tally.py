@@ -77,6 +77,9 @@ class Tally:
             self.mechanism, self.part_n + other.part_n, self.counts + other.counts, refused
         )
 
+    def __radd__(self, other: object) -> Tally:
+        return self if other == 0 else NotImplemented  # so that sum() works
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Tally)
@@ -134,9 +137,14 @@ class Tally:
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror}") from None
         except (ValueError, RecursionError):
-            raise DataError(f"{path} is not a tally file: it is not JSON") from None
+            raise DataError(
+                f"{path} is not a tally, which is JSON; reports are counted into one with: "
+                f"discreet tally mechanism.json {path} -o tally.json"
+            ) from None
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise DataError(f'{path} is not a tally file; make one with "discreet tally"')
+        if not mechanisms:
+            raise DataError("a tally is read with its mechanism: Tally.load(path, mechanism)")
         known = {mechanism.fingerprint: mechanism for mechanism in mechanisms}
         if document.get("fingerprint") not in known:
             raise DataError(f"{path} is a tally of another mechanism; its fingerprint differs")

@@ -18,7 +18,7 @@ _STARTS = {
     b"\xd0\xcf\x11\xe0": SPREADSHEET,
     b"\x1f\x8b": "is packed with gzip; unpack it",
     b"\xfd7zXZ": "is packed with xz; unpack it",
-    b"PAR1": "is a Parquet file, not text; let its name end in .parquet",
+    b"PAR1": "is a Parquet file, not text; where one is taken its name ends in .parquet",
 }
 _MARKS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 

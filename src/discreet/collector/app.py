@@ -37,7 +37,8 @@ from discreet.views import VIEWS
 
 _BASE = wire.COLLECTIONS
 _REPORTS = re.compile(_BASE + "/([^/]+)/reports")
-_PAGE = re.compile("/(answer.html|c/[^/]+(/results)?)?")
+_PAGE = re.compile(r"/(answer\.html|c/[^/]+(/results)?)?")
+_MOVED = "moved"  # the query of a page that was asked for under another name: once is enough
 
 
 @dataclass(frozen=True)
@@ -257,12 +258,13 @@ class Collector:
 
     def _moved(self, scope: Any) -> str:
         """Where a page is that was asked for under another name than the public one."""
-        if not self.public_url or not _PAGE.fullmatch(scope["path"]):
+        seen = scope["query_string"] == _MOVED.encode()  # a proxy may give us a name of its own
+        if not self.public_url or seen or not _PAGE.fullmatch(scope["path"]):
             return ""
         host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
         if not address.elsewhere(self.public_url, host):
             return ""
-        return self.public_url + quote(scope["path"])
+        return f"{self.public_url}{quote(scope['path'])}?{_MOVED}"
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:

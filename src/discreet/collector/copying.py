@@ -22,41 +22,73 @@ def copy(
     source: Store,
     target: Store,
     names: Sequence[str] = (),
-    move: bool = False,
     advance: Advance = lambda _: None,
 ) -> dict[str, int]:
-    """Copy these collections, or all; returns how many reports each has. Nothing is copied if the
-    target has one of them, or if one does not add up. With `move` they are closed where they were,
-    in the same moment: what was acknowledged before is in the copy, and nothing comes after.
+    """Copy these collections, or all, as they are at one moment; returns how many reports each has.
+    Nothing is copied if the target has one of them, or if one does not add up, here or there.
     """
-    listed = list(names) or [collection.name for collection in source.collections()]
-    if not listed:
-        raise DataError("there are no collections in that store")
-    for name in listed:
-        if wrong := source.problems(name):
-            raise DataError(f'"{name}" is damaged and is not copied: {wrong[0]}')
-    with source.writing() if move else source.reading():
-        found = [source._must_find(name, lock=move) for name in listed]
-        with target.writing():
+    with target.writing():
+        with source.reading():
+            found = _listed(source, names)
             counted = {c.name: _copy_one(source, target, c, advance) for c in found}
-        for name, n in counted.items():
-            if wrong := target.problems(name):
-                raise DataError(f'the copy of "{name}" with {n:,} reports is wrong: {wrong[0]}')
-        for collection in found if move else ():
-            source._set_closed(collection.key)
+        for name in counted:
+            if wrong := target._problems(target._must_find(name)):
+                raise DataError(f'the copy of "{name}" does not add up: {wrong[0]}')
     return counted
+
+
+def move(
+    source: Store,
+    target: Store,
+    names: Sequence[str] = (),
+    advance: Advance = lambda _: None,
+) -> dict[str, int]:
+    """Close these collections, or all, where they are, and copy them, open again, into another
+    store: what was acknowledged before is in the copy, and nothing comes after. They are never open
+    in both. If it fails they are opened again where they were; if it is killed they stay closed
+    there (`reopen_collection`), and nothing is lost.
+    """
+    with source.reading():
+        found = _listed(source, names)
+    were_open = [collection.name for collection in found if collection.open]
+    try:
+        for name in were_open:
+            source.close_collection(name)
+        counted = copy(source, target, [collection.name for collection in found], advance)
+        with target.writing():
+            for name in were_open:
+                target._set_open(target._must_find(name).key, True)
+    except BaseException:
+        with source.writing():
+            for name in were_open:
+                source._set_open(source._must_find(name).key, True)
+        raise
+    return counted
+
+
+def _listed(source: Store, names: Sequence[str]) -> list[Collection]:
+    rows = [source._must_find(name) for name in names]
+    found = rows or [source._collection(*row) for row in source._rows()]
+    if not found:
+        raise DataError("there are no collections in that store")
+    for collection in found:
+        if wrong := source._problems(collection):
+            raise DataError(f'"{collection.name}" is damaged and is not copied: {wrong[0]}')
+    return found
 
 
 def _copy_one(source: Store, target: Store, collection: Collection, advance: Advance) -> int:
     name, key = collection.name, collection.key
-    if target._find(name) is not None:
+    tally = source._whole_tally(collection)
+    numbers = sealed(tally.to_bytes())
+    known = target._find(name) is not None
+    if known or not target._insert_collection(
+        name, source._document(key), collection.keep, numbers
+    ):
         raise DataError(
             f'the store that is copied to has a collection "{name}" already; nothing was copied'
         )
-    tally = source._whole_tally(collection)
-    numbers = sealed(tally.to_bytes())
-    target._insert_collection(name, source._document(key), collection.keep, numbers)
-    there = target._must_find(name)
+    there = target._must_find(name, lock=True)
     for block in _batches(source._stored(key)):
         ids = [id_ for id_, _ in block]
         reports = [report for _, report in block] if collection.keep == "reports" else None
@@ -65,7 +97,7 @@ def _copy_one(source: Store, target: Store, collection: Collection, advance: Adv
     if (published := source._read_published(key)) is not None:
         target._write_published(there.key, published)
     if not collection.open:
-        target._set_closed(there.key)
+        target._set_open(there.key, False)
     return tally.n
 
 
@@ -86,11 +118,11 @@ def backup(
     path = Path(path)
     if path.exists():
         raise DataError(f"{path} exists already; a backup is written to a new file")
-    aside = path.with_name(f"{path.name}.part")
+    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
     _remove(aside)
     target = SqliteStore(aside)
     try:
-        found = copy(source, target, names, advance=advance)
+        found = copy(source, target, names, advance)
         target.close()
         os.link(aside, path)  # refuses to replace what came meanwhile
     except FileExistsError:

@@ -172,7 +172,7 @@ class PostgresStore(Store):
         assert row is not None
         return row[0]
 
-    def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> None:
+    def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> bool:
         row = self._db.execute(
             "INSERT INTO discreet_collection (name, document, keep, open) VALUES (%s, %s, %s, "
             "true) "
@@ -181,9 +181,10 @@ class PostgresStore(Store):
         ).fetchone()
         if row:
             self._db.execute("INSERT INTO discreet_tally VALUES (%s, %s)", (row[0], numbers))
+        return row is not None
 
-    def _set_closed(self, key: int) -> None:
-        self._db.execute("UPDATE discreet_collection SET open = false WHERE key = %s", (key,))
+    def _set_open(self, key: int, is_open: bool) -> None:
+        self._db.execute("UPDATE discreet_collection SET open = %s WHERE key = %s", (is_open, key))
 
     def _insert_reports(
         self, key: int, ids: list[bytes], reports: list[bytes] | None

@@ -202,15 +202,16 @@ class SqliteStore(Store):
             0
         ]
 
-    def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> None:
+    def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> bool:
         row = self._db.execute(
             "INSERT INTO collection (name, document, keep, open) VALUES (?, ?, ?, 1)",
             (name, document, keep),
         )
         self._db.execute("INSERT INTO tally VALUES (?, ?)", (row.lastrowid, numbers))
+        return True
 
-    def _set_closed(self, key: int) -> None:
-        self._db.execute("UPDATE collection SET open = 0 WHERE key = ?", (key,))
+    def _set_open(self, key: int, is_open: bool) -> None:
+        self._db.execute("UPDATE collection SET open = ? WHERE key = ?", (is_open, key))
 
     def _insert_reports(
         self, key: int, ids: list[bytes], reports: list[bytes] | None

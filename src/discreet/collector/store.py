@@ -131,7 +131,7 @@ class Store(ABC):
         with self.writing():
             found = self._must_find(name, lock=True)
             self._fold(found)
-            self._set_closed(found.key)
+            self._set_open(found.key, False)
         try:
             self.tidy()
         except StoreDown as error:
@@ -139,6 +139,17 @@ class Store(ABC):
                 f'"{name}" is closed and takes no more reports, but the order in which they came '
                 f"is not erased yet: {error}; close it again"
             ) from None
+
+    def reopen_collection(self, name: str) -> None:
+        """Take reports again, unless anyone was shown how it ended."""
+        with self.writing():
+            found = self._must_find(name, lock=True)
+            if not found.open and self._read_published(found.key) is not None:
+                raise DataError(
+                    f'the results of "{name}" were shown to anyone who asked; a new question needs '
+                    "a new name"
+                )
+            self._set_open(found.key, True)
 
     # ---- reports ---------------------------------------------------------------------------------
 
@@ -253,24 +264,26 @@ class Store(ABC):
         they were kept, are counted again.
         """
         with self.reading():
-            found = self._must_find(name)
-            try:
-                tally = self._whole_tally(found)
-            except StoreDamaged as error:
-                return [str(error)]
-            ids, wrong = self._id_count(found.key), []
-            if ids != tally.n:
-                wrong.append(f"it has the ids of {ids:,} reports, but {tally.n:,} are counted")
-            if tally.refused:
-                wrong.append("some of the reports that wait are none of its mechanism")
-            if not found.mechanism.coder.adds_up(tally.part_n, tally.counts):
-                wrong.append("its counts cannot be those of so many reports")
-            if recount and found.keep == "reports":
-                counting = Counting(found.mechanism)
-                for block in self._blocks(found):
-                    counting.add(block)
-                if counting.tally() != tally:
-                    wrong.append("its stored reports, counted again, give another tally")
+            return self._problems(self._must_find(name), recount)
+
+    def _problems(self, found: Collection, recount: bool = True) -> list[str]:
+        try:
+            tally = self._whole_tally(found)
+        except StoreDamaged as error:
+            return [str(error)]
+        ids, wrong = self._id_count(found.key), []
+        if ids != tally.n:
+            wrong.append(f"it has the ids of {ids:,} reports, but {tally.n:,} are counted")
+        if tally.refused:
+            wrong.append("some of the reports that wait are none of its mechanism")
+        if not found.mechanism.coder.adds_up(tally.part_n, tally.counts):
+            wrong.append("its counts cannot be those of so many reports")
+        if recount and found.keep == "reports":
+            counting = Counting(found.mechanism)
+            for block in self._blocks(found):
+                counting.add(block)
+            if counting.tally() != tally:
+                wrong.append("its stored reports, counted again, give another tally")
         return wrong
 
     @contextmanager
@@ -332,10 +345,11 @@ class Store(ABC):
     def _document(self, key: int) -> str: ...
 
     @abstractmethod
-    def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> None: ...
+    def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> bool:
+        """Whether it was new."""
 
     @abstractmethod
-    def _set_closed(self, key: int) -> None: ...
+    def _set_open(self, key: int, is_open: bool) -> None: ...
 
     @abstractmethod
     def _insert_reports(

@@ -61,6 +61,11 @@ def design(
     >>> round(design(policy, "opt0").worst_case_mse, 4)
     8.5675
     """
+    if not isinstance(policy, Policy):
+        raise DesignError(
+            f"design takes a Policy, got {type(policy).__name__}; Policy.load reads a file, "
+            "Policy.from_levels makes one"
+        )
     task = Task(policy, prior, encoding, padding)
     model = default_model(policy, task.padding, encoding) if model is None else model
     if model not in _MODELS:

@@ -87,10 +87,12 @@ def _integers(u: Floats, w: Floats, base: int) -> tuple[Any, Any]:
     """A over 2^32 and B over `base`: a/b at most e^u and (1-b)/(1-a) at most e^w, whatever B is
     rounded to.
     """
-    high, low = np.exp(u), np.exp(-w)
+    with np.errstate(over="ignore"):  # a budget of hundreds protects nothing
+        high, low = np.exp(u), np.exp(-w)
     learns = np.minimum(u, w) > 1e-9
     u, w = np.where(learns, u, 1.0), np.where(learns, w, 1.0)
-    b = np.where(learns, -np.expm1(-w) / (np.expm1(u) - np.expm1(-w)), 0.5)
+    with np.errstate(over="ignore"):
+        b = np.where(learns, -np.expm1(-w) / (np.expm1(u) - np.expm1(-w)), 0.5)
 
     def fitted(B: Any) -> tuple[Any, Any]:
         """The largest a for this B, and what is learnt."""

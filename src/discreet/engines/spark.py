@@ -310,8 +310,11 @@ _CHECKED: set[str] = set()  # applications whose workers have discreet
 
 def _run(work: Callable[[], Any], what: str) -> Any:
     """Spark's errors as one sentence: what failed on a worker, or what Spark says first."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
+    try:
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+    except ImportError:
+        raise MissingExtra("the Spark engine", "spark") from None
 
     try:
         return work()

@@ -209,6 +209,7 @@ class Page {
     const told = earlier && earlier.state !== "shown";
     const overlaps = told ? [] : client.ledger.overlaps(client.origin, name, mechanism);
     $("consent").hidden = !overlaps.length;
+    this.told = overlaps.length; // what she is shown, and agrees to
     if (overlaps.length) {
       $("summed").textContent = client.ledger.summed(mechanism, overlaps).sentence;
     }
@@ -226,7 +227,7 @@ class Page {
   prepare() {
     return this.guard(async () => {
       const answer = this.many ? [...this.chosen].sort((x, y) => x - y) : [...this.chosen][0];
-      const agree = $("agree").checked;
+      const agree = $("agree").checked ? this.told : 0;
       this.prepared = await this.client.prepare(this.name, this.mechanism, answer, { agree });
       this.explain(this.prepared);
       this.step("check");

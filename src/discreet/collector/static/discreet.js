@@ -2320,8 +2320,8 @@ export class Client {
    * Perturb an answer and write the report down; nothing is sent yet. It is drawn once: a
    * collection whose report has been prepared gives it again, whatever the answer.
    * @param {string} name @param {Mechanism} mechanism
-   * @param {{agree?: boolean, maxTotal?: number}} [options] agree: to the summed budget of
-   *   overlapping questions; maxTotal, here or of the client, is not lifted by it
+   * @param {{agree?: boolean | number, maxTotal?: number}} [options] agree: to the summed budget of
+   *   overlapping questions, or of so many of them; maxTotal, here or of the client, is not lifted by it
    * @returns {Promise<Prepared>}
    */
   async prepare(name, mechanism, answer, { agree = false, maxTotal = Infinity } = {}) {
@@ -2331,7 +2331,7 @@ export class Client {
     return locked(() => {
       const earlier = this.ledger.find(this.origin, name, mechanism.fingerprint);
       const overlaps = earlier && earlier.state !== "shown"
-        ? [] : this.#consented(name, mechanism, most, agree ? Infinity : 0);
+        ? [] : this.#consented(name, mechanism, most, agree === true ? Infinity : Number(agree));
       const entry = this.ledger.reserve(this.origin, name, mechanism, report, id);
       return freeze({
         name, mechanism, id: fromHex(entry.id), report: fromHex(entry.report),
