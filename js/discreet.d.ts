@@ -208,7 +208,7 @@ export interface ClientOptions {
 
 export interface AnswerOptions {
   /** To the summed budget of overlapping questions. */
-  agree?: boolean;
+  agree?: boolean | number;
   maxTotal?: number;
 }
 
