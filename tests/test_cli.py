@@ -592,7 +592,7 @@ def test_the_list_of_commands_is_tested():
         (["design", TOY, "--padding", 3], ["padding = 3", "set"]),
         (["design", TOY, "-o", "missing/m.json"], ["missing/m.json cannot be written"]),
         (["check", "missing.json"], ["missing.json does not exist"]),
-        (["check", TOY], ["is not a mechanism file"]),
+        (["check", TOY], ["is a policy; make a mechanism of it with"]),
     ],
     ids=lambda value: " ".join(map(str, value[:1] + value[2:])) if isinstance(value, list) else "",
 )

@@ -271,8 +271,10 @@ def test_only_tallies_can_be_added():
     for other in (0, None, [1], "tally"):
         with pytest.raises(TypeError):
             Tally.empty(MECHANISMS["bits"]) + other
-    with pytest.raises(TypeError):
-        sum([Tally.empty(MECHANISMS["bits"])])
+    for other in (1, None, "tally"):
+        with pytest.raises(TypeError):
+            other + Tally.empty(MECHANISMS["bits"])
+    assert sum([Tally.empty(MECHANISMS["bits"])]) == Tally.empty(MECHANISMS["bits"])
 
 
 def test_equality_sees_every_difference():
@@ -604,7 +606,7 @@ def test_every_truncation_of_a_tally_is_refused(saved):
     whole = path.read_bytes()
     for length in range(0, len(whole) - 1, 7):
         path.write_bytes(whole[:length])
-        assert "not JSON" in load_refused(mechanism, path)
+        assert "is not a tally, which is JSON" in load_refused(mechanism, path)
 
 
 def test_deeply_nested_json_is_refused(saved):

@@ -9,7 +9,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,11 +53,10 @@ class _Group(click.Group):
         except MemoryError:
             sentence = "there is not enough memory for this"
         except BrokenPipeError:
-            os.dup2(
-                os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-            )  # the reader has gone: say nothing more
+            _say_no_more()
             sys.exit(0)
         except OSError as error:
+            _say_no_more()
             sentence = f"the output cannot be written: {error.strerror or error}"
         except (KeyboardInterrupt, click.Abort):
             click.echo("stopped; nothing was left half-written", err=True)
@@ -66,6 +65,12 @@ class _Group(click.Group):
             sys.exit(code if isinstance(code, int) else 0)
         click.echo(f"error: {' '.join(sentence.split())}", err=True)
         sys.exit(2)
+
+
+def _say_no_more() -> None:
+    """Nobody reads standard output, or it is full: what is still to be written goes nowhere."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(
@@ -386,10 +391,10 @@ def tally(
     from discreet.reports import once, report_files, tally_files
     from discreet.tally import Tally, join, save_groups
 
-    _apart([output], [mechanism, *reports])
-    loaded = _mechanism(mechanism)
     saved = [path for path in reports if path.endswith(".json")]
     once(saved)
+    _apart([output], [mechanism, *(path for path in reports if path not in saved)])
+    loaded = _mechanism(mechanism)
     if saved and by:
         raise DataError("tallies cannot be split by a column; give files of reports")
     tallies: dict[Any, Tally] = {} if by else {None: Tally.empty(loaded)}
@@ -1032,10 +1037,8 @@ def answer(
         )
     server, name, pinned = invitation(url)
     client = Client(server, max_total=max_total)
-    if _person():
-        click.echo(f"Asking {server} …", err=True)
-        if pinned is None and policy is None:
-            click.echo("The link names no fingerprint: any question could be behind it.", err=True)
+    if _person() and pinned is None and policy is None:
+        click.echo("The link names no fingerprint: any question could be behind it.", err=True)
     collection = client.collection(
         name,
         policy=_policy(policy) if policy else None,

@@ -2417,8 +2417,8 @@ export class Client {
    */
   async #request(url, options) {
     const end = performance.now() + this.patience;
+    let why = "it cannot be reached"; // or what it said last
     for (let pause = this.pause; ; pause *= 2) {
-      let why = "it cannot be reached";
       let asked = 0;
       try {
         const left = Math.min(LONGEST, end - performance.now());
