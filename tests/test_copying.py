@@ -17,7 +17,7 @@ from discreet.collector.copying import backup, copy, move
 from discreet.collector.store import open_store
 from discreet.errors import DataError
 
-pytestmark = pytest.mark.xdist_group(GROUP)
+pytestmark = GROUP
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -126,7 +126,9 @@ def test_a_move_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch):
     seen = []
 
     def failing(*arguments):
-        seen.extend(c.open for c in open_store(str(tmp_path / "a")).collections())
+        other = open_store(str(tmp_path / "a"))
+        seen.extend(c.open for c in other.collections())
+        other.close()
         raise DataError("no room")
 
     monkeypatch.setattr(type(target), "_insert_reports", failing)
@@ -174,8 +176,9 @@ def test_a_closed_collection_opens_again_until_its_end_was_shown(place):
 
 def test_what_does_not_add_up_is_not_copied(tmp_path):
     store, target = filled(str(tmp_path / "a")), open_store(str(tmp_path / "b"))
-    with sqlite3.connect(tmp_path / "a") as db:
-        db.execute("DELETE FROM report WHERE id = (SELECT min(id) FROM report)")
+    db = sqlite3.connect(tmp_path / "a", isolation_level=None)
+    db.execute("DELETE FROM report WHERE id = (SELECT min(id) FROM report)")
+    db.close()
     for work in (copy, move):
         with pytest.raises(DataError, match="is damaged and is not copied"):
             work(store, target)
