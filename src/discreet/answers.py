@@ -54,8 +54,7 @@ def _kind(answers: Any) -> str:
 def _column(answers: Any) -> Any:
     """A Series of pandas or polars, or a frame with one column, as an Arrow array."""
     _refuse_masked(answers)
-    library = type(answers).__module__.partition(".")[0]
-    if library not in ("pandas", "polars"):
+    if not _is_framed(answers):
         return answers
     if len(getattr(answers, "shape", ())) == 2:
         if answers.shape[1] != 1:
@@ -66,6 +65,11 @@ def _column(answers: Any) -> Any:
             )
         answers = answers[next(iter(answers.columns))]
     return _series(answers)
+
+
+def _is_framed(answers: Any) -> bool:
+    """Whether pandas or polars made it."""
+    return type(answers).__module__.partition(".")[0] in ("pandas", "polars")
 
 
 def _refuse_masked(answers: Any) -> None:
@@ -79,23 +83,21 @@ def _series(series: Any) -> Any:
     import pyarrow as pa
 
     try:
-        found = pa.array(series, from_pandas=True)
+        return pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError):
         raise DataError(
             "the column holds values of several kinds; items are labels (text) or whole numbers"
         ) from None
-    return found
 
 
 def _ticks(mechanism: Mechanism, answers: Any) -> tuple[Any, Any] | None:
     """Sets given as a column per item with true and false: an array of people x items, or a frame
     whose columns are items.
     """
-    library = type(answers).__module__.partition(".")[0]
     if len(getattr(answers, "shape", ())) != 2:
         return None
     _refuse_masked(answers)
-    if library in ("pandas", "polars"):
+    if framed := _is_framed(answers):
         names = [str(name) for name in answers.columns]
         if len(names) == 1 and names[0] not in mechanism.policy.index:
             return None  # one column of sets
@@ -109,7 +111,7 @@ def _ticks(mechanism: Mechanism, answers: Any) -> tuple[Any, Any] | None:
                 f"got {answers.shape[1]} columns"
             )
         columns = list(range(mechanism.m))
-    held = np.asarray(answers.to_numpy() if library in ("pandas", "polars") else answers)
+    held = np.asarray(answers.to_numpy() if framed else answers)
     if held.dtype.kind not in "biu" or (held.dtype.kind != "b" and not np.isin(held, (0, 1)).all()):
         raise DataError(
             "a table with a column per item holds true and false (or 1 and 0) and nothing else"
@@ -245,11 +247,9 @@ def lookup(mechanism: Mechanism, values: Any, indices: bool = False) -> NDArray[
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if values.null_count:
-        raise DataError("an item is missing (null or empty); items are labels or whole numbers")
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
-    if values.null_count:  # also within a dictionary
+    if values.null_count:  # also of a dictionary's values
         raise DataError("an item is missing (null or empty); items are labels or whole numbers")
     if pa.types.is_boolean(values.type):
         raise DataError("items are labels or whole numbers, got true and false")

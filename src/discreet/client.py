@@ -34,7 +34,7 @@ from discreet.files import write_text
 from discreet.guarantee import MARGIN, in_words
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy, cleaned, is_prose, looks
-from discreet.wire import ID_SIZE, path_of, upload_headers
+from discreet.wire import ID_SIZE, origin, path_of, upload_headers
 
 _LARGEST = 256 << 20  # bytes of an answer that are read
 _LONGEST_PAUSE = 20.0  # seconds between two attempts, whatever the server asks for
@@ -139,7 +139,8 @@ class Client:
                 f'"{cleaned(url)}" is not the address of a collector; it begins with http:// or '
                 "https://"
             )
-        self.url, self.origin = url.rstrip("/"), _origin(parts)
+        self.url = url.rstrip("/")
+        self.origin = origin(parts.scheme, (parts.hostname or "").rstrip("."), parts.port)
         self.ledger, self.patience = ledger or Ledger(), patience
         self.max_total = _limit(max_total)
 
@@ -331,15 +332,6 @@ def invitation(url: str) -> tuple[str, str, str | None]:
             "and a-f"
         )
     return f"{parts.scheme}://{parts.netloc}{found[1]}", unquote(found[2]), pinned
-
-
-def _origin(parts: SplitResult) -> str:
-    """Scheme, host and port as browsers write them."""
-    host = (parts.hostname or "").rstrip(".")
-    shown = f"[{host}]" if ":" in host else host
-    usual = {"http": 80, "https": 443}[parts.scheme]
-    port = parts.port if parts.port is not None else usual
-    return f"{parts.scheme}://{shown}" + ("" if port == usual else f":{port}")
 
 
 def _split(url: str) -> SplitResult | None:

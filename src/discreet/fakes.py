@@ -202,8 +202,8 @@ def _sums_of_independent(mechanism: Mechanism, b: Floats) -> bool:
 
 
 def _linear(mechanism: Mechanism) -> Iterator[tuple[str, Floats, Floats]]:
-    """Sums a_o + sum_g b_og (items of g named) of mean 0: how often a part is used, that single
-    answers are one per person, and how many items a part names.
+    """Sums a_o + sum_g b_og (items of g named) of mean 0: how often a part is used, and that single
+    answers are one per person.
     """
     d, sizes, parts = mechanism.decoder, mechanism.group_sizes, len(mechanism.parts)
     chance = d.chance[:, : len(sizes)]
@@ -212,10 +212,6 @@ def _linear(mechanism: Mechanism) -> Iterator[tuple[str, Floats, Floats]]:
     for o in range(parts):
         this = (np.arange(parts) == o).astype(float)
         yield f"reports of part {o + 1}", *_scored(d, sizes, this - usual[o], usual[o] - chance[o])
-        if not mechanism.encoding.fixed_size:
-            gap = mechanism.parts[o].difference
-            a, b = _scored(d, sizes, -this * (d.kappa[o] @ sizes), -chance[o] * gap)
-            yield f"items named in part {o + 1}", a, b + this[:, None]
     if not sets:
         yield "answers in all", *_scored(d, sizes, -np.ones(parts), np.ones(len(sizes)))
 
@@ -231,17 +227,12 @@ def _moments(mechanism: Mechanism, a: Floats, b: Floats) -> tuple[float, float]:
     """
     d, sizes = mechanism.decoder, mechanism.group_sizes
     centre = a + (b * d.kappa) @ sizes
-    if mechanism.encoding.fixed_size:
+    if mechanism.encoding.fixed_size or not b.any():
         return float((d.chance.T @ centre**2).max()), float(np.abs(centre).max())
-    own, gap = (
-        np.array([getattr(part, key) for part in mechanism.parts])
-        for key in ("own_group", "difference")
-    )
-    noise = (b**2 * d.kappa * (1 - d.kappa)) @ sizes
-    bound = float(np.abs(centre).max() + np.abs(b).max())
-    mean = centre[:, None] + b * gap  # one own item: its group's mean and variance differ
-    second = noise[:, None] + b**2 * (own * (1 - own) - d.kappa * (1 - d.kappa)) + mean**2
-    found = (d.chance[:, : len(sizes)] * second).sum(axis=0)
-    if mechanism.policy.takes_sets:
-        found = np.append(found, d.chance[:, -1] @ (noise + centre**2))
-    return float(found.max()), bound
+    (part,) = mechanism.parts  # of single answers, named independently
+    (b,), (kappa,), own = b, d.kappa, part.own_group
+    noise = b**2 * kappa * (1 - kappa) @ sizes
+    # the own item's mean and variance differ
+    second = noise + b**2 * (own * (1 - own) - kappa * (1 - kappa))
+    second += (centre + b * part.difference) ** 2
+    return float(second.max()), float(np.abs(centre).max() + np.abs(b).max())

@@ -18,3 +18,10 @@ def path_of(collection: str) -> str:
 def upload_headers(fingerprint: str) -> dict[str, str]:
     """The headers of an upload."""
     return {"Content-Type": BINARY, HEADER: fingerprint}
+
+
+def origin(scheme: str, host: str, port: int | None) -> str:
+    """Scheme, host and port as browsers write them: without the usual port."""
+    shown = f"[{host}]" if ":" in host else host
+    usual = port is None or port == {"http": 80, "https": 443}[scheme]
+    return f"{scheme}://{shown}" + ("" if usual else f":{port}")

@@ -8,6 +8,7 @@ import ipaddress
 from urllib.parse import urlsplit
 
 from discreet.errors import DataError
+from discreet.wire import origin
 
 
 def public(url: str) -> str:
@@ -28,10 +29,7 @@ def public(url: str) -> str:
             f'"{url}" is not encrypted, and browsers let no page verify a promise there; put TLS '
             "in front (docs/collector.md) and give its https:// address"
         )
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    usual = {"http": 80, "https": 443}[parts.scheme]
-    shown = f"{host}:{port}" if port and port != usual else host
-    return f"{parts.scheme}://{shown}{parts.path.rstrip('/')}"
+    return origin(parts.scheme, parts.hostname, port or None) + parts.path.rstrip("/")
 
 
 def is_any(host: str) -> bool:
@@ -62,5 +60,6 @@ def elsewhere(public_url: str, header: str) -> bool:
     if is_here(host):
         return False
     known = urlsplit(public_url)
-    usual = {"http": 80, "https": 443}[known.scheme]
-    return (host, port or usual) != (known.hostname, known.port or usual)
+    return origin(known.scheme, host, port or None) != origin(
+        known.scheme, known.hostname or "", known.port
+    )
