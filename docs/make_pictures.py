@@ -8,17 +8,18 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.demo import answers, example
+from discreet.demo import USERS, example
 from discreet.designs import design
 from discreet.plots import bars
+from discreet.rehearsal import answers
 
 if __name__ == "__main__":
     mechanism = design(example("health-survey"))
-    given = answers(mechanism.m)
+    given = answers(mechanism.policy, USERS)
     estimate = mechanism.tally(mechanism.perturb_many(given)).estimate()
     bars(
         estimate,
         Path(__file__).parent / "estimate.png",
         20,
-        np.bincount(given, minlength=mechanism.m),
+        truth=np.bincount(given, minlength=mechanism.m),
     )

@@ -70,11 +70,12 @@ def take_part(address: str) -> None:
     """The demonstration's 100,000 participants."""
     import httpx
 
-    from discreet.demo import answers, example
+    from discreet.demo import USERS, example
     from discreet.designs import design
+    from discreet.rehearsal import answers
 
     mechanism = design(example("health-survey"))
-    reports = mechanism.perturb_many(answers(mechanism.m))
+    reports = mechanism.perturb_many(answers(mechanism.policy, USERS))
     body = b"".join(secrets.token_bytes(16) + bytes(report) for report in reports)
     headers = {
         "Content-Type": "application/octet-stream",

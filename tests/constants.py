@@ -13,9 +13,20 @@ CONSTANTS = json.loads(
     (Path(__file__).parent / "vectors" / "v2" / "constants.json").read_text(encoding="utf-8")
 )
 D = CONSTANTS["denominator"]
+ABOUT = {  # every key that there is
+    "organiser": "Étude · 健康",
+    "contact": "study@example.org",
+    "purpose": "To know.\n\nNothing else.",
+    "consent": "I may be counted.",
+    "language": "pt-BR",
+    "opens": "2026-02-28T23:59:59Z",
+    "closes": "2026-03-01T00:00:00Z",
+    "minimum": 50,
+    "rehearsal": True,
+}
 
 
-def silent(levels, pairs=(), parts=1, padding=0, **more):
+def silent(levels, pairs=(), parts=1, padding=0, about=None, **more):
     """A mechanism file whose reports say nothing, so that it keeps all budgets."""
     none = {"none": D // parts} if padding else {}
     body = {
@@ -30,6 +41,7 @@ def silent(levels, pairs=(), parts=1, padding=0, **more):
             "level_of": [k for k, (_, _, items) in enumerate(levels) for _ in items],
             "levels": [{"name": name, "epsilon": epsilon} for name, epsilon, _ in levels],
             "pairs": [{"levels": [a, b], "epsilon": epsilon} for a, b, epsilon in pairs],
+            **({"about": about} if about else {}),
         },
         "model": "subset",
         "prior": "uniform",
@@ -55,7 +67,7 @@ def everything():
     """A document with every key that there is for single input."""
     certificate = {"value": "1", "lower_bound": "", "note": ""}
     levels = [("one", "1", "a"), ("two", "2", "b")]
-    return silent(levels, [("one", "two", "1")], certificate=certificate)
+    return silent(levels, [("one", "two", "1")], certificate=certificate, about=ABOUT)
 
 
 def at_the_limits():
@@ -72,8 +84,19 @@ def at_the_limits():
     def ticket(t):
         return one(encoding={"kind": "ticket", "q": 3, "t": t})
 
+    def told(key, *values):
+        return tuple(one(about={key: value}) for value in values)
+
     model = limits["model_characters"]
+    least, most = CONSTANTS["about"]["minimum"]
+    about = {
+        f"characters of {key}": told(key, "🙂" * count, "🙂" * (count + 1))
+        for key, count in CONSTANTS["about"]["characters"].items()
+    }
     return {
+        **about,
+        "minimum": told("minimum", least, least - 1),
+        "minimum, at most": told("minimum", most, most + 1),
         "characters of a model": (one(model="a" * model), one(model="a" * (model + 1))),
         "parts": (one(parts=limits["parts"]), one(parts=limits["parts"] + 1)),
         "padding": (one(padding=limits["padding"]), one(padding=limits["padding"] + 1)),

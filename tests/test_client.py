@@ -182,7 +182,7 @@ def test_an_answer_is_perturbed_sent_and_counted_once(real, home, kind):
     before = stored(real, kind)
     client = Client(real.url)
     asked = client.collection(kind)
-    assert (asked.name, asked.mechanism, asked.open) == (kind, mechanism(kind), True)
+    assert (asked.name, asked.mechanism, asked.state) == (kind, mechanism(kind), "open")
     prepared = client.prepare(asked, answer_of(kind))
     assert stored(real, kind) == before  # nothing has left yet
     assert asked.mechanism.coder.check(prepared.report) is None
@@ -897,7 +897,7 @@ def test_a_limit_of_the_budgets_is_of_those_that_the_policy_names(fake, home):
     client = Client(fake(made).url)
     with pytest.raises(PromiseError, match="has budget 2 in this collection, above the 1.9"):
         client.collection("hits", max_epsilon=1.9)
-    assert client.collection("hits", max_epsilon=2).open
+    assert client.collection("hits", max_epsilon=2).state == "open"
 
 
 def test_a_cap_counts_what_is_told_of_a_whole_list(fake, home):
@@ -1282,6 +1282,8 @@ def test_the_question_can_be_looked_at(fake):
     )
     found = json.loads(run(url, "--question", "--json").stdout)
     assert found == {
+        "about": {},
+        "state": "open",
         "question": "Which one?",
         "promises": made.guarantee().sentences(),
         "items": list(made.policy.items),
@@ -1322,9 +1324,7 @@ def test_the_command_on_a_real_collector_that_has_closed(tmp_path, home):
     collector = app.Collector(store, Metrics(tmp_path), "a-token-of-the-organiser")
     with listening(collector.application()) as url:
         line = refused(f"{url}/c/closed#{made.fingerprint}", "a")
-    assert line.startswith(
-        'error: the collector refused: the collection "closed" is closed and takes no more'
-    )
+    assert line == 'error: "closed" is closed; it takes no more answers'
 
 
 # ---- addresses -----------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import sys
 import time
 import warnings
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -33,17 +34,20 @@ from collecting import (
     ids,
     mechanism,
     people,
+    policy,
     serving,
     until,
     upload,
 )
 
 import discreet as d
+from discreet.about import moment
 from discreet.cli import main
 from discreet.collector import limits, server
 from discreet.collector.store import open_store
 from discreet.designs import from_file
 from discreet.errors import DataError, DesignError
+from discreet.wire import upload_headers
 
 # ---- logs ----------------------------------------------------------------------------------------
 
@@ -842,3 +846,46 @@ def test_a_real_server_that_cannot_open_its_store_says_so(tmp_path, saved):
     server = Server(tmp_path, saved, "--store", "postgresql://nobody@127.0.0.1:1/none")
     assert server.process.wait(DEADLINE) == 2
     assert re.fullmatch(r"error: the PostgreSQL store cannot be opened: .*refused.*\n", server.log)
+
+
+# ---- the calendar --------------------------------------------------------------------------------
+
+
+def dated(folder, name, **seconds):
+    now = datetime.now(UTC).replace(microsecond=0)
+    told = {key: now + timedelta(seconds=n) for key, n in seconds.items()}
+    made = d.design(policy(name, about={"organiser": "us", **told}), "opt0")
+    made.save(folder / f"{name}.json")
+    return made, str(folder / f"{name}.json")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_collection_opens_and_closes_by_itself(tmp_path, workers):
+    late, file = dated(tmp_path, "late", opens=3600)
+    brief, other = dated(tmp_path, "brief", closes=12)
+    with serving(tmp_path, file, other, "--workers", workers) as server, web(server) as client:
+        assert f"  opens       {moment(late.policy.about.opens)}\n" in server.output
+
+        def send(made):
+            headers = upload_headers(made.fingerprint)
+            return client.post(f"/v1/collections/{made.policy.name}/reports",
+                               content=frames(made, 1), headers=headers)  # fmt: skip
+
+        early = send(late)
+        assert early.status_code == 403 and early.json()["title"] == "early"
+        assert moment(late.policy.about.opens) in early.json()["detail"]
+        counted = 0
+        while (answer := send(brief)).status_code == 200:
+            counted += 1
+            time.sleep(0.05)
+        assert counted and answer.status_code == 410
+        assert datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") >= brief.policy.about.closes
+        assert client.get("/v1/collections/brief").json()["state"] == "closed"
+        assert client.get("/v1/collections/late").json()["state"] == "upcoming"
+
+        store = open_store(str(tmp_path / "discreet.sqlite"), create=False)
+        until(lambda: not store.collection("brief").open, "closed by its date")
+        assert [event.what for event in store.history("brief")] == ["closed by its date"]
+        assert store.tally("brief").n == counted and store.collection("late").open
+        store.close()
+    assert '"event": "closed by its date"' in server.log

@@ -102,7 +102,7 @@ def test_from_one_kind_of_store_to_the_other(tmp_path, database, work):
         same(before, content(target))
         assert [c.open for c in source.collections()] == [work is copy, False]
         if work is move:
-            assert source.add([upload(mechanism("bits"), ids(1, 99))])[0].closed
+            assert source.add([upload(mechanism("bits"), ids(1, 99))])[0].state == "closed"
         source.close()
         target.close()
 
@@ -233,7 +233,7 @@ def test_a_move_loses_nothing_that_was_acknowledged(place, tmp_path):
         own = open_store(place)
         while True:
             (found,) = own.add([upload(made, [os.urandom(16) for _ in range(3)])])
-            if found.closed:
+            if found.state == "closed":
                 break
             accepted[0] += found.accepted
             begun.set()

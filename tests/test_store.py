@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,8 @@ from collecting import KINDS, ids, long_mechanism, mechanism, people, policy, sp
 from postgres import GROUP
 
 import discreet as d
+from discreet import about
+from discreet.about import About
 from discreet.cli import main
 from discreet.collector import limits
 from discreet.collector import postgres as postgres_store
@@ -348,9 +351,9 @@ def test_a_closed_collection_takes_nothing_and_an_open_one_does(place, store):
     store.close_collection("closed")
     some = [upload(closed, ids(2)), upload(still_open, ids(3)), upload(closed, before)]
     assert store.add(some) == [
-        Outcome(0, 0, closed=True),
+        Outcome(0, 0, "closed"),
         Outcome(3, 0),
-        Outcome(0, 0, closed=True),
+        Outcome(0, 0, "closed"),
     ]
     assert (store.tally("closed").n, store.tally("open").n) == (4, 3)
     assert not store.collection("closed").open and not store.create(closed).open
@@ -359,7 +362,7 @@ def test_a_closed_collection_takes_nothing_and_an_open_one_does(place, store):
 
 
 def test_an_upload_to_nowhere_takes_nothing(store):
-    assert store.add([upload(mechanism(), ids(1))]) == [Outcome(0, 0, closed=True)]
+    assert store.add([upload(mechanism(), ids(1))]) == [Outcome(0, 0, "closed")]
     assert store.add([]) == []
 
 
@@ -422,6 +425,7 @@ def test_there_is_no_place_for_an_address_or_a_time(place, store):
         "tally": {"collection", "numbers"},
         "published": {"collection", "numbers"},
         "report": {"collection", "id", "report"},
+        "event": {"key", "collection", "time", "what"},  # of what the organiser did
         "waiting": {"collection", "reports"} | ({"place"} if place.endswith("sqlite") else set()),
     }
 
@@ -630,14 +634,14 @@ def test_a_store_of_a_newer_discreet_is_refused(place):
     )
     ask(place, newer)
     with pytest.raises(
-        DataError, match="schema version 99, this discreet knows up to 2; use the newer discreet"
+        DataError, match="schema version 99, this discreet knows up to 3; use the newer discreet"
     ):
         open_store(place)
 
 
 def test_an_older_store_is_migrated_with_what_it_holds(place, monkeypatch):
     arrivals(place, ids(3))
-    assert version(place) == 2
+    assert version(place) == 3
     old = modules(place).MIGRATIONS
     monkeypatch.setattr(
         modules(place),
@@ -646,7 +650,7 @@ def test_an_older_store_is_migrated_with_what_it_holds(place, monkeypatch):
     )
     for _ in range(2):  # once
         store = open_store(place)
-        assert store.tally("bits").n == 3 and version(place) == 3
+        assert store.tally("bits").n == 3 and version(place) == 4
         assert ask(place, "SELECT x FROM extra") == [(7,)]
         store.close()
 
@@ -731,7 +735,7 @@ def test_a_migration_that_fails_changes_nothing(place, monkeypatch):
         with pytest.raises(DataError, match="cannot be opened: .*nowhere"):
             open_store(place)
     store = open_store(place)
-    assert store.tally("bits").n == 3 and version(place) == 2
+    assert store.tally("bits").n == 3 and version(place) == 3
     store.close()
     with pytest.raises((sqlite3.OperationalError, psycopg.errors.UndefinedTable)):
         ask(place, "SELECT x FROM extra")
@@ -753,7 +757,7 @@ def test_stores_opened_by_many_at_once_are_made_once(place):
         thread.join()
     for store in found:
         store.close()
-    assert not errors and len(found) == 6 and version(place) == 2
+    assert not errors and len(found) == 6 and version(place) == 3
 
 
 @pytest.mark.parametrize(
@@ -1061,7 +1065,7 @@ def test_verify_says_what_is_odd(tmp_path):
 
 def test_what_anyone_sees_moves_in_steps(place, store, monkeypatch):
     """Nothing below the least number, then only every so many reports, and the end when closed."""
-    monkeypatch.setattr(limits, "LEAST", 10)
+    monkeypatch.setattr(about, "LEAST", 10)
     monkeypatch.setattr(limits, "STEP", 7)
     made = mechanism()
     store.create(made)
@@ -1089,7 +1093,7 @@ def test_nothing_is_lost_when_a_collection_is_closed_under_load(place):
     def work():
         while not done.is_set():
             (outcome,) = store.add([upload(made, ids(5))])
-            if outcome.closed:
+            if outcome.state == "closed":
                 return
             accepted.append(outcome.accepted)
 
@@ -1125,7 +1129,7 @@ def test_who_comes_while_a_collection_is_closed_waits_and_is_told(place):
     closing._write_numbers = between
     closing.close_collection("bits")
     thread.join()
-    assert outcomes == [Outcome(0, 0, closed=True)]
+    assert outcomes == [Outcome(0, 0, "closed")]
     assert closing.tally("bits").n == 10 and closing.problems("bits") == []
     store.close()
     closing.close()
@@ -1172,3 +1176,72 @@ def test_damaged_reports_that_wait_are_seen(place, store):
         assert "damaged" in store.problems("bits")[0]
         with pytest.raises(StoreDamaged):
             store.tally("bits")
+
+
+# ---- opening and closing by the calendar ---------------------------------------------------------
+
+
+def timed(name="timed", **hours):
+    """A mechanism that opens or closes so many hours from now."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    told = {key: now + timedelta(hours=n) for key, n in hours.items()}
+    return d.design(policy(name, about=told), "opt0")
+
+
+def test_a_collection_takes_reports_between_its_times_only(store):
+    early, now = timed("early", opens=1), timed("now", opens=-2, closes=1)
+    late = timed("late", opens=-2, closes=-1)
+    for made in (early, now, late):
+        store.create(made)
+    assert [store.collection(name).state for name in ("early", "now", "late")] == [
+        "upcoming",
+        "open",
+        "closed",
+    ]
+    found = store.add([upload(made, ids(2)) for made in (early, now, late)])
+    assert found == [Outcome(0, 0, "upcoming"), Outcome(2, 0), Outcome(0, 0, "closed")]
+    assert [store.tally(name).n for name in ("early", "now", "late")] == [0, 2, 0]
+
+
+def test_a_collection_whose_time_is_over_is_closed_for_good(place, monkeypatch):
+    """What a kill interrupts is done again: that it is closed is written last."""
+    made = timed(closes=1)
+    store = open_store(place)
+    store.create(made)
+    store.add([upload(made, ids(3))])
+    monkeypatch.setattr(About, "state", lambda self, now: "closed")
+    assert store.collection("timed").open and store.history("timed") == []
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "tidy", lambda: (_ for _ in ()).throw(StoreDown("killed")))
+        with pytest.raises(StoreDown, match="killed"):
+            store.expire_collection("timed")
+    assert store.collection("timed").open and store.tally("timed").n == 3
+    for _ in range(2):  # another worker may come to it, too
+        store.expire_collection("timed")
+        assert not store.collection("timed").open
+        assert [event.what for event in store.history("timed")] == ["closed by its date"]
+    with pytest.raises(DataError, match="as everybody was told; a new question needs a new name"):
+        store.reopen_collection("timed")
+    store.close()
+
+
+def test_closing_and_reopening_is_written_down(store):
+    made = mechanism()
+    store.create(made)
+    for _ in range(2):  # a second time nothing happens, and nothing is written
+        store.close_collection("bits")
+    store.reopen_collection("bits")
+    store.reopen_collection("bits")
+    store.close_collection("bits")
+    history = store.history("bits")
+    assert [event.what for event in history] == ["closed", "reopened", "closed"]
+    assert all(re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\dZ", event.time) for event in history)
+
+
+def test_a_survey_s_own_minimum_is_kept(store):
+    made = d.design(policy("patient", about={"minimum": 60}), "opt0")
+    store.create(made)
+    store.add([upload(made, ids(59))])
+    assert store.published("patient").n == 0
+    store.add([upload(made, ids(1))])
+    assert store.published("patient").n == 60

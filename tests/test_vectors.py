@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from constants import CONSTANTS, at_the_limits, everything, promised, silent
 
+from discreet import about as about_
 from discreet import client as client_
-from discreet import encodings, exact, exact_hits
+from discreet import encodings, exact, exact_hits, labels
 from discreet import mechanism as mechanism_
 from discreet import policy as policy_
 from discreet.client import Client, ClientError, Ledger
@@ -214,8 +215,8 @@ def test_files_that_are_refused(case):
 def test_texts_are_labels_and_questions_or_not():
     for case in cases("texts"):
         text = case["text"]
-        assert policy_.is_label(text) == case["label"], ascii(text)
-        assert policy_.is_prose(text) == case["question"], ascii(text)
+        assert labels.is_label(text) == case["label"], ascii(text)
+        assert labels.is_prose(text) == case["question"], ascii(text)
         level = [("a", 1, ["x", text])], [(text, 1, ["x"])]
         made = [lambda rows=rows: Policy.from_levels(rows) for rows in level]
         made.append(lambda text=text: Policy.from_levels([("a", 1, ["x"])], name=text))
@@ -241,7 +242,7 @@ def test_labels_that_look_the_same_are_named_once():
     assert sum(case["same"] for case in rows) > 200 and not all(case["same"] for case in rows)
     for case in rows:
         first, second = case["first"], case["second"]
-        shared = {*policy_.looks(first)} & {*policy_.looks(second)}
+        shared = {*labels.looks(first)} & {*labels.looks(second)}
         assert bool(shared) == case["same"], (ascii(first), ascii(second))
         levels = [(first, 1, ["x"]), (second, 2, ["y"])]
         for rows_ in ([("a", 1, [first, second])], levels):
@@ -251,14 +252,14 @@ def test_labels_that_look_the_same_are_named_once():
             with pytest.raises(PolicyError, match="look the same") as caught:
                 Policy.from_levels(rows_)
             for label in (first, second):  # both are named
-                assert policy_.show(label) in str(caught.value)
+                assert labels.show(label) in str(caught.value)
 
 
 def test_the_look_alikes_are_a_table():
-    told = {letter: twins for letter, *twins in policy_.TWINS.split()}
+    told = {letter: twins for letter, *twins in labels.TWINS.split()}
     assert {k: [*twins] for k, twins in CONSTANTS["twins"].items()} == told
     assert len({twin for twins in told.values() for twin in twins}) == sum(map(len, told.values()))
-    assert CONSTANTS["said_characters"] == policy_._LONGEST_SAID
+    assert CONSTANTS["said_characters"] == labels._LONGEST_SAID
 
 
 # ---- reports -------------------------------------------------------------------------------------
@@ -373,9 +374,10 @@ def test_keys():
         "a part": [*found["parts"][0]],
         "the certificate": [*found["certificate"]],
     }
+    assert [*policy.pop("about")] == CONSTANTS["about"]["keys"]
     found = Mechanism.from_document(silent([("one", "1", "a")], padding=1)).to_canonical()
     own, keys = CONSTANTS["set_keys"], CONSTANTS["keys"]
-    assert {*found["policy"]} == {*keys["the policy"], *own["the policy"]}
+    assert {*found["policy"]} == {*keys["the policy"], *own["the policy"]} - {"about"}
     assert [*found["parts"][0]] == [*keys["a part"], *own["a part"]]
     hits = GOOD["five-hits"]["parts"][0]
     assert [*Mechanism.from_document(GOOD["five-hits"]).parts[0].document()] == [*hits]
@@ -389,6 +391,13 @@ def test_limits_have_names():
     assert limits["levels_with_pairs"] == policy_.MAX_LEVELS_WITH_PAIRS
     assert limits["budget_characters"] == policy_._LONGEST
     assert limits["certificate_digits"] == mechanism_._DIGITS
+    told = CONSTANTS["about"]
+    assert told["characters"] == {
+        **dict.fromkeys(about_.LINES, about_.LINE),
+        **dict.fromkeys(about_.TEXTS, about_.TEXT),
+    }
+    assert told["several_lines"] == [*about_.TEXTS]
+    assert told["minimum"] == [about_.LEAST, about_.MOST]
 
 
 @pytest.mark.parametrize(("name", "pair"), [*at_the_limits().items()])

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DataError
+from discreet.labels import show
 from discreet.mechanism import Mechanism
-from discreet.policy import show
 
 INDEX = "^-?[0-9]{1,18}$"  # an index in text; whether it is out of range is seen later
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from discreet import __version__
+from discreet.about import moment
 from discreet.errors import DataError, DiscreetError
 from discreet.views import VIEWS
 
@@ -686,6 +687,13 @@ _store = click.option(
     help="Anyone may see the estimates; otherwise the organiser's token is needed.",
 )
 @click.option(
+    "--rehearse",
+    type=click.IntRange(1, 1_000_000),
+    metavar="PEOPLE",
+    help="Try it out: so many simulated people answer a copy of the survey that is marked as a "
+    "rehearsal, in a store of its own that is gone at the end (unless --store names one).",
+)
+@click.option(
     "--token-file",
     help="The organiser's token; by default DISCREET_TOKEN or discreet.token, made if need be.",
 )
@@ -700,6 +708,7 @@ def serve(
     workers: int,
     keep: str,
     open_results: bool,
+    rehearse: int | None,
     token_file: str | None,
     model: str | None,
     prior: str | None,
@@ -709,6 +718,10 @@ def serve(
     """Collect reports for every FILE, a mechanism or a policy, until Ctrl-C. Needs the extra
     "serve".
     """
+    import tempfile
+    import threading
+
+    from discreet import rehearsal
     from discreet.designs import from_file
     from discreet.errors import MissingExtra
 
@@ -722,6 +735,13 @@ def serve(
     known = address.public(public_url) if public_url else ""
     wishes = _wishes(model, prior and _prior(prior), encoding, padding)
     mechanisms = [from_file(path, **wishes) for path in files]
+    if rehearse:
+        mechanisms = [rehearsal.of(mechanism) for mechanism in mechanisms]
+        context = click.get_current_context()
+        source = context.get_parameter_source("store")
+        if source is not click.core.ParameterSource.COMMANDLINE:  # no trace where real people are
+            aside = tempfile.TemporaryDirectory(prefix="discreet-rehearsal-")
+            store = f"{context.with_resource(aside)}/rehearsal.sqlite"
     for mechanism in mechanisms:
         checked_name(mechanism.policy.name)
     token = tokens.prepare(token_file)
@@ -747,14 +767,23 @@ def serve(
             f"{mechanism.policy.name}\n  invitation  {link}#{mechanism.fingerprint}\n  results    "
             f" {link}/results"
         )
+        for key in ("opens", "closes"):
+            if time := getattr(mechanism.policy.about, key):
+                click.echo(f"  {key:<10}  {moment(time)}")
     if not open_results:
         click.echo(f"The organiser's token is in {token}.")
     if known:
         click.echo(f"Listening on {here}.")
     else:
         click.echo("These links are for this machine; --public-url makes ones that you can send.")
+    if rehearse:
+        click.echo(f"A rehearsal: {rehearse:,} simulated people arrive; nothing here is real.")
     click.echo("Collecting; stop with Ctrl-C.")
     sys.stdout.flush()
+    for mechanism in mechanisms if rehearse else ():
+        given = rehearsal.answers(mechanism.policy, rehearse or 0)
+        people = sock.getsockname()[:2], mechanism, given
+        threading.Thread(target=rehearsal.arrive, args=people, daemon=True).start()
     server.run(store, sock, workers, open_results, known)
 
 
@@ -824,10 +853,12 @@ def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
         listed = names or [collection.name for collection in opened.collections()]
         problems = {name: opened.problems(name) for name in listed}
         tallies = {name: opened.tally(name) for name in listed if not problems[name]}
+        history = {name: opened.history(name) for name in listed}
     counted = {name: tally.n for name, tally in tallies.items()}
     odd = {name: oddities(tally) for name, tally in tallies.items()}
     if as_json:
-        _print_json({"problems": problems, "reports": counted, "odd": odd})
+        happened = {name: [e._asdict() for e in events] for name, events in history.items()}
+        _print_json({"problems": problems, "reports": counted, "odd": odd, "history": happened})
     for name, wrong in problems.items() if not as_json else ():
         for problem in wrong:
             click.echo(f"FAILED {name}: {problem}")
@@ -835,6 +866,8 @@ def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
             click.echo(f"OK {name}: {counted[name]:,} reports")
             for sentence in odd[name]:
                 click.echo(f"ODD {name}: {sentence}")
+        for event in history[name]:
+            click.echo(f"   {name}: {event.what} {event.time}")
     if any(problems.values()):
         sys.exit(1)
 
@@ -968,7 +1001,7 @@ def invite(url: str, output: tuple[str, ...]) -> None:
         )
     address.public(server)
     found = Client(server, patience=5).collection(name, fingerprint=pinned)
-    if not found.open:
+    if found.state == "closed":
         raise DataError(f'"{name}" is closed; nobody can answer it')
     policy, promises = found.mechanism.policy, found.mechanism.guarantee().sentences()
     for path in output:
@@ -1050,13 +1083,20 @@ def answer(
     if question or asks:
         promises = collection.mechanism.guarantee().sentences()
         if as_json:
-            shown = {"question": asked.question, "promises": promises, "items": list(asked.items)}
+            shown = {"about": asked.about.to_canonical(), "state": collection.state}
+            shown |= {"question": asked.question, "promises": promises, "items": list(asked.items)}
             _print_json(shown)
         else:
+            for key, line in asked.about.rows():
+                click.echo(f"{key}: {line}")
             click.echo("\n".join([asked.question, *(f"  • {promise}" for promise in promises)]))
             click.echo("\n".join(f"{k:>5}  {item}" for k, item in enumerate(asked.items, 1)))
         if question:
             return
+    if collection.state != "open":
+        opens = f"opens on {moment(asked.about.opens)}"
+        told = opens if collection.state == "upcoming" else "is closed; it takes no more answers"
+        raise DataError(f'"{name}" {told}')
     if not asks and not yes:
         raise DataError("standard input holds the answer, so nothing can be asked: say --yes")
     given = _ask(asked) if asks else _read_answer(asked)

@@ -32,10 +32,12 @@ from discreet.encodings import REASONS
 from discreet.errors import DataError, DiscreetError
 from discreet.files import write_text
 from discreet.guarantee import MARGIN, in_words
+from discreet.labels import cleaned, is_prose, looks
 from discreet.mechanism import Mechanism
-from discreet.policy import Policy, cleaned, is_prose, looks
+from discreet.policy import Policy
 from discreet.wire import ID_SIZE, origin, path_of, upload_headers
 
+STATES = ("upcoming", "open", "closed")  # of a collection
 _LARGEST = 256 << 20  # bytes of an answer that are read
 _LONGEST_PAUSE = 20.0  # seconds between two attempts, whatever the server asks for
 
@@ -90,7 +92,7 @@ class Asked:
 
     name: str
     mechanism: Mechanism
-    open: bool
+    state: str  # "upcoming", "open" or "closed", as the collector says
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ class Client:
         """
         found = self._request(self._path(name))
         try:
-            document, state = dict(found["mechanism"]), found["state"]
+            document, state = dict(found["mechanism"]), STATES[STATES.index(found["state"])]
         except (KeyError, TypeError, ValueError):
             raise ClientError(
                 f"{self.url} does not answer like a collector; check the address"
@@ -176,7 +178,7 @@ class Client:
             )
         if max_epsilon is not None:
             _check_budgets(mechanism, max_epsilon)
-        return Asked(name, mechanism, state == "open")
+        return Asked(name, mechanism, state)
 
     def prepare(
         self, asked: Asked, answer: Any, agree: bool = False, max_total: float | None = None

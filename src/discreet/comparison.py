@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import DataError
+from discreet.labels import show
 from discreet.parts import Floats
-from discreet.policy import show
 from discreet.table import Table
 
 if TYPE_CHECKING:

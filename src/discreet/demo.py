@@ -4,26 +4,21 @@ read the paper.
 
 from __future__ import annotations
 
-import http.client
 import os
 import secrets
 import tempfile
 import threading
-import time
-from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet import show, summary
+from discreet import rehearsal, show, summary
 from discreet.designs import design
 from discreet.errors import DataError, MissingExtra
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
-from discreet.wire import ID_SIZE, path_of, upload_headers
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,19 +70,12 @@ def run(serve: bool = True) -> None:
         _serve(console, mechanism, toy)
 
 
-def answers(m: int) -> NDArray[np.int64]:
-    """Made-up answers with a power law; they have a seed, their perturbation never has."""
-    rng = np.random.default_rng(2020)
-    popularity = 1 / np.arange(1, m + 1) ** 0.8
-    return rng.choice(rng.permutation(m), USERS, p=popularity / popularity.sum())
-
-
 def _collect(console: Console, mechanism: Mechanism) -> None:
     """100,000 simulated participants, each answer really perturbed, and the estimate beside the
     truth.
     """
     console.rule(f"[bold]2. {USERS:,} simulated participants answer")
-    given = answers(mechanism.m)
+    given = rehearsal.answers(mechanism.policy, USERS)
     reports = mechanism.perturb_many(given)
     console.print(
         f"One answered {mechanism.policy.items[given[0]]!r}; what left the phone is "
@@ -145,27 +133,7 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
             console.print(f"  {base}{path}", style="bold", soft_wrap=True, highlight=False)
             console.print(f"    {what}")
         console.print("Stop with Ctrl-C.")
-        threading.Thread(target=_arrive, args=(sock.getsockname(), survey), daemon=True).start()
+        given = rehearsal.answers(survey.policy, USERS)
+        people = (sock.getsockname(), survey, given)
+        threading.Thread(target=rehearsal.arrive, args=people, daemon=True).start()
         server.run(store, sock, open_results=True)
-
-
-def _arrive(address: tuple[str, int], mechanism: Mechanism) -> None:
-    """Participants by the dozen: each answer is perturbed and sent over HTTP with a random id, like
-    anyone's.
-    """
-    given = answers(mechanism.m)
-    headers = upload_headers(mechanism.fingerprint)
-    done, rng = 0, np.random.default_rng(1)
-    while done < len(given):
-        group = given[done : done + int(rng.integers(20, 120))]
-        body = b"".join(
-            secrets.token_bytes(ID_SIZE) + bytes(report)
-            for report in mechanism.perturb_many(group, threads=1)
-        )
-        with suppress(OSError, http.client.HTTPException):
-            connection = http.client.HTTPConnection(*address, timeout=10)
-            connection.request("POST", path_of(mechanism.policy.name) + "/reports", body, headers)
-            if connection.getresponse().status == 200:
-                done += len(group)
-            connection.close()
-        time.sleep(0.2)

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from discreet import texts
 from discreet.errors import DataError, DesignError
+from discreet.labels import show
 from discreet.mechanism import Mechanism
-from discreet.policy import show
 
 BLOCK = 1 << 20  # people per block, at most
 BLOCK_BYTES = 1 << 26  # of their reports, at most

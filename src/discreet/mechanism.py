@@ -29,8 +29,9 @@ from discreet.errors import (
     PolicyError,
 )
 from discreet.exact import D
+from discreet.labels import cleaned, is_text, show
 from discreet.parts import AnyPart, Floats, fixed
-from discreet.policy import Policy, check_padding, cleaned, is_text, show
+from discreet.policy import Policy, check_padding
 
 if TYPE_CHECKING:
     from discreet.guarantee import Guarantee

@@ -13,8 +13,9 @@ from discreet import theory
 from discreet.designs import BASELINES, alternatives, best_of, default_model, plains
 from discreet.exact_hits import LARGEST
 from discreet.fakes import Reach
+from discreet.labels import show
 from discreet.mechanism import Mechanism
-from discreet.policy import Policy, show
+from discreet.policy import Policy
 
 MAX_ROWS = 20  # levels shown one by one; with more, the extremes
 MAX_EPSILON = 20  # a budget above this protects nobody: a factor of 500 million on the odds

@@ -48,6 +48,9 @@ def _text(policy: Policy, items_file: str | None) -> str:
     ]
     if items_file:
         lines.append(f"items_file = {_value(items_file)}")
+    if about := policy.about.to_canonical():
+        lines += ["", "[about]"]
+        lines += [f"{key} = {_said(key, value)}" for key, value in about.items()]
     for k, level in enumerate(policy.levels):
         lines += ["", "[[level]]", f"name = {_value(level.name)}"]
         lines.append(f"epsilon = {_value(level.budget.text)}")
@@ -60,6 +63,11 @@ def _text(policy: Policy, items_file: str | None) -> str:
         told = f"epsilon = {_value(pair.budget.text)}" if pair.budget else "protected = false"
         lines += ["", "[[pair]]", f"levels = [{_value(pair.first)}, {_value(pair.second)}]", told]
     return "\n".join(lines) + "\n"
+
+
+def _said(key: str, value: Any) -> str:
+    """A time of TOML has no quotes."""
+    return str(value) if key in ("opens", "closes") else _value(value)
 
 
 def _value(value: Any) -> str:

@@ -36,8 +36,9 @@ from exhaustive import groups_of
 from small import KINDS, pair_chances, small
 
 import discreet as d
+from discreet import rehearsal
 from discreet.collector import pages
-from discreet.demo import answers, example
+from discreet.demo import example
 from discreet.fakes import Reach
 from discreet.guarantee import in_words
 from discreet.mechanism import fingerprint
@@ -1174,7 +1175,7 @@ def expected_rows(found, view=""):
 def live(server):
     """A collection with many reports."""
     mechanism = mechanisms()["live"]
-    server.upload(mechanism, mechanism.perturb_many(answers(mechanism.m)[:20_000]))
+    server.upload(mechanism, mechanism.perturb_many(rehearsal.answers(mechanism.policy, 20_000)))
     return mechanism
 
 
@@ -1295,7 +1296,7 @@ def test_results_say_what_fakes_can_do_and_what_is_odd(visitor, server, live):
     expect(page.locator("#fake")).to_have_text(Reach.of(live).sentence(live))
     expect(page.locator("#odd")).to_be_hidden()
     stuffed = mechanisms()["stuffed"]
-    honest = stuffed.perturb_many(answers(stuffed.m)[:20_000])
+    honest = stuffed.perturb_many(rehearsal.answers(stuffed.policy, 20_000))
     server.upload(stuffed, np.concatenate([honest, np.repeat(honest[:1], 10_000, axis=0)]))
     page.goto(server.results["stuffed"])
     expect(page.locator("#odd")).to_contain_text("hardly made by honest devices")

@@ -479,6 +479,38 @@ def wrong_keys(good: dict[str, Document]) -> dict[str, Document]:
     }
 
 
+WRONG_TIMES = {
+    "empty": "", "offset": "2026-02-28T23:59:59+00:00", "day": "2026-02-28", "null": None,
+    "local": "2026-02-28T23:59:59", "minute": "2026-02-28T23:59Z", "number": 1772323199,
+    "fraction": "2026-02-28T23:59:59.0Z", "no-leap-day": "2026-02-29T00:00:00Z",
+    "midnight": "2026-02-28T24:00:00Z", "early": "1969-12-31T23:59:59Z",
+    "medieval": "1066-10-14T09:00:00Z", "year-zero": "0000-01-01T00:00:00Z",
+    "leap-second": "2026-06-30T23:59:60Z", "line": "2026-02-28T23:59:59Z\n",
+    "far": "12026-02-28T23:59:59Z", "digits": "٢٠٢٦-02-28T23:59:59Z",
+}  # fmt: skip
+WRONG_ABOUT = {
+    **{f"opens-{name}": {"opens": time} for name, time in WRONG_TIMES.items()},
+    "empty": {}, "null": None, "list": [], "text": "us", "unknown": {"organizer": "us"},
+    "organiser-empty": {"organiser": ""}, "organiser-blank": {"organiser": " "},
+    "organiser-unseen": {"organiser": "\u200d"}, "organiser-padded": {"organiser": "us "},
+    "organiser-lines": {"organiser": "u\ns"}, "organiser-bell": {"organiser": "u\x07s"},
+    "organiser-number": {"organiser": 1}, "organiser-null": {"organiser": None},
+    "organiser-turned": {"organiser": "u\u202es"}, "contact-padded": {"contact": "\u00a0us"},
+    "purpose-padded": {"purpose": "us\n"}, "purpose-carriage": {"purpose": "u\r\ns"},
+    "purpose-unseen": {"purpose": "\u200d\n\u200d"}, "consent-tab": {"consent": "u\ts"},
+    "consent-separator": {"consent": "u\u2028s"}, "consent-list": {"consent": ["us"]},
+    "language-empty": {"language": ""}, "language-upper": {"language": "EN"},
+    "language-name": {"language": "English"}, "language-line": {"language": "en\n"},
+    "language-number": {"language": 1},
+    "closes-first": {"opens": "2026-03-01T00:00:00Z", "closes": "2026-02-01T00:00:00Z"},
+    "closes-at-once": {"opens": "2026-03-01T00:00:00Z", "closes": "2026-03-01T00:00:00Z"},
+    "minimum-zero": {"minimum": 0}, "minimum-text": {"minimum": "50"},
+    "minimum-true": {"minimum": True},
+    "rehearsal-false": {"rehearsal": False}, "rehearsal-one": {"rehearsal": 1},
+    "rehearsal-text": {"rehearsal": "true"},
+}  # fmt: skip
+
+
 def wrong_policies(good: dict[str, Document]) -> dict[str, Document]:
     toy, pairs = good["toy-opt0"], good["five-pairs-bits"]
     texts = {
@@ -525,6 +557,10 @@ def wrong_policies(good: dict[str, Document]) -> dict[str, Document]:
         "name-blank": changed(toy, "policy/name", " "),
         "question-is-a-number": changed(toy, "policy/question", 1),
         "item-twice": changed(toy, "policy/items/1", "HIV"),
+        **{
+            f"about-{name}": changed(toy, "policy/about", told)
+            for name, told in WRONG_ABOUT.items()
+        },
         "no-items": altered(toy, {"policy/items": [], "policy/level_of": []}),
         "items-is-text": changed(toy, "policy/items", "abcde"),
         "level-of-too-short": changed(toy, "policy/level_of", [0, 1, 1, 1]),

@@ -276,6 +276,21 @@ NOTES = {
 }
 
 
+ABOUT = {
+    "all": {
+        "organiser": "Étude · 健康", "contact": "study@example.org, +32 9 000", "language": "pt-BR",
+        "purpose": "To know.\n\nNothing\u00a0else.", "consent": "👩\u200d⚕\ufe0f may count me.",
+        "opens": "2026-02-28T23:59:59Z", "closes": "2026-03-01T00:00:00Z", "minimum": 1000,
+        "rehearsal": True,
+    },
+    "leap-day": {"opens": "2028-02-29T00:00:00Z"},
+    "first": {"closes": "1970-01-01T00:00:00Z", "minimum": 50},
+    "last": {"closes": "9999-12-31T23:59:59Z", "language": "gsw"},
+    "french-blanks": {"organiser": "Qui\u202f?", "consent": "Oui\u2009!\n\u00a0\nNon."},
+    "right-to-left": {"organiser": "بلدية", "language": "ar"},
+}  # fmt: skip
+
+
 @cache
 def good_mechanisms() -> dict[str, Document]:
     found = fixed_mechanisms() | bits_mechanisms() | ticket_mechanisms()
@@ -285,6 +300,8 @@ def good_mechanisms() -> dict[str, Document]:
     found = {name: signed(document) for name, document in found.items()}
     for key, told in (("model", "personal"), ("prior", "given"), ("certificate", ...)):
         found[f"toy-another-{key}"] = changed(found["toy-opt0"], key, told, sign=False)
+    for name, told in ABOUT.items():
+        found[f"toy-about-{name}"] = changed(found["toy-opt0"], "policy/about", told)
     assert {
         name: verdict(document) for name, document in found.items() if verdict(document) != "ok"
     } == {}

@@ -11,6 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
+from datetime import datetime
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cache
@@ -261,7 +262,11 @@ def check_hits_part(part: Any, count: int, padding: int) -> None:
 def check_policy(policy: Any) -> None:
     """Items, levels and pairs; of sets also what is protected, and how."""
     sets = isinstance(policy, dict) and policy.get("input") == "set"
-    table(policy, [*POLICY_KEYS, *(SET_KEYS if sets else [])])
+    must(isinstance(policy, dict))
+    about = ["about"] if "about" in policy else []
+    table(policy, [*POLICY_KEYS, *(SET_KEYS if sets else []), *about])
+    if about:
+        check_about(policy["about"])
     if sets:
         must(policy["protect"] in ("set", "item") and type(policy["strict"]) is bool)
         must(policy["protect"] == "set" or not (policy["strict"] or policy["pairs"]))
@@ -293,6 +298,38 @@ def check_policy(policy: Any) -> None:
         if pair["epsilon"] != "":
             budget(pair["epsilon"])
         must(seen.setdefault(frozenset(two), pair["epsilon"]) == pair["epsilon"])
+
+
+ABOUT = json.loads(CONTRACT.read_text(encoding="utf-8"))["about"]
+TAG = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
+
+
+def check_about(about: Any) -> None:
+    """Who asks, what for, from when to when: whatever is said, and nothing that is not."""
+    must(isinstance(about, dict) and len(about) > 0 and set(about) <= set(ABOUT["keys"]))
+    for key, most in ABOUT["characters"].items():
+        if key in about:
+            text = about[key]
+            must(isinstance(text, str) and len(text) <= most)
+            lines = text.split("\n") if key in ABOUT["several_lines"] else [text]
+            must(all(map(prose, lines)))
+            blanks = [unseen(c) or c == "\n" or unicodedata.category(c) == "Zs" for c in text]
+            must(not all(blanks))
+            must(not any(c == "\n" or unicodedata.category(c) == "Zs" for c in (text[0], text[-1])))
+    times = [about[key] for key in ("opens", "closes") if key in about]
+    for time in times:
+        must(isinstance(time, str) and bool(re.fullmatch(r"[0-9TZ:-]{20}", time)))
+        try:
+            known = datetime.strptime(time, "%Y-%m-%dT%H:%M:%SZ")
+        except ValueError:
+            known = None
+        must(known is not None and known.year >= 1970)
+    must(times == sorted(set(times)))
+    if "language" in about:
+        must(isinstance(about["language"], str) and bool(TAG.fullmatch(about["language"])))
+    if "minimum" in about:
+        whole(about["minimum"], *ABOUT["minimum"])
+    must(about.get("rehearsal", True) is True)
 
 
 def budget(text: Any) -> None:

@@ -8,11 +8,12 @@ import asyncio
 import json
 import math
 import os
+import random
 import re
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -30,9 +31,11 @@ from discreet.collector import address, documents, limits, openapi, pages, token
 from discreet.collector.commit import Committer, answered
 from discreet.collector.headers import ANYONE, PREFLIGHT, with_headers
 from discreet.collector.metrics import Metrics
-from discreet.collector.problems import Problem, answer, down, say, unexpected
-from discreet.collector.store import Collection, NoCollection, Store, StoreDown, open_store
+from discreet.collector.problems import Problem, answer, down, log, say, unexpected
+from discreet.collector.store import Collection, Event, NoCollection, Store, StoreDown, open_store
 from discreet.collector.uploads import Uploads
+from discreet.errors import DataError
+from discreet.tally import Tally
 from discreet.views import VIEWS
 
 _BASE = wire.COLLECTIONS
@@ -69,7 +72,7 @@ class Collector:
         self._lock = tokens.Lock(token)
         self._readers = ThreadPoolExecutor(limits.READERS, "read")
         self._known: dict[str, tuple[Collection, float]] = {}
-        self._descriptions: dict[tuple[str, bool], bytes] = {}
+        self._descriptions: dict[tuple[str, str], bytes] = {}
         self._expected: dict[str, documents.Expected] = {}
         self._rendering = asyncio.Lock()
         # the last few, by what was asked and how many reports there were
@@ -112,7 +115,7 @@ class Collector:
         except Problem as problem:
             problem.headers.update(ANYONE)
             raise
-        key = collection.name, collection.open
+        key = collection.name, collection.state
         if key not in self._descriptions:
             self._descriptions[key] = await run_in_threadpool(
                 lambda: orjson.dumps(documents.describe(collection, self.open_results))
@@ -139,13 +142,15 @@ class Collector:
         wish = Wish.of(request)
         look = self.store.published if stranger else self.store.tally
         tally = await self._read(look, collection.name)
-        mark = f'"{collection.mechanism.fingerprint[:16]}-{int(collection.open)}-{tally.n}-{wish}"'
+        history = await self._read(self.store.history, collection.name)
+        state = f"{collection.state}-{len(history)}"
+        mark = f'"{collection.mechanism.fingerprint[:16]}-{state}-{tally.n}-{wish}"'
         if request.headers.get("if-none-match") == mark:
             return Response(status_code=304, headers={"ETag": mark})
         async with self._rendering:  # one at a time, and nobody computes what another just has
             body = self._estimates.get((collection.name, mark))
             if body is None:
-                body = await run_in_threadpool(self._render, collection, tally, wish)
+                body = await run_in_threadpool(self._render, collection, tally, wish, history)
                 self._estimates[collection.name, mark] = body
                 while len(self._estimates) > limits.ESTIMATES:
                     del self._estimates[next(iter(self._estimates))]
@@ -154,15 +159,20 @@ class Collector:
         name = {"ETag": mark, "Content-Disposition": 'attachment; filename="estimate.csv"'}
         return Response(body, headers=name, media_type="text/csv")
 
-    def _render(self, collection: Collection, tally: Any, wish: Wish) -> bytes:
+    def _render(
+        self, collection: Collection, tally: Tally, wish: Wish, history: list[Event]
+    ) -> bytes:
         if wish.kind == "csv":
             return documents.csv(tally, wish.confidence, wish.views)
         mechanism = collection.mechanism
         if mechanism.fingerprint not in self._expected:
             self._expected[mechanism.fingerprint] = documents.Expected(mechanism)
         expected = self._expected[mechanism.fingerprint]
-        document = documents.result(collection, tally, expected, wish.confidence, wish.views)
-        return orjson.dumps(document | {"least": limits.LEAST if self.open_results else 0})
+        document = documents.result(
+            collection, tally, expected, wish.confidence, wish.views, history
+        )
+        least = mechanism.policy.about.least if self.open_results else 0
+        return orjson.dumps(document | {"least": least})
 
     # ---- operations and pages --------------------------------------------------------------------
 
@@ -189,7 +199,7 @@ class Collector:
         """GET /"""
         listed = await self._read(self.store.collections)
         return pages.html(
-            pages.index([(c.name, c.mechanism.policy.question, c.open) for c in listed])
+            pages.index([(c.name, c.mechanism.policy.question, c.state) for c in listed])
         )
 
     async def answer_page(self, request: Request) -> Response:
@@ -266,11 +276,32 @@ class Collector:
             return ""
         return f"{self.public_url}{quote(scope['path'])}?{_MOVED}"
 
+    async def _watch(self) -> None:
+        """Close what has come to its date, with connections of its own: it may take long."""
+        while True:
+            # not all workers at once
+            await asyncio.sleep(limits.WATCH * (0.5 + random.random()))
+            with suppress(Problem):
+                for found in await self._read(self.store.collections):
+                    if found.open and found.state == "closed":
+                        await run_in_threadpool(self._expire, found.name)
+
+    def _expire(self, name: str) -> None:
+        try:
+            with closing(self.store.another()) as store:
+                store.expire_collection(name)
+        except DataError as error:  # another worker does it, or we try again
+            say("not closed yet", collection=name, problem=str(error))
+        else:
+            log.info("closed by its date", extra={"facts": {"collection": name}})
+
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        watching = asyncio.create_task(self._watch())
         try:
             yield
         finally:
+            watching.cancel()
             await self.committer.close()
             self._readers.shutdown()
             self.store.close()

@@ -57,11 +57,15 @@ def move(
         counted = copy(source, target, [collection.name for collection in found], advance)
         with target.writing():
             for name in were_open:
-                target._set_open(target._must_find(name).key, True)
+                key = target._must_find(name).key
+                target._set_open(key, True)
+                target._note(key, "moved")
     except BaseException:
         with source.writing():
             for name in were_open:
-                source._set_open(source._must_find(name).key, True)
+                key = source._must_find(name).key
+                source._set_open(key, True)
+                source._note(key, "reopened")
         raise
     return counted
 
@@ -96,6 +100,8 @@ def _copy_one(source: Store, target: Store, collection: Collection, advance: Adv
         advance(len(block))
     if (published := source._read_published(key)) is not None:
         target._write_published(there.key, published)
+    for event in source._events(key):
+        target._insert_event(there.key, event)
     if not collection.open:
         target._set_open(there.key, False)
     return tally.n

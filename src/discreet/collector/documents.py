@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet import summary, theory
 from discreet.collector import limits
-from discreet.collector.store import Collection
+from discreet.collector.store import Collection, Event
 from discreet.designs import best_plain
 from discreet.estimate import COLUMNS, Estimate
 from discreet.fakes import Reach, oddities
@@ -26,7 +26,8 @@ def brief(collection: Collection) -> dict[str, Any]:
         "question": policy.question,
         "input": policy.input,
         "items": policy.m,
-        "state": "open" if collection.open else "closed",
+        "state": collection.state,
+        "rehearsal": policy.about.rehearsal,
         "fingerprint": collection.mechanism.fingerprint,
     }
 
@@ -42,7 +43,7 @@ def describe(collection: Collection, open_results: bool = False) -> dict[str, An
         **brief(collection),
         "keeps": collection.keep,
         "open_results": open_results,
-        "least": limits.LEAST if open_results else 0,
+        "least": policy.about.least if open_results else 0,
         "step": limits.STEP if open_results else 0,
         "report_bytes": mechanism.report_size,
         "levels": [
@@ -94,6 +95,7 @@ def result(
     expected: Expected,
     confidence: float,
     views: Sequence[str],
+    history: Sequence[Event] = (),
 ) -> dict[str, Any]:
     """The estimate as rows per item, with what plain LDP would have given; no reports, no rows."""
     mechanism = collection.mechanism
@@ -106,6 +108,7 @@ def result(
         "certificate": _certificate(mechanism),
         "fake": expected.fake,
         "odd": oddities(tally),
+        "history": [event._asdict() for event in history],
         "note": "",
         "telling": 0,
         "views": [],

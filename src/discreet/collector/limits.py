@@ -29,6 +29,7 @@ PAGE = 1 << 10  # of a SQLite file: one report writes whole pages
 FOLD_SIZE = 4 << 10  # of reports that wait to be counted into the tally, at least
 FOLD_MARKS = 1 << 27  # items looked at when they are: some hundredths of a second
 FRESH = 1.0  # for which the state of a collection is believed
+WATCH = 2.0  # between two looks for collections whose time is over
 
 # ---- names and secrets ---------------------------------------------------------------------------
 NAME = 200  # characters of a collection's name
@@ -36,7 +37,6 @@ TOKEN = 16  # characters of the organiser's token, at least
 TOKEN_KINDS = 6  # different ones among them, at least
 
 # ---- answers -------------------------------------------------------------------------------------
-LEAST = 50  # reports before anyone without the token sees a result
 STEP = 50  # more reports before anyone without the token sees another one
 CONFIDENCE = (0.5, 0.9999)  # of intervals
 RETRY = 2  # after which people are asked to come back

@@ -58,7 +58,8 @@ _BRIEF = {
     "question": _TEXT,
     "input": {"enum": ["single", "set"]},
     "items": {"type": "integer", "minimum": 1},
-    "state": {"enum": ["open", "closed"]},
+    "state": {"enum": ["upcoming", "open", "closed"]},
+    "rehearsal": {"type": "boolean"},
     "fingerprint": _FINGERPRINT,
 }
 _ROW = _object({"item": _TEXT, "level": _TEXT, **dict.fromkeys(COLUMNS[2:], _MAYBE)})
@@ -255,6 +256,7 @@ DOCUMENT: dict[str, Any] = {
                     "certificate": _TEXT,
                     "fake": _TEXT,
                     "odd": _list(_TEXT),
+                    "history": _list(_object({"time": _TEXT, "what": _TEXT})),
                     "note": _TEXT,
                     "least": _COUNT,
                     "telling": {

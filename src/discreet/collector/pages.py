@@ -119,15 +119,15 @@ def _page(title: str, body: str, script: str = "") -> str:
 """
 
 
-def index(collections: Iterable[tuple[str, str, bool]]) -> str:
-    """All collections."""
+def index(collections: Iterable[tuple[str, str, str]]) -> str:
+    """All collections: name, question and state."""
     cards = []
-    for name, question, is_open in collections:
+    for name, question, state in collections:
         link = f"/c/{quote(name, safe='')}"
         answer = (
             f'<a class="button" href="{link}">Answer</a>'
-            if is_open
-            else '<span class="chip">closed</span>'
+            if state == "open"
+            else f'<span class="chip">{state}</span>'
         )
         cards.append(
             f'<li class="card"><h2>{escape(question or name)}</h2><p '

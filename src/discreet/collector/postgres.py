@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from discreet.collector import limits
-from discreet.collector.store import Store, StoreDown, failing_as, unknown_version
+from discreet.collector.store import Event, Store, StoreDown, failing_as, unknown_version
 from discreet.errors import DataError, MissingExtra
 
 if TYPE_CHECKING:
@@ -39,6 +39,12 @@ MIGRATIONS = (
     CREATE TABLE discreet_waiting (collection INTEGER NOT NULL, reports BYTEA NOT NULL);
     CREATE INDEX discreet_waiting_collection ON discreet_waiting (collection);
     CREATE TABLE discreet_published (collection INTEGER PRIMARY KEY, numbers BYTEA NOT NULL);
+    """,
+    """
+    CREATE TABLE discreet_event (
+        key INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, collection INTEGER NOT NULL,
+        time TEXT NOT NULL, what TEXT NOT NULL
+    );
     """,
 )
 _LOCK = 0x64697363  # of migrations
@@ -205,6 +211,14 @@ class PostgresStore(Store):
             )
         return set() if new.rowcount == len(ids) else set(ids) - {row[0] for row in new}
 
+    def _insert_event(self, key: int, event: Event) -> None:
+        insert = "INSERT INTO discreet_event (collection, time, what) VALUES (%s, %s, %s)"
+        self._db.execute(insert, (key, *event))
+
+    def _events(self, key: int) -> list[Event]:
+        query = "SELECT time, what FROM discreet_event WHERE collection = %s ORDER BY key"
+        return [Event(*row) for row in self._db.execute(query, (key,))]
+
     def _read_numbers(self, key: int) -> bytes:
         row = self._db.execute(
             "SELECT numbers FROM discreet_tally WHERE collection = %s", (key,), binary=True
@@ -281,6 +295,10 @@ class PostgresStore(Store):
                 self._db.execute(
                     f"INSERT INTO {table} SELECT * FROM {aside} ORDER BY {order}".encode()
                 )
+
+    def another(self) -> PostgresStore:
+        """The same database."""
+        return PostgresStore(self._url)
 
     def abort(self) -> None:
         """Cut the connections: a server that hangs would not hear anything else."""

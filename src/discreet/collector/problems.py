@@ -38,6 +38,7 @@ REFUSALS = {
     "frame": Refusal(400, "The body is not a whole number of frames."),
     "query": Refusal(400, "A parameter is not one that is known.", ESTIMATE),
     "token": Refusal(401, "The organiser's token is missing or wrong.", ESTIMATE),
+    "early": Refusal(403, "The collection has not opened yet."),
     "unknown": Refusal(404, "There is no such collection.", ANY),
     "slow": Refusal(408, "The body came too slowly."),
     "mechanism": Refusal(409, "The mechanism named is not this collection's."),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.collector import limits
-from discreet.collector.store import Store, StoreDown, failing_as, unknown_version
+from discreet.collector.store import Event, Store, StoreDown, failing_as, unknown_version
 from discreet.errors import DataError
 from discreet.wire import ID_SIZE
 
@@ -44,6 +44,12 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     CREATE TABLE published (
         collection INTEGER PRIMARY KEY REFERENCES collection (key), numbers BLOB NOT NULL
+    );
+    """,
+    """
+    CREATE TABLE event (
+        key INTEGER PRIMARY KEY, collection INTEGER NOT NULL REFERENCES collection (key),
+        time TEXT NOT NULL, what TEXT NOT NULL
     );
     """,
 )
@@ -213,6 +219,13 @@ class SqliteStore(Store):
     def _set_open(self, key: int, is_open: bool) -> None:
         self._db.execute("UPDATE collection SET open = ? WHERE key = ?", (is_open, key))
 
+    def _insert_event(self, key: int, event: Event) -> None:
+        self._db.execute("INSERT INTO event VALUES (NULL, ?, ?, ?)", (key, *event))
+
+    def _events(self, key: int) -> list[Event]:
+        query = "SELECT time, what FROM event WHERE collection = ? ORDER BY key"
+        return [Event(*row) for row in self._db.execute(query, (key,))]
+
     def _insert_reports(
         self, key: int, ids: list[bytes], reports: list[bytes] | None
     ) -> set[bytes]:
@@ -319,6 +332,10 @@ class SqliteStore(Store):
                     time.sleep(0.05)
             finally:
                 fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def another(self) -> SqliteStore:
+        """The same file."""
+        return SqliteStore(self.path)
 
     def abort(self) -> None:
         """Interrupt what runs; waiting for a lock ends by itself."""

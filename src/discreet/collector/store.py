@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,10 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.about import moment
 from discreet.collector import limits
 from discreet.errors import DataError
+from discreet.labels import is_label
 from discreet.mechanism import Mechanism
-from discreet.policy import is_label
 from discreet.tally import Counting, Tally
 
 KEEPS = ("counts", "reports")
@@ -51,7 +53,12 @@ class Collection:
     name: str
     mechanism: Mechanism
     keep: str
-    open: bool
+    open: bool  # whether nobody has closed it; its own times are looked at in `state`
+
+    @property
+    def state(self) -> str:
+        """Now: "upcoming", "open" or "closed"."""
+        return self.mechanism.policy.about.state(datetime.now(UTC)) if self.open else "closed"
 
 
 class Upload(NamedTuple):
@@ -62,12 +69,19 @@ class Upload(NamedTuple):
     rows: NDArray[np.uint8]
 
 
+class Event(NamedTuple):
+    """Something that the organiser, or the calendar, did with a collection."""
+
+    time: str
+    what: str
+
+
 class Outcome(NamedTuple):
-    """What became of an upload; a closed collection takes nothing."""
+    """What became of an upload; a collection that is not open takes nothing."""
 
     accepted: int
     duplicates: int
-    closed: bool = False
+    state: str = "open"
 
 
 class Store(ABC):
@@ -131,7 +145,9 @@ class Store(ABC):
         with self.writing():
             found = self._must_find(name, lock=True)
             self._fold(found)
-            self._set_open(found.key, False)
+            if found.open:
+                self._set_open(found.key, False)
+                self._note(found.key, "closed")
         try:
             self.tidy()
         except StoreDown as error:
@@ -140,32 +156,65 @@ class Store(ABC):
                 f"is not erased yet: {error}; close it again"
             ) from None
 
-    def reopen_collection(self, name: str) -> None:
-        """Take reports again, unless anyone was shown how it ended."""
+    def expire_collection(self, name: str) -> None:
+        """Close a collection whose own time is over. That it is closed is written last: what was
+        interrupted is done again.
+        """
+        with self.writing():
+            self._fold(self._must_find(name, lock=True))
+        self.tidy()
         with self.writing():
             found = self._must_find(name, lock=True)
+            if found.open:
+                self._set_open(found.key, False)
+                self._note(found.key, "closed by its date")
+
+    def reopen_collection(self, name: str) -> None:
+        """Take reports again, unless its time is over or anyone was shown how it ended."""
+        with self.writing():
+            found = self._must_find(name, lock=True)
+            about = found.mechanism.policy.about
+            if about.state(datetime.now(UTC)) == "closed":
+                raise DataError(
+                    f'"{name}" closed on {moment(about.closes)}, as everybody was told; a new '
+                    "question needs a new name"
+                )
             if not found.open and self._read_published(found.key) is not None:
                 raise DataError(
                     f'the results of "{name}" were shown to anyone who asked; a new question needs '
                     "a new name"
                 )
-            self._set_open(found.key, True)
+            if not found.open:
+                self._set_open(found.key, True)
+                self._note(found.key, "reopened")
+
+    def history(self, name: str) -> list[Event]:
+        """When it was closed, reopened or moved, to the minute."""
+        with self.reading():
+            return self._events(self._must_find(name).key)
+
+    def _note(self, key: int, what: str) -> None:
+        self._insert_event(key, Event(datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ"), what))
 
     # ---- reports ---------------------------------------------------------------------------------
 
     def add(self, uploads: Sequence[Upload]) -> list[Outcome]:
         """Count uploads in one transaction; when this returns they are durable."""
-        outcomes = [Outcome(0, 0, closed=True)] * len(uploads)
+        outcomes = [Outcome(0, 0, "closed")] * len(uploads)
         names = sorted({upload.collection for upload in uploads})  # always locked in the same order
         with self.writing():
             for name in names:
                 locked = self._find(name, lock=True)
-                if locked is None or not locked.open:
+                if locked is None:
                     continue
                 places = [k for k, upload in enumerate(uploads) if upload.collection == name]
-                for k, outcome in zip(
-                    places, self._count(locked, [uploads[k] for k in places]), strict=True
-                ):
+                state = locked.state
+                found = (
+                    self._count(locked, [uploads[k] for k in places])
+                    if state == "open"
+                    else [Outcome(0, 0, state)] * len(places)
+                )
+                for k, outcome in zip(places, found, strict=True):
                     outcomes[k] = outcome
         return outcomes
 
@@ -243,12 +292,12 @@ class Store(ABC):
         with self.reading():
             found = self._must_find(name)
             shown, whole = self._published_tally(found), self._whole_tally(found)
-        if not _due(shown, whole, found.open):
+        if not _due(shown, whole, found):
             return shown
         with self.writing():
             found = self._must_find(name, lock=True)
             shown, whole = self._published_tally(found), self._whole_tally(found)
-            if _due(shown, whole, found.open):
+            if _due(shown, whole, found):
                 self._write_published(found.key, sealed(whole.to_bytes()))
                 shown = whole
         return shown
@@ -352,6 +401,13 @@ class Store(ABC):
     def _set_open(self, key: int, is_open: bool) -> None: ...
 
     @abstractmethod
+    def _insert_event(self, key: int, event: Event) -> None: ...
+
+    @abstractmethod
+    def _events(self, key: int) -> list[Event]:
+        """In the order in which they happened."""
+
+    @abstractmethod
     def _insert_reports(
         self, key: int, ids: list[bytes], reports: list[bytes] | None
     ) -> set[bytes]:
@@ -401,6 +457,10 @@ class Store(ABC):
         """Leave no trace of the order in which reports came, where the database would keep one."""
 
     @abstractmethod
+    def another(self) -> Store:
+        """The same store, with connections of its own."""
+
+    @abstractmethod
     def abort(self) -> None:
         """Make whoever waits for the store fail with StoreDown, from another thread: it hangs."""
 
@@ -431,10 +491,11 @@ class Store(ABC):
         return Collection(key, name, mechanism, keep, bool(is_open))
 
 
-def _due(shown: Tally, whole: Tally, is_open: bool) -> bool:
+def _due(shown: Tally, whole: Tally, collection: Collection) -> bool:
     """Whether it is time to show the whole: a step further, or the last one of all."""
     further = whole.n - shown.n
-    return whole.n >= limits.LEAST and further >= (limits.STEP if is_open else 1)
+    step = 1 if collection.state == "closed" else limits.STEP
+    return whole.n >= collection.mechanism.policy.about.least and further >= step
 
 
 def checked_name(name: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from starlette.requests import ClientDisconnect
 
 from discreet import wire
+from discreet.about import moment
 from discreet.collector import limits
 from discreet.collector.commit import Committer
 from discreet.collector.headers import ANYONE, COUNTED, with_headers
@@ -59,12 +60,8 @@ class Uploads:
             _check_headers(headers, collection)
             body, read = await self._body(receive), True
             outcome = await self._committer.submit(frames(collection.mechanism, body))
-            if outcome.closed:
-                raise Problem(
-                    "closed",
-                    f'the collection "{collection.name}" is closed and takes no more reports; of '
-                    "this upload nothing was counted now, and what was counted before stays",
-                )
+            if outcome.state != "open":
+                raise _not_open(collection, outcome.state)
         except StoreDown as error:
             raise down(error) from None
         except Problem as problem:
@@ -127,6 +124,18 @@ def _check_headers(headers: dict[bytes, bytes], collection: Collection) -> None:
     length = headers.get(b"content-length", b"")
     if length.isdigit() and int(length) > limits.BODY_SIZE:
         raise _too_large()
+
+
+def _not_open(collection: Collection, state: str) -> Problem:
+    name = f'the collection "{collection.name}"'
+    if state == "upcoming":
+        opens = moment(collection.mechanism.policy.about.opens)
+        return Problem("early", f"{name} opens on {opens}; nothing was counted, send it then")
+    detail = (
+        f"{name} is closed and takes no more reports; of this upload nothing was counted now, and "
+        "what was counted before stays"
+    )
+    return Problem("closed", detail)
 
 
 def _too_large() -> Problem:

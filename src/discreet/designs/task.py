@@ -13,9 +13,10 @@ from discreet import encodings, theory
 from discreet.designs.reductions import Levels
 from discreet.errors import DesignError
 from discreet.exact import D
+from discreet.labels import show
 from discreet.mechanism import Mechanism
 from discreet.parts import Floats
-from discreet.policy import Policy, check_padding, show
+from discreet.policy import Policy, check_padding
 
 MAX_ITEMS = 2**31 - 2
 

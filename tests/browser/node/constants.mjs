@@ -31,6 +31,7 @@ const tables = {
   "a pair": (body) => body.policy.pairs[0],
   "a part": (body) => body.parts[0],
   "the certificate": (body) => body.certificate,
+  about: (body) => body.policy.about,
 };
 
 await checks.check("names", async () => {
@@ -65,8 +66,9 @@ await checks.check("models", async () => {
 });
 
 await checks.check("keys", async () => {
-  assert.deepEqual(Object.keys(keys), Object.keys(tables));
-  for (const [where, known] of Object.entries(keys)) {
+  const all = { ...keys, about: constants.about.keys };
+  assert.deepEqual(Object.keys(all), Object.keys(tables));
+  for (const [where, known] of Object.entries(all)) {
     const message = await said((body) => { tables[where](body).zzz = 1; });
     const expected = `${where} has the unknown key "zzz", but may have ${known.join(", ")};`;
     assert.ok(message.startsWith(expected), message);

@@ -145,7 +145,8 @@ function object(raw, where) {
 
 /** The object itself, if it has exactly these keys. */
 function table(raw, keys, where, optional = []) {
-  const missing = keys.find((key) => !Object.hasOwn(object(raw, where), key));
+  object(raw, where);
+  const missing = keys.find((key) => !Object.hasOwn(raw, key));
   if (missing) throw refused(`${missing} is missing in ${where}`);
   const known = [...keys, ...optional];
   const unknown = Object.keys(raw).find((key) => !known.includes(key));
@@ -272,7 +273,7 @@ function distinct(texts, what) {
 function readPolicy(raw) {
   const keys = ["name", "question", "input", "notion", "items", "level_of", "levels", "pairs"];
   const sets = object(raw, "the policy").input === "set";
-  table(raw, sets ? [...keys, "protect", "strict"] : keys, "the policy");
+  table(raw, sets ? [...keys, "protect", "strict"] : keys, "the policy", ["about"]);
   label(raw.name, "the policy's name");
   if (!isProse(raw.question)) {
     const allowed = "a text of one line, without control characters and those that nobody sees";
@@ -309,9 +310,40 @@ function readPolicy(raw) {
   const { name, question, input, notion } = raw;
   const policy = freeze({
     name, question, input, notion, ...readUnit(raw, sets), items, levelOf,
-    levels: freeze(levels), pairs: freeze(pairs),
+    levels: freeze(levels), pairs: freeze(pairs), about: freeze(readAbout(raw.about)),
   });
   return { policy, factors: { of: budgets.map(({ factor }) => factor), explicit } };
+}
+
+const [LINE, TEXT, LEAST, MOST] = [200, 4000, 50, 1e9]; // of `about`: characters, and reports
+
+/** Who asks, what for, from when to when: what is said, each in its only spelling. */
+function readAbout(raw) {
+  if (raw === undefined) return {};
+  const prose = (most, lines) => (text) => {
+    return isProse(lines ? text?.replaceAll?.("\n", " ") : text) && text === text.trim()
+      && text.replace(UNSEEN, "").trim() !== "" && Array.from(text).length <= most;
+  };
+  const time = (text) => {
+    const known = /^(19[7-9]\d|[2-9]\d{3})-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text);
+    return known && !Number.isNaN(Date.parse(text))
+      && new Date(text).toISOString() === text.replace("Z", ".000Z");
+  };
+  const allowed = {
+    organiser: prose(LINE), contact: prose(LINE),
+    purpose: prose(TEXT, true), consent: prose(TEXT, true),
+    language: (tag) => /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/.test(tag),
+    opens: time, closes: time,
+    minimum: (n) => Number.isInteger(n) && n >= LEAST && n <= MOST,
+    rehearsal: (is) => is === true,
+  };
+  const keys = Object.keys(table(raw, [], "about", Object.keys(allowed)));
+  const wrong = keys.find((key) => !allowed[key](raw[key]));
+  if (!keys.length || wrong || (raw.opens && raw.closes && raw.opens >= raw.closes)) {
+    const what = wrong ? `${wrong} of about is ${show(raw[wrong])}` : "about is empty or closes early";
+    throw refused(`${what}, but must be as discreet writes it`);
+  }
+  return raw;
 }
 
 /** What is protected of a set: all of it or every item on its own; only sets are asked for that. */
@@ -2306,12 +2338,12 @@ export class Client {
   /**
    * The collection's mechanism, verified; nothing else that the collector says is used.
    * @param {string} name @param {{fingerprint?: string | null}} [pinned]
-   * @returns {Promise<{mechanism: Mechanism, state: "open" | "closed"}>}
+   * @returns {Promise<{mechanism: Mechanism, state: "upcoming" | "open" | "closed"}>}
    */
   async describe(name, pinned = {}) {
     const { mechanism, state } = await this.#request(this.#path(name), {});
-    if (state !== "open" && state !== "closed") {
-      const what = `the collection's state is ${show(state)}, but must be open or closed`;
+    if (!["upcoming", "open", "closed"].includes(state)) {
+      const what = `the collection's state is ${show(state)}, but must be upcoming, open or closed`;
       throw new DiscreetError("server", `${what}; check the address`);
     }
     return { mechanism: await Mechanism.from(mechanism, pinned), state };
