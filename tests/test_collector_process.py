@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-import httpx
 import pytest
 from click.testing import CliRunner
 from collecting import (
@@ -33,9 +32,11 @@ from collecting import (
     ids,
     mechanism,
     people,
+    posting,
     serving,
     until,
     upload,
+    web,
 )
 
 import discreet as d
@@ -337,12 +338,6 @@ def test_page_writes_one_file_and_its_hash(here):
 # ---- real processes ------------------------------------------------------------------------------
 
 
-def web(server, **settings):
-    return httpx.Client(
-        base_url=server.url, timeout=DEADLINE, trust_env=False, verify=False, **settings
-    )
-
-
 def commands(pid):
     """The command lines of a process and of its children, as everybody on the machine can read
     them.
@@ -356,18 +351,6 @@ def commands(pid):
         except OSError:  # it has just ended
             continue
     return found
-
-
-def posting(made, content, **headers):
-    return {
-        "url": f"/v1/collections/{made.policy.name}/reports",
-        "content": content,
-        "headers": {
-            "Content-Type": "application/octet-stream",
-            "Discreet-Mechanism": made.fingerprint,
-            **headers,
-        },
-    }
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ class Collector:
         self,
         store: Store,
         metrics: Metrics,
-        token: str,
+        token: str | tokens.Lock,
         open_results: bool = False,
         public_url: str = "",
     ) -> None:
@@ -66,7 +66,7 @@ class Collector:
         self.public_url = public_url
         self.committer = Committer(store)
         self.uploads = Uploads(self.find, self.committer, metrics)
-        self._lock = tokens.Lock(token)
+        self._lock = token if isinstance(token, tokens.Lock) else tokens.Lock(token)
         self._readers = ThreadPoolExecutor(limits.READERS, "read")
         self._known: dict[str, tuple[Collection, float]] = {}
         self._descriptions: dict[tuple[str, bool], bytes] = {}
@@ -87,6 +87,7 @@ class Collector:
         try:
             collection: Collection = await self._read(self.store.collection, name)
         except NoCollection as error:
+            self._known.pop(name, None)  # it was deleted
             raise Problem("unknown", f"{error}; see {_BASE} for those there are") from None
         self._known[name] = collection, time.monotonic()
         return collection
@@ -340,10 +341,10 @@ async def _unexpected(_: Request, error: Exception) -> Response:
 def from_environment() -> Any:
     """For uvicorn: the application that `discreet serve` has described in the environment."""
     settings = Settings(**json.loads(os.environ["DISCREET_COLLECTOR"]))
-    return build(settings, tokens.read())
+    return build(settings, tokens.Lock.from_environment())
 
 
-def build(settings: Settings, token: str) -> Any:
+def build(settings: Settings, token: str | tokens.Lock) -> Any:
     """The application of these settings."""
     return Collector(
         open_store(settings.store),

@@ -60,6 +60,8 @@ class Upload(NamedTuple):
     collection: str
     ids: list[bytes]
     rows: NDArray[np.uint8]
+    # of the collection it was checked for: one of the same name may have come in its place
+    key: int | None = None
 
 
 class Outcome(NamedTuple):
@@ -151,6 +153,31 @@ class Store(ABC):
                 )
             self._set_open(found.key, True)
 
+    def check_deletable(self, name: str) -> None:
+        """DataError while it takes reports."""
+        with self.reading():
+            _must_be_closed(self._must_find(name))
+
+    def delete_collection(self, name: str) -> None:
+        """Forget a closed collection for good. What was interrupted is done when it is called
+        again: its name goes last.
+        """
+        with self.writing():
+            found = self._must_find(name, lock=True)
+            _must_be_closed(found)
+            self._write_numbers(found.key, sealed(Tally.empty(found.mechanism).to_bytes()))
+            self._erase(found.key)
+        try:
+            self.tidy()
+        except StoreDown as error:
+            raise StoreDown(
+                f'"{name}" is empty, but the files of the store still hold what it had: {error}; '
+                "delete it again"
+            ) from None
+        with self.writing():
+            _must_be_closed(self._must_find(name, lock=True))
+            self._remove(found.key)
+
     # ---- reports ---------------------------------------------------------------------------------
 
     def add(self, uploads: Sequence[Upload]) -> list[Outcome]:
@@ -162,7 +189,13 @@ class Store(ABC):
                 locked = self._find(name, lock=True)
                 if locked is None or not locked.open:
                     continue
-                places = [k for k, upload in enumerate(uploads) if upload.collection == name]
+                places = [
+                    k
+                    for k, upload in enumerate(uploads)
+                    if upload.collection == name and upload.key in (None, locked.key)
+                ]
+                if not places:
+                    continue
                 for k, outcome in zip(
                     places, self._count(locked, [uploads[k] for k in places]), strict=True
                 ):
@@ -382,6 +415,16 @@ class Store(ABC):
     def _write_published(self, key: int, numbers: bytes) -> None: ...
 
     @abstractmethod
+    def _erase(self, key: int) -> None:
+        """Delete ids, reports, those that wait and what was published."""
+
+    @abstractmethod
+    def _remove(self, key: int) -> None:
+        """Delete the collection itself and its tally; its key is never given again, because other
+        processes remember whose it was.
+        """
+
+    @abstractmethod
     def _id_count(self, key: int) -> int: ...
 
     @abstractmethod
@@ -429,6 +472,13 @@ class Store(ABC):
                 json.loads(self._document(key))
             )
         return Collection(key, name, mechanism, keep, bool(is_open))
+
+
+def _must_be_closed(collection: Collection) -> None:
+    if collection.open:
+        raise DataError(
+            f'"{collection.name}" is open and takes reports; discreet close it before it is deleted'
+        )
 
 
 def _due(shown: Tally, whole: Tally, is_open: bool) -> bool:

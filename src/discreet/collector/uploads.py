@@ -58,7 +58,8 @@ class Uploads:
             collection = await self._find(name)
             _check_headers(headers, collection)
             body, read = await self._body(receive), True
-            outcome = await self._committer.submit(frames(collection.mechanism, body))
+            upload = frames(collection.mechanism, body)._replace(key=collection.key)
+            outcome = await self._committer.submit(upload)
             if outcome.closed:
                 raise Problem(
                     "closed",
