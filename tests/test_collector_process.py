@@ -763,10 +763,10 @@ def test_two_workers_count_together(tmp_path, saved):
         assert len(commands(server.process.pid)) >= 3 and not any(
             TOKEN in command for command in commands(server.process.pid)
         )
-        with paused(int(two.stem)), web(server) as client:
+        with paused(int(two.stem.split("-")[0])), web(server) as client:
             assert client.post(**posting(made, first)).json() == {"accepted": 3, "duplicates": 0}
             client.post(**posting(made, b""))
-        with paused(int(one.stem)), web(server) as client:
+        with paused(int(one.stem.split("-")[0])), web(server) as client:
             assert client.post(**posting(made, first + second)).json() == {
                 "accepted": 4,
                 "duplicates": 3,
@@ -779,11 +779,11 @@ def test_two_workers_count_together(tmp_path, saved):
             text = client.get("/metrics", headers=BEARER).text
             assert client.get("/v1/collections/fixed/estimate", headers=BEARER).json()["n"] == 7
         assert (
-            "discreet_reports_accepted_total 7\n" in text
-            and "discreet_reports_duplicate_total 3\n" in text
+            'discreet_reports_accepted_total{collection="fixed"} 7\n' in text
+            and 'discreet_reports_duplicate_total{collection="fixed"} 3\n' in text
         )
         assert (
-            'refused_total{reason="empty"} 2\n' in text
+            'refused_total{collection="fixed",reason="empty"} 2\n' in text
             and "discreet_upload_seconds_count 2\n" in text
         )
         assert server.stop() == 0

@@ -29,7 +29,7 @@ from discreet import wire
 from discreet.collector import address, documents, limits, openapi, pages, tokens
 from discreet.collector.commit import Committer, answered
 from discreet.collector.headers import ANYONE, PREFLIGHT, with_headers
-from discreet.collector.metrics import Metrics
+from discreet.collector.metrics import Metrics, State
 from discreet.collector.problems import Problem, answer, down, say, unexpected
 from discreet.collector.store import Collection, NoCollection, Store, StoreDown, open_store
 from discreet.collector.uploads import Uploads
@@ -99,6 +99,7 @@ class Collector:
                 asyncio.get_running_loop().run_in_executor(self._readers, work, *args), self.store
             )
         except StoreDown as error:
+            self.metrics.store_failed()
             raise down(error) from None
 
     async def collections(self, request: Request) -> Response:
@@ -180,7 +181,17 @@ class Collector:
     async def counters(self, request: Request) -> Response:
         """GET /metrics"""
         self.check_token(request)
-        return PlainTextResponse(self.metrics.text(), media_type="text/plain; version=0.0.4")
+        try:
+            states, ready = await self._read(self._states), True
+        except Problem:  # the counters are there all the same, and say so
+            states, ready = [], False
+        text = self.metrics.text(states, ready)
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+    def _states(self) -> list[State]:
+        """The collections, if the store takes a write, too."""
+        self.store.can_write()
+        return [State(c.name, c.open, n) for c, n in self.store.sizes(limits.LABELLED)]
 
     async def openapi(self, request: Request) -> Response:
         """GET /openapi.json"""
@@ -268,13 +279,14 @@ class Collector:
         return f"{self.public_url}{quote(scope['path'])}?{_MOVED}"
 
     @asynccontextmanager
-    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[dict[str, Any]]:
         try:
-            yield
+            yield {"metrics": self.metrics}  # who takes connections counts them there
         finally:
             await self.committer.close()
             self._readers.shutdown()
             self.store.close()
+            self.metrics.close()
 
 
 @dataclass(frozen=True)

@@ -350,6 +350,21 @@ class Store(ABC):
         with self.reading():
             return self._whole_tally(self._must_find(name))
 
+    def sizes(self, most: int) -> list[tuple[Collection, int | None]]:
+        """The first so many collections, with how many reports each has; None where it is damaged.
+        Those that wait are not tallied for it.
+        """
+        with self.reading():
+            return [(c, self._size(c)) for c in (self._collection(*r) for r in self._rows()[:most])]
+
+    def _size(self, collection: Collection) -> int | None:
+        try:
+            tally = self._tally_of(self._read_numbers(collection.key), collection.mechanism)
+            waiting = sum(len(unsealed(raw)) for raw in self._who_waits(collection.key))
+        except StoreDamaged:
+            return None
+        return tally.n + waiting // collection.mechanism.report_size
+
     def reports(self, name: str) -> Iterator[bytes]:
         """The stored reports in the order of their ids, where they were kept."""
         with self.snapshot(name) as (_, blocks):
