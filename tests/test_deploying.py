@@ -563,6 +563,75 @@ def test_the_unit_is_exposed_as_little_as_the_guide_says(units):
     assert exposure(bare) > 9
 
 
+RESTRICTED = """
+import ctypes, os
+libc, seccomp = (ctypes.CDLL(name, use_errno=True) for name in (None, "libseccomp.so.2"))
+libc.mount.argtypes = (ctypes.c_char_p,) * 3 + (ctypes.c_ulong, ctypes.c_char_p)
+READ_ONLY, REMOUNT, BIND, ALL, PRIVATE = 1, 32, 4096, 16384, 1 << 18
+assert libc.unshare(0x20000) == 0  # mounts of our own
+here = os.getcwd().encode()
+for source, target, how in ((None, b"/", ALL | PRIVATE), (here, here, BIND),
+                            (None, b"/", REMOUNT | BIND | READ_ONLY)):
+    assert libc.mount(source, target, None, how, None) == 0, os.strerror(ctypes.get_errno())
+os.chdir(here)
+seccomp.seccomp_init.restype = ctypes.c_void_p
+rules = ctypes.c_void_p(seccomp.seccomp_init(0x00050001))  # EPERM for all others
+for name in CALLS.split():
+    number = seccomp.seccomp_syscall_resolve_name(name.encode())
+    if number >= 0:
+        assert seccomp.seccomp_rule_add(rules, 0x7FFF0000, number, 0) == 0
+assert seccomp.seccomp_load(rules) == 0
+"""
+
+
+def calls(group):
+    """The system calls of one of systemd's groups."""
+    said = analyze("syscall-filter", "--no-pager", group)[1]
+    words = {line.strip() for line in said.splitlines()[1:] if not line.strip().startswith("#")}
+    return {c for word in words - {""} for c in (calls(word) if word[0] == "@" else {word})}
+
+
+@needs("systemd-analyze", "systemd")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can try the unit's restrictions without systemd"
+)
+def test_the_collector_runs_under_the_restrictions_that_could_stop_it(tmp_path):
+    """A file system that it can write nowhere but in its own folder, and the system calls of the
+    unit alone: numba compiles, two workers count, what is in flight is finished.
+    """
+    said = shipped("discreet.service")
+    assert re.findall(r"^SystemCallFilter=(.*)", said, re.MULTILINE) == [
+        "@system-service",
+        "~@privileged",
+    ]
+    assert "ProtectSystem=strict\n" in said
+    allowed = calls("@system-service") - calls("@privileged")
+    assert len(allowed) > 200 and not {"mount", "chown", "setuid"} & allowed
+    made = mechanism("fixed")
+    made.save(tmp_path / "m.json")
+    before = RESTRICTED.replace("CALLS", repr(" ".join(sorted(allowed))))
+    outside = tmp_path.parent / "outside"
+    tries = (
+        f"for one in (lambda: open({str(outside)!r}, 'w'), lambda: os.chown('.', 1, 1)):\n"
+        "    try:\n        one()\n    except OSError as error:\n"
+        "        print('denied', error.errno, flush=True)\n"
+    )
+    arguments = serve_arguments(tmp_path / "m.json", f"https://{NAME}")
+    cache = f"os.environ['NUMBA_CACHE_DIR'] = {str(tmp_path / 'cache')!r}\n"
+    with serving(tmp_path, *arguments, before=before + tries + cache) as server:
+        assert server.output.startswith("denied 30\ndenied 1\n") and not outside.exists()
+        with httpx.Client(base_url=server.url, timeout=DEADLINE) as client:
+            for n in (1, 500):
+                assert client.post(**posting(made, frames(made, n))).json()["accepted"] == n
+            assert reports(client, "fixed") == 501
+            for path in ("/readyz", "/c/fixed", "/c/fixed/results"):
+                assert client.get(path).status_code == 200
+            path = "/v1/collections/fixed/estimate?views=shrunk,consistent"
+            assert client.get(path, headers=BEARER).json()["n"] == 501
+        assert server.stop() == 0
+    assert server.log == "" and list((tmp_path / "cache").rglob("*.nbi"))
+
+
 def test_the_units_know_the_same_places():
     one, other = unit("discreet.service")["Service"], unit("discreet-backup.service")["Service"]
     for key in ("User", "StateDirectory", "WorkingDirectory", "EnvironmentFile"):
