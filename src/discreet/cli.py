@@ -967,6 +967,53 @@ def reopen(name: str, store: str) -> None:
         click.echo(f"{name} takes reports again; it has {opened.tally(name).n:,}.")
 
 
+@main.command(epilog="Example:  discreet delete health-survey --store discreet.sqlite")
+@click.argument("name")
+@_store
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before it is deleted.")
+def delete(name: str, store: str, yes: bool) -> None:
+    """Delete the closed collection NAME for good: its ids, its tally, its reports.
+
+    Backups, and what a database server or a disk keeps of its own, are not reached.
+    """
+    with _opened(store) as opened:
+        opened.check_deletable(name)
+        n = opened.tally(name).n
+        if not yes and not sys.stdin.isatty():
+            raise DataError(f'deleting "{name}" cannot be taken back; say --yes if it is meant')
+        if not yes:
+            click.confirm(f"Delete {name} with {n:,} reports? It cannot be taken back", abort=True)
+        opened.delete_collection(name)
+    click.echo(f"{name} is deleted with {n:,} reports.")
+
+
+@main.command(epilog="Example:  discreet token --new")
+@click.option("--new", is_flag=True, help="Replace it; a collector that runs takes the new one.")
+@click.option(
+    "--token-file",
+    envvar="DISCREET_TOKEN_FILE",
+    default="discreet.token",
+    show_default=True,
+    help="Where it is.",
+)
+def token(new: bool, token_file: str) -> None:
+    """Say where the organiser's token is, or replace it: the old one opens nothing more."""
+    from discreet.collector import tokens
+
+    if os.environ.get("DISCREET_TOKEN"):
+        if new:
+            raise DataError(
+                "the token is in the environment (DISCREET_TOKEN); change it there and start the "
+                "collector again"
+            )
+        where = tokens.prepare(None)
+    else:
+        if new:
+            tokens.renew(Path(token_file))
+        where = tokens.prepare(token_file)
+    click.echo(f"The organiser's {'new ' * new}token is in {where}.")
+
+
 @contextmanager
 def _opened(store: str) -> Iterator[Any]:
     from discreet.collector.store import open_store

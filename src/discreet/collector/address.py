@@ -27,7 +27,7 @@ def public(url: str) -> str:
     if parts.scheme == "http" and not is_here(parts.hostname):
         raise DataError(
             f'"{url}" is not encrypted, and browsers let no page verify a promise there; put TLS '
-            "in front (docs/collector.md) and give its https:// address"
+            "in front (docs/deploying.md) and give its https:// address"
         )
     return origin(parts.scheme, parts.hostname, port or None) + parts.path.rstrip("/")
 

@@ -30,7 +30,7 @@ from discreet import wire
 from discreet.collector import address, documents, limits, openapi, pages, tokens
 from discreet.collector.commit import Committer, answered
 from discreet.collector.headers import ANYONE, PREFLIGHT, with_headers
-from discreet.collector.metrics import Metrics
+from discreet.collector.metrics import Metrics, State
 from discreet.collector.problems import Problem, answer, down, log, say, unexpected
 from discreet.collector.store import Collection, Event, NoCollection, Store, StoreDown, open_store
 from discreet.collector.uploads import Uploads
@@ -61,7 +61,7 @@ class Collector:
         self,
         store: Store,
         metrics: Metrics,
-        token: str,
+        token: str | tokens.Lock,
         open_results: bool = False,
         public_url: str = "",
     ) -> None:
@@ -69,7 +69,7 @@ class Collector:
         self.public_url = public_url
         self.committer = Committer(store)
         self.uploads = Uploads(self.find, self.committer, metrics)
-        self._lock = tokens.Lock(token)
+        self._lock = token if isinstance(token, tokens.Lock) else tokens.Lock(token)
         self._readers = ThreadPoolExecutor(limits.READERS, "read")
         self._known: dict[str, tuple[Collection, float]] = {}
         self._descriptions: dict[tuple[str, str], bytes] = {}
@@ -90,6 +90,7 @@ class Collector:
         try:
             collection: Collection = await self._read(self.store.collection, name)
         except NoCollection as error:
+            self._known.pop(name, None)  # it was deleted
             raise Problem("unknown", f"{error}; see {_BASE} for those there are") from None
         self._known[name] = collection, time.monotonic()
         return collection
@@ -101,6 +102,7 @@ class Collector:
                 asyncio.get_running_loop().run_in_executor(self._readers, work, *args), self.store
             )
         except StoreDown as error:
+            self.metrics.store_failed()
             raise down(error) from None
 
     async def collections(self, request: Request) -> Response:
@@ -189,7 +191,17 @@ class Collector:
     async def counters(self, request: Request) -> Response:
         """GET /metrics"""
         self.check_token(request)
-        return PlainTextResponse(self.metrics.text(), media_type="text/plain; version=0.0.4")
+        try:
+            states, ready = await self._read(self._states), True
+        except Problem:  # the counters are there all the same, and say so
+            states, ready = [], False
+        text = self.metrics.text(states, ready)
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+    def _states(self) -> list[State]:
+        """The collections, if the store takes a write, too."""
+        self.store.can_write()
+        return [State(c.name, c.state == "open", n) for c, n in self.store.sizes(limits.LABELLED)]
 
     async def openapi(self, request: Request) -> Response:
         """GET /openapi.json"""
@@ -296,15 +308,16 @@ class Collector:
             log.info("closed by its date", extra={"facts": {"collection": name}})
 
     @asynccontextmanager
-    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[dict[str, Any]]:
         watching = asyncio.create_task(self._watch())
         try:
-            yield
+            yield {"metrics": self.metrics}  # who takes connections counts them there
         finally:
             watching.cancel()
             await self.committer.close()
             self._readers.shutdown()
             self.store.close()
+            self.metrics.close()
 
 
 @dataclass(frozen=True)
@@ -371,10 +384,10 @@ async def _unexpected(_: Request, error: Exception) -> Response:
 def from_environment() -> Any:
     """For uvicorn: the application that `discreet serve` has described in the environment."""
     settings = Settings(**json.loads(os.environ["DISCREET_COLLECTOR"]))
-    return build(settings, tokens.read())
+    return build(settings, tokens.Lock.from_environment())
 
 
-def build(settings: Settings, token: str) -> Any:
+def build(settings: Settings, token: str | tokens.Lock) -> Any:
     """The application of these settings."""
     return Collector(
         open_store(settings.store),

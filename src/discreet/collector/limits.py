@@ -43,6 +43,7 @@ RETRY = 2  # after which people are asked to come back
 SILENCE = 10  # in which the log does not say again that the store is down
 
 # ---- the process ---------------------------------------------------------------------------------
+LABELLED = 100  # collections that have counters of their own; others are counted together
 ESTIMATES = 8  # rendered estimates that are remembered
 GRACE = 30  # for requests in flight when we are asked to stop
 IDLE = 20  # for a connection without a request

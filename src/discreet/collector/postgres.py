@@ -253,6 +253,14 @@ class PostgresStore(Store):
             (key, numbers),
         )
 
+    def _erase(self, key: int) -> None:
+        for table in ("report", "waiting", "published", "event"):
+            self._db.execute(f"DELETE FROM discreet_{table} WHERE collection = %s".encode(), (key,))
+
+    def _remove(self, key: int) -> None:
+        self._db.execute("DELETE FROM discreet_tally WHERE collection = %s", (key,))
+        self._db.execute("DELETE FROM discreet_collection WHERE key = %s", (key,))
+
     def _id_count(self, key: int) -> int:
         query = "SELECT count(*) FROM discreet_report WHERE collection = %s"
         row = self._db.execute(query, (key,)).fetchone()

@@ -44,6 +44,7 @@ class Patient(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """A new connection owes us a request; in a crowd it takes the place of one that is idle."""
         super().connection_made(transport)
+        self._count()
         self.since = self.loop.time()
         if len(self.connections) > limits.CONNECTIONS:
             self._make_room()
@@ -102,6 +103,11 @@ class Patient(HttpToolsProtocol):
         """Nothing more to wait for."""
         self._forget()
         super().connection_lost(exc)
+        self._count()
+
+    def _count(self) -> None:
+        if metrics := self.app_state.get("metrics"):
+            metrics.connected(len(self.connections))
 
     def _between(self) -> bool:
         return self.cycle is None or self.cycle.response_complete

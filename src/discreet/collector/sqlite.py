@@ -210,7 +210,8 @@ class SqliteStore(Store):
 
     def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> bool:
         row = self._db.execute(
-            "INSERT INTO collection (name, document, keep, open) VALUES (?, ?, ?, 1)",
+            "INSERT INTO collection VALUES "
+            "((SELECT coalesce(max(collection), 0) + 1 FROM tally), ?, ?, ?, 1)",
             (name, document, keep),
         )
         self._db.execute("INSERT INTO tally VALUES (?, ?)", (row.lastrowid, numbers))
@@ -296,6 +297,15 @@ class SqliteStore(Store):
 
     def _write_published(self, key: int, numbers: bytes) -> None:
         self._db.execute("INSERT OR REPLACE INTO published VALUES (?, ?)", (key, numbers))
+
+    def _erase(self, key: int) -> None:
+        for table in ("report", "waiting", "published", "event"):
+            self._db.execute(f"DELETE FROM {table} WHERE collection = ?", (key,))
+
+    def _remove(self, key: int) -> None:
+        """An empty tally stays, so that its key is not given again."""
+        self._db.execute("DELETE FROM collection WHERE key = ?", (key,))
+        self._write_numbers(key, b"")
 
     def _id_count(self, key: int) -> int:
         query = "SELECT count(*) FROM report WHERE collection = ?"

@@ -67,6 +67,8 @@ class Upload(NamedTuple):
     collection: str
     ids: list[bytes]
     rows: NDArray[np.uint8]
+    # of the collection it was checked for: one of the same name may have come in its place
+    key: int | None = None
 
 
 class Event(NamedTuple):
@@ -196,6 +198,31 @@ class Store(ABC):
     def _note(self, key: int, what: str) -> None:
         self._insert_event(key, Event(datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ"), what))
 
+    def check_deletable(self, name: str) -> None:
+        """DataError while it takes reports."""
+        with self.reading():
+            _must_be_closed(self._must_find(name))
+
+    def delete_collection(self, name: str) -> None:
+        """Forget a closed collection for good. What was interrupted is done when it is called
+        again: its name goes last.
+        """
+        with self.writing():
+            found = self._must_find(name, lock=True)
+            _must_be_closed(found)
+            self._write_numbers(found.key, sealed(Tally.empty(found.mechanism).to_bytes()))
+            self._erase(found.key)
+        try:
+            self.tidy()
+        except StoreDown as error:
+            raise StoreDown(
+                f'"{name}" is empty, but the files of the store still hold what it had: {error}; '
+                "delete it again"
+            ) from None
+        with self.writing():
+            _must_be_closed(self._must_find(name, lock=True))
+            self._remove(found.key)
+
     # ---- reports ---------------------------------------------------------------------------------
 
     def add(self, uploads: Sequence[Upload]) -> list[Outcome]:
@@ -207,7 +234,13 @@ class Store(ABC):
                 locked = self._find(name, lock=True)
                 if locked is None:
                     continue
-                places = [k for k, upload in enumerate(uploads) if upload.collection == name]
+                places = [
+                    k
+                    for k, upload in enumerate(uploads)
+                    if upload.collection == name and upload.key in (None, locked.key)
+                ]
+                if not places:
+                    continue
                 state = locked.state
                 found = (
                     self._count(locked, [uploads[k] for k in places])
@@ -366,6 +399,21 @@ class Store(ABC):
         with self.reading():
             return self._whole_tally(self._must_find(name))
 
+    def sizes(self, most: int) -> list[tuple[Collection, int | None]]:
+        """The first so many collections, with how many reports each has; None where it is damaged.
+        Those that wait are not tallied for it.
+        """
+        with self.reading():
+            return [(c, self._size(c)) for c in (self._collection(*r) for r in self._rows()[:most])]
+
+    def _size(self, collection: Collection) -> int | None:
+        try:
+            tally = self._tally_of(self._read_numbers(collection.key), collection.mechanism)
+            waiting = sum(len(unsealed(raw)) for raw in self._who_waits(collection.key))
+        except StoreDamaged:
+            return None
+        return tally.n + waiting // collection.mechanism.report_size
+
     def reports(self, name: str) -> Iterator[bytes]:
         """The stored reports in the order of their ids, where they were kept."""
         with self.snapshot(name) as (_, blocks):
@@ -438,6 +486,16 @@ class Store(ABC):
     def _write_published(self, key: int, numbers: bytes) -> None: ...
 
     @abstractmethod
+    def _erase(self, key: int) -> None:
+        """Delete ids, reports, those that wait and what was published."""
+
+    @abstractmethod
+    def _remove(self, key: int) -> None:
+        """Delete the collection itself and its tally; its key is never given again, because other
+        processes remember whose it was.
+        """
+
+    @abstractmethod
     def _id_count(self, key: int) -> int: ...
 
     @abstractmethod
@@ -489,6 +547,13 @@ class Store(ABC):
                 json.loads(self._document(key))
             )
         return Collection(key, name, mechanism, keep, bool(is_open))
+
+
+def _must_be_closed(collection: Collection) -> None:
+    if collection.open:
+        raise DataError(
+            f'"{collection.name}" is open and takes reports; discreet close it before it is deleted'
+        )
 
 
 def _due(shown: Tally, whole: Tally, collection: Collection) -> bool:

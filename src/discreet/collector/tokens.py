@@ -18,7 +18,7 @@ def read() -> str:
     """The token: the environment's DISCREET_TOKEN, or the content of DISCREET_TOKEN_FILE."""
     secret, where = os.environ.get("DISCREET_TOKEN"), "DISCREET_TOKEN"
     if not secret:
-        where = _file()
+        where = file()
         try:
             secret = Path(where).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -38,10 +38,10 @@ def read() -> str:
     return secret
 
 
-def prepare(file: str | None) -> str:
+def prepare(path: str | None) -> str:
     """See to it that there is a token, in this file if one is named; returns where it is."""
-    if file:
-        os.environ["DISCREET_TOKEN_FILE"] = file
+    if path:
+        os.environ["DISCREET_TOKEN_FILE"] = path
         os.environ.pop("DISCREET_TOKEN", None)
     made = False
     if not os.environ.get("DISCREET_TOKEN") and not os.environ.get("DISCREET_TOKEN_FILE"):
@@ -49,37 +49,98 @@ def prepare(file: str | None) -> str:
     read()
     if os.environ.get("DISCREET_TOKEN"):
         return "the environment"
-    where = _file()
+    where = file()
     return f"{where} (made now, for you alone to read)" if made else where
 
 
-def _file() -> str:
+def file() -> str:
+    """Where the token is, unless it is in the environment."""
     return os.environ.get("DISCREET_TOKEN_FILE") or DEFAULT
 
 
 def make(path: Path) -> bool:
     """Make a token for the organiser alone unless there is one; returns whether it was made."""
     try:
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        _write(path)
     except FileExistsError:
         return False
+    return True
+
+
+def renew(path: Path) -> None:
+    """Put a new token in the place of the one in this file, at once and for the same owner; a
+    collector that runs takes it with the next request.
+    """
+    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        _write(aside)
+        if path.exists():  # root may do this for the collector's user, who must read it
+            owner = path.stat()
+            if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
+                os.chown(aside, owner.st_uid, owner.st_gid)
+        os.replace(aside, path)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise DataError(f"the token file {path} cannot be replaced: {error.strerror}") from None
+
+
+def _write(path: Path) -> None:
+    """A new token in a new file."""
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        raise
     except OSError as error:
         raise DataError(
             f"the token file {path} cannot be made: {error.strerror}; set DISCREET_TOKEN instead"
         ) from None
-    with os.fdopen(handle, "w") as file:
-        file.write(secrets.token_urlsafe(24) + "\n")
-    return True
+    with os.fdopen(handle, "w") as made:
+        made.write(secrets.token_urlsafe(24) + "\n")
+        made.flush()
+        os.fsync(made.fileno())
 
 
 class Lock:
-    """Knows a token by its hash, and compares in constant time."""
+    """Knows a token by its hash, and compares in constant time. Where the token is in a file, a
+    change of it is seen when a token is next asked for.
+    """
 
-    def __init__(self, token: str) -> None:
-        self._hash = hashlib.sha256(token.encode()).digest()
+    def __init__(self, token: str, path: str = "") -> None:
+        self._hash, self._path = _hashed(token), path
+        self._mark: tuple[int, int, int] | None = None  # of the file, when it was last read
+
+    @classmethod
+    def from_environment(cls) -> Lock:
+        """The lock of the environment's token, or of the one in its file."""
+        return cls(read(), "" if os.environ.get("DISCREET_TOKEN") else file())
 
     def opens(self, header: str) -> bool:
         """Whether an Authorization header bears the token."""
+        self._look_again()
         scheme, _, token = header.partition(" ")
-        given = hashlib.sha256(token.strip().encode()).digest()
-        return hmac.compare_digest(given, self._hash) and scheme.lower() == "bearer"
+        return hmac.compare_digest(_hashed(token), self._hash) and scheme.lower() == "bearer"
+
+    def _look_again(self) -> None:
+        """The token of a changed file, if it is one; else the one before still opens."""
+        mark = _mark(self._path)
+        if mark != self._mark:
+            self._mark = mark
+            try:
+                self._hash = _hashed(read())
+            except DataError as error:
+                from discreet.collector.problems import say
+
+                say("the token file changed, and the token before it is kept", problem=str(error))
+
+
+def _hashed(token: str) -> bytes:
+    return hashlib.sha256(token.strip().encode()).digest()
+
+
+def _mark(path: str) -> tuple[int, int, int] | None:
+    """What changes when a file is written anew; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -37,6 +37,7 @@ class Uploads:
     ) -> None:
         self._find, self._committer, self._metrics = find, committer, metrics
         self.waiting = 0  # bytes of requests not answered yet
+        self._found: set[str] = set()  # names that are in the store, or were
 
     async def __call__(self, name: str, scope: Any, receive: Any, send: Any) -> None:
         """Answered once the reports are durable, or refused whole."""
@@ -44,7 +45,7 @@ class Uploads:
             outcome = await self._take(name, dict(scope["headers"]), receive)
         except Exception as error:
             problem = error if isinstance(error, Problem) else unexpected(error)
-            self._metrics.refused(problem.reason)
+            self._metrics.refused(name if name in self._found else "", problem.reason)
             problem.headers.update(ANYONE)
             await with_headers(problem.response())(scope, receive, send)
             return
@@ -57,21 +58,36 @@ class Uploads:
         began, body, read = time.perf_counter(), b"", False
         try:
             collection = await self._find(name)
+            self._found.add(name)
             _check_headers(headers, collection)
             body, read = await self._body(receive), True
-            outcome = await self._committer.submit(frames(collection.mechanism, body))
+            upload = frames(collection.mechanism, body)._replace(key=collection.key)
+            outcome = await self._submit(upload)
             if outcome.state != "open":
                 raise _not_open(collection, outcome.state)
         except StoreDown as error:
+            self._metrics.store_failed()
             raise down(error) from None
         except Problem as problem:
             if not read and problem.reason != "slow":
                 await _drain(receive)
             raise
         finally:
-            self.waiting -= len(body)
-        self._metrics.accepted(outcome.accepted, outcome.duplicates, time.perf_counter() - began)
+            self._hold(-len(body))
+        took = time.perf_counter() - began
+        self._metrics.accepted(name, outcome.accepted, outcome.duplicates, took)
         return outcome
+
+    async def _submit(self, upload: Upload) -> Outcome:
+        self._metrics.waiting(1, 0)
+        try:
+            return await self._committer.submit(upload)
+        finally:
+            self._metrics.waiting(-1, 0)
+
+    def _hold(self, size: int) -> None:
+        self.waiting += size
+        self._metrics.waiting(0, size)
 
     async def _body(self, receive: Any) -> bytes:
         """The whole body; its bytes count as waiting until the caller gives them back."""
@@ -86,16 +102,16 @@ class Uploads:
                     chunk = message.get("body", b"")
                     self._check_room(len(held), len(chunk))
                     held += chunk
-                    self.waiting += len(chunk)
+                    self._hold(len(chunk))
                     if not message.get("more_body", False):
                         return bytes(held)
                     limit.reschedule(min(deadline, clock() + limits.BODY_PAUSE))
         except (TimeoutError, ClientDisconnect):
-            self.waiting -= len(held)
+            self._hold(-len(held))
             detail = "the body did not come, or too slowly; send it again"
             raise Problem("slow", detail) from None
         except BaseException:
-            self.waiting -= len(held)
+            self._hold(-len(held))
             raise
 
     def _check_room(self, held: int, more: int) -> None:
