@@ -20,6 +20,18 @@ export class DiscreetError extends Error {
   readonly limit?: number;
 }
 
+/** A sentence with names in braces, or a form of it per plural category. */
+export type Text = string | Readonly<Partial<Record<Intl.LDMLPluralRule, string>>>;
+
+/** Every sentence about promises and reports, by its key; `language` is a tag such as "en". */
+export type Sentences = Readonly<Record<string, Text>> & { readonly language: string };
+
+/** The sentences that are said unless `speak` was called. */
+export const ENGLISH: Sentences;
+
+/** Say all sentences in another language from now on: the same keys, the same names in braces. */
+export function speak(sentences?: Sentences): void;
+
 /** JSON with sorted keys and no blanks: texts, integers, true, false, null, lists and objects. */
 export function canonicalJson(document: unknown): string;
 
@@ -47,6 +59,21 @@ export interface Pair {
   readonly epsilon: number;
 }
 
+/** Who asks, what for, from when to when (in UTC): what is said of it. */
+export interface About {
+  readonly organiser?: string;
+  readonly contact?: string;
+  readonly purpose?: string;
+  readonly consent?: string;
+  readonly language?: string;
+  readonly opens?: string;
+  readonly closes?: string;
+  /** Reports before results are shown to anyone. */
+  readonly minimum?: number;
+  /** Simulated people answer; nothing in it is real. */
+  readonly rehearsal?: true;
+}
+
 /** Items, levels and budgets. */
 export interface Policy {
   readonly name: string;
@@ -61,6 +88,7 @@ export interface Policy {
   readonly levelOf: readonly number[];
   readonly levels: readonly Level[];
   readonly pairs: readonly Pair[];
+  readonly about: About;
 }
 
 /** How a report names items. */
@@ -121,14 +149,21 @@ export class Mechanism {
   check(report: Uint8Array): Reason | null;
   /** A bit per item: 1 where the report names it. */
   bits(report: Uint8Array): Uint8Array;
-  /** What a report means: its part, the places of the items that it names, and a sentence. */
-  meaning(report: Uint8Array): { part: number; named: number[]; sentence: string };
+  /**
+   * What a report means: its part, the places of the items that it names, a sentence, and the
+   * chances of an item to be named where it is one's own and where it is not.
+   */
+  meaning(report: Uint8Array): {
+    part: number; named: number[]; mine: number[]; others: number[]; sentence: string;
+  };
   /** Per level, the largest log-ratio of any report. */
   levelEpsilons(): number[];
   /** The largest log-ratio of any report between any two answers. */
   wholeEpsilon(): number;
   /** The promise for an answer of a level, as a sentence that calls the answer `what`. */
   promise(level: number, what: string): string;
+  /** The factor of a level's promise, rounded up. */
+  factor(level: number): number;
   /** What a participant is told: per level, of whole lists, of pairs that are not protected. */
   promises(): Promised[];
   /** The promise for one person's whole list; set input only. */
@@ -176,7 +211,8 @@ export interface Storing {
 
 /** What this device has already told, and to whom. */
 export class Ledger {
-  constructor(storage?: Storing);
+  /** Several people may share a device: each has a ledger of her own. */
+  constructor(storage?: Storing, person?: number);
   /** The entry of exactly this collection, or null. */
   find(origin: string, name: string, fingerprint: string): Entry | null;
   /** Earlier answers to other collections that share an item, however its label is spelled. */
@@ -204,6 +240,8 @@ export interface ClientOptions {
   pause?: number;
   /** Caps the sum of the budgets over all collections in the ledger. */
   maxTotal?: number;
+  /** Is told when an attempt has failed, and how long it is until the next. */
+  waiting?: (milliseconds: number) => void;
 }
 
 export interface AnswerOptions {
@@ -242,11 +280,12 @@ export class Client {
   patience: number;
   pause: number;
   maxTotal: number;
+  waiting: (milliseconds: number) => void;
 
   /** The collection's mechanism, verified. */
   describe(
     name: string, pinned?: Pinned,
-  ): Promise<{ mechanism: Mechanism; state: "open" | "closed" }>;
+  ): Promise<{ mechanism: Mechanism; state: "upcoming" | "open" | "closed" }>;
   /** Perturb an answer and write the report down; nothing is sent yet. */
   prepare(
     name: string, mechanism: Mechanism, answer: Answer, options?: AnswerOptions,

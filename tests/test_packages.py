@@ -342,7 +342,7 @@ console.log(JSON.stringify(found));
 def declared(text):
     """The values that a declaration file exports, with the members that its classes always have."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
-    found = {name: [] for name in re.findall(r"^export function (\w+)", text, flags=re.MULTILINE)}
+    found = {name: [] for name in re.findall(r"^export (?:function|const) (\w+)", text, flags=re.MULTILINE)}
     for name, body in re.findall(
         r"^export class (\w+)[^{]*\{\n(.*?)^\}", text, flags=re.MULTILINE | re.DOTALL
     ):

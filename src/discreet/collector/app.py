@@ -5,6 +5,7 @@ than it must.
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import math
 import os
@@ -72,7 +73,7 @@ class Collector:
         self._lock = token if isinstance(token, tokens.Lock) else tokens.Lock(token)
         self._readers = ThreadPoolExecutor(limits.READERS, "read")
         self._known: dict[str, tuple[Collection, float]] = {}
-        self._descriptions: dict[tuple[str, str], bytes] = {}
+        self._descriptions: dict[tuple[str, str], tuple[bytes, bytes]] = {}  # as is, and packed
         self._expected: dict[str, documents.Expected] = {}
         self._rendering = asyncio.Lock()
         # the last few, by what was asked and how many reports there were
@@ -119,10 +120,16 @@ class Collector:
             raise
         key = collection.name, collection.state
         if key not in self._descriptions:
-            self._descriptions[key] = await run_in_threadpool(
-                lambda: orjson.dumps(documents.describe(collection, self.open_results))
-            )
-        return Response(self._descriptions[key], headers=ANYONE, media_type="application/json")
+            self._descriptions[key] = await run_in_threadpool(self._describe, collection)
+        plain, packed = self._descriptions[key]
+        headers = {**ANYONE, "Vary": "Accept-Encoding"}
+        if _packs(request):
+            plain, headers["Content-Encoding"] = packed, "gzip"
+        return Response(plain, headers=headers, media_type="application/json")
+
+    def _describe(self, collection: Collection) -> tuple[bytes, bytes]:
+        plain = orjson.dumps(documents.describe(collection, self.open_results))
+        return plain, gzip.compress(plain, mtime=0)
 
     # ---- results ---------------------------------------------------------------------------------
 
@@ -216,8 +223,11 @@ class Collector:
 
     async def answer_page(self, request: Request) -> Response:
         """GET /c/{name}: the same file for every collection; it asks the service for the rest."""
-        policy = {"Content-Security-Policy": pages.answer_policy()}
-        return Response(pages.answer_file(), media_type="text/html", headers=policy)
+        headers = {"Content-Security-Policy": pages.answer_policy(), "Vary": "Accept-Encoding"}
+        page = pages.answer_file()
+        if _packs(request):
+            page, headers["Content-Encoding"] = pages.answer_packed(), "gzip"
+        return Response(page, media_type="text/html", headers=headers)
 
     async def results_page(self, request: Request) -> Response:
         """GET /c/{name}/results"""
@@ -357,6 +367,10 @@ class Wish:
 
     def __str__(self) -> str:
         return "-".join((str(self.confidence), *self.views, self.kind))
+
+
+def _packs(request: Request) -> bool:
+    return "gzip" in request.headers.get("accept-encoding", "")
 
 
 async def _problem(_: Request, error: Exception) -> Response:

@@ -8,13 +8,16 @@ its SHA-256 can be published and the file can be hosted elsewhere: style, `discr
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
+import json
 import re
 from collections.abc import Iterable
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from string import Template
+from typing import Any
 from urllib.parse import quote
 
 from starlette.responses import Response
@@ -61,7 +64,8 @@ def answer_file() -> bytes:
         "style": style,
         "script": script,
     }
-    return re.sub(r"/\*(\w+)\*/", lambda mark: pieces[mark[1]], read("answer.html")).encode()
+    whole = re.sub(r"/\*(\w+)\*/", lambda mark: pieces[mark[1]], _in_english())
+    return whole.encode()
 
 
 @lru_cache(maxsize=1)
@@ -70,11 +74,33 @@ def answer_policy() -> str:
     return _only_these("connect-src 'self'") + "; frame-ancestors 'none'"
 
 
+def _in_english() -> str:
+    """The page with the English texts in their places, until its script has another language."""
+    english = texts()[0]
+    return re.sub(
+        r'data-text="(\w+)"[^>]*>(?=</)',
+        lambda place: place[0] + escape(english[place[1]], quote=False),
+        read("answer.html"),
+    )
+
+
+@lru_cache(maxsize=1)
+def texts() -> list[dict[str, Any]]:
+    """The texts of the page in every language, English first."""
+    found = [json.loads(file.read_text(encoding="utf-8")) for file in (_FOLDER / "texts").iterdir()]
+    return sorted(found, key=lambda words: (words["language"] != "en", words["language"]))
+
+
+@lru_cache(maxsize=1)
 def _inside() -> tuple[str, str]:
-    """The style and the script of the page: the two modules as one."""
+    """The style and the script of the page: the two modules as one, with the texts."""
     first, rest = read("answer.js").split("\n", 1)
     assert first.startswith("import ") and first.endswith('"./discreet.js";')
-    return read("style.css"), read("discreet.js") + rest
+    before, empty, after = rest.partition("const TEXTS = [];")
+    assert empty
+    known = json.dumps(texts(), ensure_ascii=False)
+    page = f"{{{before}const TEXTS = {known};{after}}}\n"  # a block: names of its own
+    return read("style.css"), read("discreet.js") + page
 
 
 def _only_these(connect: str) -> str:
@@ -86,6 +112,12 @@ def _only_these(connect: str) -> str:
         f"default-src 'none'; script-src {script}; style-src {style}; {connect}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+@lru_cache(maxsize=1)
+def answer_packed() -> bytes:
+    """The same, packed with gzip: a third of the bytes, for slow connections."""
+    return gzip.compress(answer_file(), 9, mtime=0)
 
 
 def answer_hash() -> str:

@@ -164,8 +164,9 @@ await checks.check("what a report means is said in a sentence with its chances",
   );
   for (const [name, { report, sentence, named, part }] of Object.entries(input.meanings)) {
     const mechanism = await Mechanism.from(input[name]);
-    const found = mechanism.meaning(Uint8Array.from(Buffer.from(report, "hex")));
+    const { mine, others, ...found } = mechanism.meaning(Buffer.from(report, "hex"));
     assert.deepEqual(found, { part, named, sentence });
+    assert.ok([...mine, ...others].every((chance) => chance >= 0 && chance <= 1));
   }
 });
 

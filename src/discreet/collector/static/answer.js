@@ -1,34 +1,103 @@
-import { Client, DiscreetError, cleaned } from "./discreet.js";
+import { Client, DiscreetError, ENGLISH, Ledger, cleaned, speak } from "./discreet.js";
 
 // The participant's page: ask, verify, choose, show what will be sent, send, receipt. The answer
 // never leaves this module.
 
+const TEXTS = []; // texts/*.json, one per language, English first: put here when the page is built
+
 const $ = (id) => document.getElementById(id);
-const SHOWN = 60; // choices shown at once; a search narrows them
+const SHOWN = 60; // choices shown at once; a search narrows them, a button shows more
+const FEW = 12; // choices that need no search
+const GROUPS = [2, 40]; // first letters that are worth being chosen from
 const NAMED = 24; // named answers shown one by one
 const REPEATED = 5; // and of those, on the receipt
 const QUOTED = 3; // chosen answers of one level that its promise names
+const SLOW = 2_000; // milliseconds until a slow connection is called slow
+const SAID = "discreet-language"; // in the browser's storage, once a language was chosen
 
 const hex = (bytes, between = "") => {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join(between);
 };
 
 /** A new element with text. */
-function element(name, text = "", attributes = {}) {
-  const made = document.createElement(name);
+function element(name, text = "", attributes = {}, space = "http://www.w3.org/1999/xhtml") {
+  const made = document.createElementNS(space, name);
   made.textContent = text;
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   return made;
 }
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
+const quoted = (label) => `“${label}”`;
 
-/** Quoted labels, as a promise about any one of them names them. */
-function oneOf(labels) {
-  const quoted = labels.slice(0, QUOTED).map((label) => `“${label}”`).join(", ");
-  const more = labels.length - QUOTED;
-  const rest = more > 0 ? ` and ${more.toLocaleString("en")} more` : "";
-  return labels.length > 1 ? `one of ${quoted}${rest}` : quoted;
+// ---- languages
+
+let [words] = TEXTS;
+
+/** A text of the page, with what stands in braces filled in. */
+function text(key, values = {}) {
+  const form = words[key];
+  const plural = () => new Intl.PluralRules(words.language).select(values.n);
+  const chosen = typeof form === "string" ? form : form[plural()] ?? form.other;
+  return chosen.replace(/\{(\w+)\}/g, (_, name) => {
+    return typeof values[name] === "number" ? figure(values[name]) : values[name];
+  });
+}
+
+/** In Arabic too with the digits of the factors. */
+const figure = (n) => n.toLocaleString(`${words.language}-u-nu-latn`);
+
+/** A moment where the reader is. */
+function time(moment) {
+  return new Date(moment).toLocaleString(`${words.language}-u-nu-latn`, {
+    year: "numeric", month: "long", day: "numeric", hour: "2-digit", minute: "2-digit",
+    timeZoneName: "short",
+  });
+}
+
+/** The language chosen before, or the first that the browser asks for and we have. */
+function preferred() {
+  let before = null;
+  try {
+    before = window.localStorage.getItem(SAID);
+  } catch { /* storage is blocked, and the page says so when it matters */ }
+  const wanted = [before, ...navigator.languages].map((tag) => tag?.split("-")[0]);
+  const known = wanted.find((tag) => TEXTS.some(({ language }) => language === tag));
+  return TEXTS.find(({ language }) => language === known) ?? TEXTS[0];
+}
+
+function translate(chosen) {
+  words = chosen;
+  speak(words.sentences ?? ENGLISH);
+  document.documentElement.lang = words.language;
+  document.documentElement.dir = words.direction;
+  for (const place of document.querySelectorAll("[data-text]")) {
+    place.textContent = text(place.dataset.text);
+  }
+  $("groups").setAttribute("aria-label", text("groups"));
+  $("chosen").setAttribute("aria-label", text("chosen"));
+}
+
+// ---- what goes on
+
+let slow; // the timer of a connection that takes long
+
+/** Say what is happening; what takes long is called slow, unless something else is said first. */
+function status(key) {
+  clearTimeout(slow);
+  $("status").hidden = !key;
+  if (!key) return;
+  $("status").textContent = text(navigator.onLine ? key : "offline");
+  slow = setTimeout(() => {
+    $("status").textContent = text(navigator.onLine ? "slow" : "offline");
+  }, SLOW);
+}
+
+/** An attempt has failed, and the next one is so many milliseconds away. */
+function waiting(wait) {
+  clearTimeout(slow);
+  $("status").textContent = navigator.onLine
+    ? text("away", { n: Math.max(1, Math.round(wait / 1000)) }) : text("offline");
 }
 
 /**
@@ -44,74 +113,136 @@ function invitation({ origin, pathname, hash }) {
   const name = fragment.get("collection") ?? (path && decodeURIComponent(path[2]));
   const pinned = fragment.get("fingerprint") || null;
   if (!server || !name) {
-    const what = "This page needs an invitation";
     const form = "#server=https://host&collection=NAME&fingerprint=…";
-    throw new DiscreetError("invitation", `${what}: its address must end with ${form}.`);
+    throw new DiscreetError("invitation", text("uninvited", { form }));
   }
   if (pinned && !/^[0-9a-f]{64}$/.test(pinned)) {
-    const what = "What stands after # is not a fingerprint";
-    throw new DiscreetError("invitation", `${what}; open the invitation again as you got it.`);
+    throw new DiscreetError("invitation", text("noFingerprint"));
   }
   return { server, name, pinned };
 }
 
+/** Who asks, what for, from when to when, as the policy says it. */
+function tell({ policy }, name) {
+  const { about } = policy;
+  document.title = policy.question || cleaned(name);
+  $("question").textContent = policy.question || cleaned(name);
+  $("rehearsal").hidden = !about.rehearsal;
+  for (const id of ["question", "choices", "told"]) {
+    if (about.language) $(id).setAttribute("lang", about.language);
+  }
+  const rows = [
+    ...["organiser", "purpose", "consent", "contact"].map((key) => [key, about[key]]),
+    ...["opens", "closes"].map((key) => [key, about[key] && time(about[key])]),
+    ["minimum", about.minimum && text("minimumText", { n: about.minimum })],
+  ].filter(([, said]) => said);
+  $("about").hidden = !rows.length;
+  $("told").replaceChildren(...rows.flatMap(([key, said]) => {
+    const ours = ["opens", "closes", "minimum"].includes(key) ? { lang: words.language } : {};
+    const heading = element("dt", text(key), { lang: words.language });
+    return [heading, element("dd", said, { dir: "auto", ...ours })];
+  }));
+}
+
+/**
+ * The items as they are listed: many by alphabet; few as the file has them, but where it has them
+ * level by level, the levels that need the most protection come last.
+ */
+function ordered({ items, levelOf, levels }) {
+  const places = items.map((_, k) => k);
+  if (items.length > FEW) {
+    const { compare } = new Intl.Collator(undefined, { numeric: true });
+    return places.sort((x, y) => compare(items[x], items[y]) || x - y);
+  }
+  if (levelOf.some((level, k) => level < levelOf[k - 1])) return places;
+  const epsilon = (k) => levels[levelOf[k]].epsilon;
+  return places.sort((x, y) => epsilon(y) - epsilon(x) || x - y);
+}
+
 class Page {
   chosen = new Set(); // indices of items
+  person = 1; // of those who share this device
+  group = ""; // the first letter that is listed
+  most = SHOWN;
 
   constructor(client, name, mechanism, pinned) {
     const many = mechanism.policy.input === "set";
     Object.assign(this, { client, name, mechanism, pinned, many });
+    this.order = ordered(mechanism.policy);
+    this.letters = mechanism.policy.items.map((label) => {
+      return Array.from(label.trim())[0].normalize("NFD")[0].toLocaleUpperCase();
+    });
   }
 
   // ---- the question
 
   start() {
-    const { policy, fingerprint } = this.mechanism;
-    const name = cleaned(this.name); // as an invitation has it
-    document.title = policy.question || name;
-    $("question").textContent = policy.question || name;
-    const { host } = new URL(this.client.url);
-    const copy = window.location.origin === this.client.origin
-      ? "" : `; this page is a copy at ${window.location.host || "your own device"}`;
-    $("where").textContent = `discreet · ${name} · your report goes to ${host}${copy}`;
-    const short = `${fingerprint.slice(0, 12)}…`;
-    $("pinned").textContent = this.pinned
-      ? "✓ This is the question you were invited to; its promise was verified on your device "
-        + `(fingerprint ${short}).`
-      : "✓ The promise was verified on your device. The invitation names no fingerprint to "
-        + `compare (${short}).`;
-    $("legend").textContent = this.many ? "Your answers, as many as apply" : "Your answer";
-    if (policy.items.length > 12) {
-      $("find").hidden = false;
-      $("search").placeholder = `Search ${policy.items.length.toLocaleString()} answers`;
-      $("search").setAttribute("aria-label", $("search").placeholder);
-      $("search").addEventListener("input", () => this.list());
-      $("search").addEventListener("keydown", (event) => {
-        if (event.key === "Enter") event.preventDefault();
-      });
-    }
-    for (const [k, promise] of this.mechanism.promises().entries()) {
-      const row = element("tr");
-      row.append(...this.cells(k, promise).map((text) => element("td", text)));
-      $("promises").append(row);
-    }
+    $("search").addEventListener("input", () => { this.most = SHOWN; this.list(); });
+    $("search").addEventListener("keydown", (event) => {
+      if (event.key === "Enter") event.preventDefault();
+    });
+    $("groups").addEventListener("click", ({ target }) => {
+      if (target.matches("button")) this.choosing(target.dataset.letter);
+    });
+    $("show-more").addEventListener("click", () => {
+      this.most += SHOWN;
+      this.list();
+    });
     $("choices").addEventListener("change", (event) => {
       this.choose(Number(event.target.value), event.target.checked);
+    });
+    $("chosen").addEventListener("click", ({ target }) => {
+      const chip = target.closest("button");
+      if (!chip) return;
+      this.choose(Number(chip.value), false);
+      this.list();
+      ($("chosen").querySelector("button") ?? $("search")).focus();
     });
     $("form").addEventListener("submit", (event) => { event.preventDefault(); this.prepare(); });
     $("agree").addEventListener("change", () => this.ready());
     $("back").addEventListener("click", () => window.history.back());
     $("again").addEventListener("click", () => {
-      $("thanks").textContent = "Your report is counted, once and for good.";
-      this.receipt(this.earlier());
+      this.receipt(this.earlier(), ["counted"]);
     });
+    $("another").addEventListener("click", () => this.somebodyElse());
     // the browser's own Back leads from a report or a receipt to the question
     window.addEventListener("popstate", () => this.ask());
     $("send").addEventListener("click", () => this.send());
+    window.addEventListener("online", () => {
+      if (this.unsent && !$("send").disabled) this.send();
+    });
+    this.speak();
+    status(null);
+    this.ask(null);
+  }
+
+  /** All that is said in words, in the language that is chosen now. */
+  speak() {
+    const { mechanism, many } = this;
+    tell(mechanism, this.name);
+    const said = { name: cleaned(this.name), host: new URL(this.client.url).host };
+    const here = window.location.host || text("device");
+    $("where").textContent = window.location.origin === this.client.origin
+      ? text("where", said) : text("copy", { ...said, here });
+    const short = mechanism.fingerprint.slice(0, 12);
+    $("pinned").textContent = text(this.pinned ? "pinned" : "unpinned", { fingerprint: short });
+    $("legend").textContent = text(many ? "yourAnswers" : "yourAnswer");
+    const n = mechanism.m;
+    $("find").hidden = n <= FEW;
+    $("foot").classList.toggle("stays", n > FEW);
+    $("search").placeholder = text("search", { n });
+    $("search").setAttribute("aria-label", $("search").placeholder);
+    $("promises").replaceChildren(...mechanism.promises().map((promise, k) => {
+      const row = element("tr");
+      row.append(...this.cells(k, promise).map((cell) => element("td", cell)));
+      return row;
+    }));
+    this.listGroups();
     this.list();
     this.promise();
-    $("status").hidden = true;
-    this.ask(null);
+    if (!$("form").hidden) this.ask(null);
+    if (!$("check").hidden) this.explain(this.prepared);
+    if (!$("receipt").hidden) this.receipt(this.done, this.thanked);
   }
 
   /** What this browser remembers of this question. */
@@ -119,17 +250,29 @@ class Page {
     return this.client.ledger.find(this.client.origin, this.name, this.mechanism.fingerprint);
   }
 
+  /** Another person on the same device, with a ledger of her own. */
+  somebodyElse() {
+    this.person += 1;
+    this.client.ledger = new Ledger(undefined, this.person);
+    this.chosen.clear();
+    this.list();
+    this.promise();
+    this.ask();
+  }
+
   /** The question, with what this browser remembers of it. */
   ask(focus = "question") {
+    this.unsent = false;
     const earlier = this.earlier();
-    const reason = "whatever you choose now: who could choose among several draws would tell more.";
-    $("before").hidden = !earlier;
+    const sent = earlier && earlier.state !== "shown";
+    $("before").hidden = !earlier && this.person === 1;
     $("once").hidden = Boolean(earlier);
-    $("seen").hidden = earlier?.state !== "counted";
-    $("known").textContent = earlier?.state === "shown"
-      ? `The report was drawn when you looked at it, and has not been sent. It stays the same, ${reason}`
-      : "This browser has answered this question. The same report is sent again, byte for byte, and "
-        + `counted once, ${reason}`;
+    $("again").hidden = earlier?.state !== "counted";
+    $("another").hidden = !sent;
+    $("another-note").hidden = !sent;
+    $("person").hidden = this.person === 1;
+    $("person").textContent = text("person", { n: this.person });
+    $("known").textContent = earlier ? text(sent ? "knownSent" : "knownShown") : "";
     this.overlap();
     this.ready();
     this.show("form", focus);
@@ -137,35 +280,60 @@ class Page {
 
   /** Whom a promise is about, and what it says. */
   cells(k, { level, items, examples, sentence, whole }) {
-    if (whole) return ["Whole lists", capital(sentence.replace("Whole lists: ", ""))];
-    if (level === null) return ["Not protected", sentence];
+    if (whole) return [text("wholeLists"), capital(sentence.replace(/^[^:]*: */, ""))];
+    if (level === null) return [text("notProtected"), sentence];
     const more = items > examples.length ? ", …" : "";
-    const says = this.mechanism.promise(k, "one of these");
+    const says = this.mechanism.promise(k, text("ofThese"));
     return [`${level}: ${examples.join(", ")}${more}`, says];
+  }
+
+  // ---- the list
+
+  /** First letters to choose from, where there are many answers. */
+  listGroups() {
+    const { compare } = new Intl.Collator();
+    const letters = [...new Set(this.letters)].sort(compare);
+    const [few, many] = GROUPS;
+    const worth = this.mechanism.m > SHOWN && letters.length >= few && letters.length <= many;
+    $("groups").hidden = !worth;
+    if (!worth) return;
+    $("groups").replaceChildren(...["", ...letters].map((letter) => {
+      return element("button", letter || text("all"), {
+        type: "button", "data-letter": letter, "aria-pressed": letter === this.group,
+      });
+    }));
+  }
+
+  choosing(letter) {
+    Object.assign(this, { group: letter, most: SHOWN });
+    for (const button of $("groups").children) {
+      button.setAttribute("aria-pressed", button.dataset.letter === letter);
+    }
+    this.list();
   }
 
   list() {
     const wanted = $("search").value.trim().toLowerCase();
     const { items } = this.mechanism.policy;
-    const found = items.map((label, k) => [label, k])
-      .filter(([label]) => label.toLowerCase().includes(wanted));
-    const rest = found.filter(([, k]) => !this.chosen.has(k)).slice(0, SHOWN);
-    const chosen = [...this.chosen].map((k) => [items[k], k]);
-    const listed = [...chosen, ...rest].sort((x, y) => x[1] - y[1]);
-    const legend = $("legend");
-    $("choices").replaceChildren(legend, ...listed.map(([label, k]) => {
+    const found = this.order.filter((k) => {
+      return items[k].toLowerCase().includes(wanted)
+        && (!this.group || wanted || this.letters[k] === this.group);
+    });
+    const rest = found.filter((k) => !this.chosen.has(k)).slice(0, this.most);
+    const shown = new Set([...this.chosen, ...rest]);
+    $("choices").replaceChildren($("legend"), ...this.order.filter((k) => shown.has(k)).map((k) => {
       const box = element("label");
       const input = element("input", "", {
         type: this.many ? "checkbox" : "radio", name: "answer", value: k,
       });
       input.checked = this.chosen.has(k);
-      box.append(input, element("span", label, { class: "what" }));
+      box.append(input, element("span", items[k], { class: "what", dir: "auto" }));
       return box;
     }));
-    const hidden = found.length - listed.length;
+    const hidden = found.filter((k) => !shown.has(k)).length;
+    $("further").hidden = !hidden;
     $("count").textContent = !found.length
-      ? "No answer matches."
-      : hidden > 0 ? `${hidden.toLocaleString()} more; type to narrow them.` : "";
+      ? text("noMatch") : hidden ? text("hidden", { n: hidden }) : "";
   }
 
   choose(k, on) {
@@ -176,7 +344,24 @@ class Page {
     this.ready();
   }
 
-  /** What is promised for what is chosen: a sentence per level, then one about the whole list. */
+  /** The chosen ones beside the button, where the list is long. */
+  chips() {
+    const chosen = this.mechanism.m > FEW ? [...this.chosen] : [];
+    $("chosen").hidden = !chosen.length;
+    $("chosen").replaceChildren(...chosen.map((k) => {
+      const label = this.mechanism.policy.items[k];
+      const chip = element("button", label, {
+        type: "button", value: k, "aria-label": text("remove", { what: label }),
+      });
+      const entry = element("li");
+      entry.append(chip);
+      return entry;
+    }));
+  }
+
+  // ---- what is promised
+
+  /** For what is chosen: an example in numbers of people, then exactly, level by level. */
   promise() {
     const { items, levelOf } = this.mechanism.policy;
     const levels = new Map();
@@ -184,19 +369,52 @@ class Page {
       levels.set(levelOf[k], [...levels.get(levelOf[k]) ?? [], items[k]]);
     }
     const sentences = Array.from(levels, ([level, labels]) => {
-      const whatever = this.many ? ", whatever else you tick," : "";
-      return this.mechanism.promise(level, oneOf(labels) + whatever);
+      const what = this.oneOf(labels);
+      return this.mechanism.promise(level, this.many ? text("anyElse", { what }) : what);
     });
     const { padding } = this.mechanism;
     if (padding && this.chosen.size > padding) {
-      const drawn = padding === 1 ? "one of them is" : `${padding} of them are`;
-      const rest = "drawn at random, and nothing else is reported.";
-      sentences.push(`You ticked ${this.chosen.size}: ${drawn} ${rest}`);
+      sentences.push(text("ticked", { n: padding, k: this.chosen.size }));
     }
     if (this.many) sentences.push(this.mechanism.promiseOf(this.chosen).sentence);
     $("promise").classList.toggle("warn", this.mechanism.policy.protect === "item");
     $("promise").hidden = !sentences.length;
-    $("promise").replaceChildren(...sentences.map((text) => element("p", text)));
+    $("sentences").replaceChildren(...sentences.map((sentence) => element("p", sentence)));
+    this.example(levels);
+    this.chips();
+  }
+
+  /** Quoted labels, as a promise about any one of them names them. */
+  oneOf(labels) {
+    if (labels.length === 1) return quoted(labels[0]);
+    const listed = labels.slice(0, QUOTED).map(quoted).join(", ");
+    const n = labels.length - QUOTED;
+    return n > 0 ? text("oneOfMore", { items: listed, n }) : text("oneOf", { items: listed });
+  }
+
+  /**
+   * For the chosen answer that is told most about: if 10 of 100 people hold it, how many may among
+   * those who send one report. By Bayes, from the factor, rounded away from 10.
+   */
+  example(levels) {
+    const [first] = [...levels.keys()].sort((x, y) => {
+      return this.mechanism.factor(y) - this.mechanism.factor(x);
+    });
+    $("example").hidden = first === undefined;
+    if (first === undefined) return;
+    const factor = this.mechanism.factor(first);
+    const high = factor < 1e6 ? Math.ceil(1000 * factor / (10 * factor + 90) - 1e-9) : 100;
+    const low = Math.floor(1000 / (10 + 90 * factor) + 1e-9);
+    const what = quoted(levels.get(first)[0]);
+    $("frequencies").textContent = text(this.many ? "exampleHaving" : "example", {
+      what, low, high,
+    });
+    $("people").replaceChildren(...Array.from({ length: 100 }, (_, k) => {
+      return element("circle", "", {
+        cx: 5 + 10 * (k % 10), cy: 5 + 10 * Math.floor(k / 10), r: 3.6,
+        class: k < low ? "surely" : k < high ? "perhaps" : "others",
+      }, "http://www.w3.org/2000/svg");
+    }));
   }
 
   /**
@@ -216,10 +434,9 @@ class Page {
   }
 
   ready() {
-    const waiting = !$("consent").hidden && !$("agree").checked;
-    $("prepare").disabled = waiting || (!this.many && !this.chosen.size);
-    $("prepare").textContent = this.many && !this.chosen.size
-      ? "None of these: show what will be sent" : "Show what will be sent";
+    const waits = !$("consent").hidden && !$("agree").checked;
+    $("prepare").disabled = waits || (!this.many && !this.chosen.size);
+    $("prepare").textContent = text(this.many && !this.chosen.size ? "prepareNone" : "prepare");
   }
 
   // ---- what will be sent
@@ -235,21 +452,28 @@ class Page {
   }
 
   explain({ report, repeated }) {
-    const { named, sentence } = this.mechanism.meaning(report);
+    const { named, mine, others, sentence } = this.mechanism.meaning(report);
     const { shown, rest } = this.labels(named, NAMED);
-    const again = repeated ? "This is the report that this browser made before. " : "";
-    $("meaning").textContent = again + sentence;
+    const own = this.many ? this.mechanism.padding || this.chosen.size : 1; // at most
+    const often = [text("often", { mine: percents(mine), others: percents(others) })];
+    if (named.length > 2 * own) often.push(text("chance"));
+    if (!named.length) often.unshift(text("nothingNamed"));
+    if (repeated) often.unshift(text("again"));
+    $("often").textContent = often.join(" ");
+    $("meaning").textContent = sentence;
     $("bytes").textContent = hex(report, " ");
-    $("bits").replaceChildren(...[...shown, ...rest].map((text) => element("li", text)));
+    $("bits").replaceChildren(...[...shown, ...rest].map((label) => {
+      return element("li", label, { dir: "auto" });
+    }));
   }
 
   /** The labels of the first so many items, and how many more there are. */
   labels(named, most) {
     const { items } = this.mechanism.policy;
-    const more = named.length - most;
+    const n = named.length - most;
     return {
       shown: named.slice(0, most).map((k) => items[k]),
-      rest: more > 0 ? [`and ${more.toLocaleString("en")} more`] : [],
+      rest: n > 0 ? [text("more", { n })] : [],
     };
   }
 
@@ -257,29 +481,27 @@ class Page {
 
   async send() {
     $("send").disabled = true;
-    $("status").hidden = false;
-    $("status").textContent = "Sending …";
+    $("problem").hidden = true;
+    this.unsent = true; // until it is known, the network's return sends it again
+    status("sending");
     await this.guard(async () => {
       const { accepted, id, report, repeated } = await this.client.send(this.prepared);
-      $("thanks").textContent = accepted
-        ? "Your report is counted, once and for good."
-        : "The collector had this report already; it is counted once.";
-      if (repeated) {
-        $("thanks").textContent += " It is the report that this browser had made before.";
-      }
-      this.receipt({ report: hex(report), id: hex(id) });
+      const thanked = [accepted ? "counted" : "had", ...repeated ? ["madeBefore"] : []];
+      this.receipt({ report: hex(report), id: hex(id) }, thanked);
     });
-    $("status").hidden = true;
+    status(null);
     $("send").disabled = false;
     if (!$("check").hidden) $("send").focus(); // a disabled button loses it
   }
 
-  /** What was counted, as the ledger keeps it. */
-  receipt({ report, id }) {
+  /** What was counted, as the ledger keeps it, and the keys of the texts that say so. */
+  receipt({ report, id }, thanked) {
+    Object.assign(this, { unsent: false, done: { report, id }, thanked });
+    $("thanks").textContent = thanked.map((key) => text(key)).join(" ");
     const bytes = Uint8Array.from(report.match(/../g), (pair) => parseInt(pair, 16));
     $("named").textContent = this.repeat(bytes);
     $("sent").textContent = bytes.length > 64
-      ? `${report.slice(0, 128)}… (${bytes.length} bytes)` : report;
+      ? text("bytesMore", { start: report.slice(0, 128), n: bytes.length }) : report;
     $("id").textContent = id;
     $("mechanism").textContent = this.mechanism.fingerprint;
     this.step("receipt");
@@ -288,8 +510,8 @@ class Page {
   /** What the report that was sent names, in short. */
   repeat(report) {
     const { shown, rest } = this.labels(this.mechanism.meaning(report).named, REPEATED);
-    const quoted = shown.map((label) => `“${label}”`).join(", ");
-    return quoted ? [quoted, ...rest].join(" ") : "no answer";
+    const listed = shown.map(quoted).join(", ");
+    return listed ? [listed, ...rest].join(" ") : text("noAnswer");
   }
 
   // ---- around
@@ -302,6 +524,7 @@ class Page {
 
   show(section, focus) {
     for (const id of ["form", "check", "receipt"]) $(id).hidden = id !== section;
+    $("about").classList.toggle("aside", section !== "form");
     $("problem").hidden = true;
     if (focus) $(focus).focus();
   }
@@ -310,41 +533,84 @@ class Page {
     try {
       await work();
     } catch (error) {
+      if (error.code !== "network") this.unsent = false;
       if (error.code === "overlap") {
         // answered in another tab meanwhile: ask for consent
         $("agree").checked = false;
         this.ask();
       }
-      say(error);
+      say(error, this.unsent ? [text("kept")] : []);
     }
   }
 }
 
-function say(error) {
-  if (!(error instanceof DiscreetError)) console.error(error);
-  const text = error instanceof DiscreetError
-    ? error.message : "Something went wrong on this page; nothing was sent. Load it again.";
-  const stop = /[.!?…]$/.test(text) ? "" : ".";
-  $("problem").textContent = capital(text) + stop;
-  $("problem").hidden = false;
-  $("status").hidden = true;
+/** Chances of 100 people: one number, or the ends of a range. */
+function percents(chances) {
+  const ends = [Math.min(...chances), Math.max(...chances)]
+    .map((share) => figure(Math.round(100 * share)));
+  return ends[0] === ends[1] ? ends[0] : `${ends[0]}–${ends[1]}`;
 }
 
+/** What went wrong: in the language of the page, and in English what a helper needs to know. */
+function say(error, more = []) {
+  const known = error instanceof DiscreetError;
+  if (!known) console.error(error);
+  const message = known ? error.message : text("wrong");
+  const told = known && words.errors[error.status === 410 ? "closed" : error.code];
+  const stop = /[.!?…]$/.test(message) ? "" : ".";
+  $("problem").textContent = [told || capital(message) + stop, ...more].join(" ");
+  if (told) $("problem").append(element("small", message, { lang: "en", dir: "ltr" }));
+  $("problem").hidden = false;
+  status(null);
+}
+
+/** Fetch and verify the question; when the network comes back, again. */
 async function main() {
+  status("fetching");
+  $("problem").hidden = true;
   try {
     const { server, name, pinned } = invitation(window.location);
     $("where").textContent = `discreet · ${cleaned(name)}`;
-    const client = new Client(server);
+    const client = new Client(server, { waiting });
     const { mechanism, state } = await client.describe(name, { fingerprint: pinned });
-    if (state === "closed") {
-      $("question").textContent = mechanism.policy.question || cleaned(name);
-      throw new DiscreetError("closed", "This question is closed; it takes no more answers.");
+    if (state !== "open") {
+      const { opens, closes } = mechanism.policy.about;
+      const over = closes && Date.parse(closes) <= Date.now();
+      const key = state === "upcoming" ? "upcoming" : over ? "closedOn" : "closed";
+      heard = () => {
+        tell(mechanism, name);
+        say(new DiscreetError(state, text(key, { time: time(over ? closes : opens ?? 0) })));
+      };
+      heard();
+      return;
     }
-    new Page(client, name, mechanism, pinned).start();
+    const page = new Page(client, name, mechanism, pinned);
+    page.start();
+    heard = () => page.speak();
   } catch (error) {
-    say(error);
+    heard = () => say(error);
+    heard();
+    if (error.code === "network") window.addEventListener("online", main, { once: true });
   }
 }
 
+let heard = () => {}; // says again what was said last, in another language
+
+function languages() {
+  $("language").replaceChildren(...TEXTS.map(({ language, name }) => {
+    return element("option", name, { value: language, lang: language });
+  }));
+  $("language").value = words.language;
+  $("language").addEventListener("change", ({ target }) => {
+    translate(TEXTS.find(({ language }) => language === target.value));
+    try {
+      window.localStorage.setItem(SAID, words.language);
+    } catch { /* then it is asked for again */ }
+    heard();
+  });
+}
+
 window.addEventListener("hashchange", () => window.location.reload());
+translate(preferred());
+languages();
 main();

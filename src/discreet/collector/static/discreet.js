@@ -43,6 +43,107 @@ function show(value) {
   return text.length <= 80 ? text : `${text.slice(0, 77)}…`;
 }
 
+// ---- sentences ----------------------------------------------------------------------------------
+
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+const [FACTOR, CHANCE] = ["by at most a factor of {factor}.", "changes the chance of any report"];
+const ODDS = "whoever sees your report can change their odds between";
+const EACH = "Whole lists: each answer is protected on its own and the factors multiply, to at most"
+  + " {few} for a list of {answers} against an empty one";
+const OPEN = "The organiser chose not to protect which of";
+const LEVELS = "answers of \"{first}\" and answers of \"{second}\" is yours: they are kept apart";
+const SAME = "two answers of \"{first}\" is yours: they are kept apart";
+const THROUGH = "only through others, by a factor of at most {factor}.";
+const ONCE = "You already gave an earlier answer about";
+const OFTEN = "You already gave {n} earlier answers about";
+const TOGETHER = "the same items: together, whoever sees your reports can change their odds between"
+  + ` {what} and any other answer ${FACTOR}`;
+const TOGETHER_HAVING = "the same items: together, having or not having {what} changes the chance"
+  + ` of your reports ${FACTOR}`;
+
+/** Every sentence about promises and reports; a form per plural category where a number counts. */
+export const ENGLISH = freeze({
+  language: "en",
+  odds: `${capital(ODDS)} {what} and any other answer ${FACTOR}`,
+  having: `Having or not having {what} ${CHANCE} ${FACTOR}`,
+  oddsOfLevel: `{level} ({items}): ${ODDS} this answer and any other ${FACTOR}`,
+  havingOfLevel: `{level} ({items}): having or not having it ${CHANCE} ${FACTOR}`,
+  more: "{items} and {n} more",
+  anyTwoLists: `Whole lists: ${ODDS} any two lists of answers ${FACTOR}`,
+  eachOfFew: `${EACH}.`,
+  eachOfMany: `${EACH}, and to at most {many} for {n}.`,
+  yourList: `Your whole list: ${ODDS} it and any other list ${FACTOR}`,
+  yourListOfEach: `Your whole list is not protected as one: ${ODDS} it and an empty one ${FACTOR}`,
+  noList: "You ticked nothing. Lists are not protected as one, only each answer on its own.",
+  apart: `${OPEN} ${LEVELS} ${THROUGH}`,
+  notApart: `${OPEN} ${LEVELS} not at all.`,
+  sameApart: `${OPEN} ${SAME} ${THROUGH}`,
+  sameNotApart: `${OPEN} ${SAME} not at all.`,
+  already: freeze({ one: `${ONCE} ${TOGETHER}`, other: `${OFTEN} ${TOGETHER}` }),
+  alreadyHaving: freeze({
+    one: `${ONCE} ${TOGETHER_HAVING}`, other: `${OFTEN} ${TOGETHER_HAVING}`,
+  }),
+  answers: freeze({ one: "{n} answer", other: "{n} answers" }),
+  none: "none",
+  range: "{low} to {high}",
+  fixed: "The report names {named} of {answers}, drawn at random: {chances}.",
+  bits: "For each of {answers} it was drawn at random whether the report names it; it names "
+    + "{named}: {chances}.",
+  ticket: "The report is a number that stands for a random choice among {answers}; it names "
+    + "{named}: {chances}.",
+  hits: "The report is a row of numbers that stands for a random choice among {answers}; it names "
+    + "{named}: {chances}.",
+  nothing: "The report names no answer, whatever yours is.",
+  chances: "{yours} is named with a chance of {mine}, one that is not yours with about {others}",
+  own: "your own answer",
+  ownOfThese: "your own answer, if it is one of these,",
+  drawn: "one of yours, if one is drawn at random,",
+  drawnOfThese: "one of yours, if one is drawn at random and is one of these,",
+  yours: "one of yours",
+  yoursOfThese: "one of yours, if it is one of these,",
+  padded: freeze({
+    one: "{chances}; if more than {n} is yours, {n} of them, drawn at random, counts as yours",
+    other: "{chances}; if more than {n} are yours, {n} of them, drawn at random, count as yours",
+  }),
+  silent: "It says nothing about {n} of the answers.",
+  kinds: "It is one of {k} kinds, drawn at random {by}.",
+  silentKinds: "It says nothing about {n} of the answers, and is one of {k} kinds, drawn at random "
+    + "{by}.",
+  byAnswer: "with chances that depend on your answer",
+  byNothing: "whatever your answers are",
+});
+
+let spoken = ENGLISH;
+
+/**
+ * Say all sentences in another language from now on: the same keys as ENGLISH, the same names in
+ * braces.
+ * @param {typeof ENGLISH} sentences
+ */
+export function speak(sentences = ENGLISH) {
+  spoken = sentences;
+}
+
+/** A number, written in English, as the language writes it. */
+function local(told) {
+  const parts = new Intl.NumberFormat(spoken.language).formatToParts(12_345.6);
+  const mark = (type) => parts.find((part) => part.type === type)?.value ?? "";
+  return told.replace(/[.,]/g, (c) => mark(c === "." ? "decimal" : "group"));
+}
+
+/** A sentence with what stands in braces filled in. */
+function say(key, values = {}) {
+  const form = spoken[key];
+  const plural = () => new Intl.PluralRules(spoken.language).select(values.n);
+  const text = typeof form === "string" ? form : form[plural()] ?? form.other;
+  return text.replace(/\{(\w+)\}/g, (_, name) => {
+    return typeof values[name] === "number" ? count(values[name]) : values[name];
+  });
+}
+
+const count = (n) => local(n.toLocaleString("en"));
+const answers = (n) => say("answers", { n });
+
 // ---- canonical JSON and fingerprint -------------------------------------------------------------
 
 /**
@@ -340,7 +441,8 @@ function readAbout(raw) {
   const keys = Object.keys(table(raw, [], "about", Object.keys(allowed)));
   const wrong = keys.find((key) => !allowed[key](raw[key]));
   if (!keys.length || wrong || (raw.opens && raw.closes && raw.opens >= raw.closes)) {
-    const what = wrong ? `${wrong} of about is ${show(raw[wrong])}` : "about is empty or closes early";
+    const what = wrong
+      ? `${wrong} of about is ${show(raw[wrong])}` : "about is empty, or closes before it opens";
     throw refused(`${what}, but must be as discreet writes it`);
   }
   return raw;
@@ -877,21 +979,35 @@ class Encoding {
     const { parts, groups: { m, members } } = this;
     const speaking = members.flatMap((_, g) => (this.speaks(parts[k], g) ? [g] : []));
     const among = speaking.reduce((total, g) => total + members[g].length, 0);
-    const first = among
-      ? `${this.opening(named ? count(named) : "none", answers(among))}: `
-        + `${this.chances(k, speaking, among < m)}.`
-      : "The report names no answer, whatever yours is.";
-    const more = [];
-    if (among && among < m) more.push(`says nothing about ${count(m - among)} of the answers`);
-    if (parts.length > 1) more.push(`is one of ${parts.length} kinds, drawn at random ${this.by}`);
-    return more.length ? `${first} It ${more.join(", and ")}.` : first;
+    if (!among) return { mine: [0], others: [0], sentence: this.#kinds(say("nothing"), 0) };
+    const { mine, others } = this.chances(k, speaking);
+    const yours = this.policy.input === "single" ? "own" : this.yours;
+    const chances = this.padded(say("chances", {
+      yours: say(among < m ? `${yours}OfThese` : yours), mine: range(mine), others: range(others),
+    }));
+    const names = { named: named ? count(named) : say("none"), answers: answers(among), chances };
+    const first = say(this.kind === "each" ? "bits" : this.kind, names);
+    return { mine, others, sentence: this.#kinds(first, m - among) };
+  }
+
+  /** What else there is to say of a report: whom it is silent about, and how its kind is drawn. */
+  #kinds(first, n) {
+    const k = this.parts.length;
+    const key = `${n ? "silent" : ""}${k > 1 ? "Kinds" : ""}`;
+    if (!key) return first;
+    return `${first} ${say(key === "Kinds" ? "kinds" : key, { n, k, by: say(this.by) })}`;
+  }
+
+  padded(chances) {
+    return chances;
   }
 }
 
 /** Reports one item of an answer: the only one, or one of a padded set, drawn at random. */
 class Sampling extends Encoding {
   static needs = "sets that are protected as a whole, or single answers";
-  by = "with chances that depend on your answer";
+  by = "byAnswer";
+  yours = "drawn";
   #states; // per part, once asked for
 
   static fits({ policy }) {
@@ -952,13 +1068,10 @@ class Sampling extends Encoding {
     return other[g] > 0;
   }
 
-  chances(k, speaking, silent) {
+  chances(k, speaking) {
     const part = this.parts[k];
-    const yours = this.policy.input === "set"
-      ? `one of yours, if one is drawn at random${silent ? " and is one of these" : ""},`
-      : `your own answer${silent ? ", if it is one of these," : ""}`;
     const mine = speaking.map((g) => part.own[g] / D);
-    return chancesOf(yours, mine, speaking.flatMap((g) => this.others(part, g)));
+    return { mine, others: speaking.flatMap((g) => this.others(part, g)) };
   }
 
   /** The chances that an item of group g is named for people with other answers. */
@@ -1071,10 +1184,6 @@ class Fixed extends Bitmap {
     }
   }
 
-  opening(named, among) {
-    return `The report names ${named} of ${among}, drawn at random`;
-  }
-
   /** An own item that is named takes a place from the others of its group. */
   others(part, g) {
     const { length } = this.groups.members[g];
@@ -1105,17 +1214,13 @@ class Bits extends Bitmap {
     });
     return report;
   }
-
-  opening(named, among) {
-    const drawn = `For each of ${among} it was drawn at random whether the report names it`;
-    return `${drawn}; it names ${named}`;
-  }
 }
 
 /** Bits for sets of which every item is protected on its own: nothing is sampled. */
 class Each extends Bits {
   static needs = "protect = \"item\"";
   kind = "each";
+  yours = "yours";
 
   static fits({ policy }) {
     return policy.protect === "item";
@@ -1149,7 +1254,7 @@ class Each extends Bits {
 
   chances(k) {
     const { own, other } = this.parts[k];
-    return chancesOf("one of yours", own.map((x) => x / D), other.map((x) => x / D));
+    return { mine: own.map((x) => x / D), others: other.map((x) => x / D) };
   }
 
   factors() {
@@ -1222,11 +1327,6 @@ class Ticket extends Sampling {
     return this.#pack([first, ...others].reduce((sum, digit) => sum * q + digit, k));
   }
 
-  opening(named, among) {
-    const stands = `The report is a number that stands for a random choice among ${among}`;
-    return `${stands}; it names ${named}`;
-  }
-
   /**
    * y_1 c_1 + … + y_t c_t: c_1 is the item's first digit x in base q, c_j its digit j plus x^j.
    */
@@ -1259,7 +1359,8 @@ class Hits extends Encoding {
   static needs = "sets that are protected as a whole, with notion = \"min\", no budgets of pairs "
     + "and a padding up to 64";
   kind = "hits";
-  by = "whatever your answers are";
+  by = "byNothing";
+  yours = "yours";
   #known = new Map(); // the classes of a part and a number of items, once asked for
   #proved = []; // per part what the check computed
 
@@ -1378,25 +1479,18 @@ class Hits extends Encoding {
     return found;
   }
 
-  opening(named, among) {
-    const stands = `The report is a row of numbers that stands for a random choice among ${among}`;
-    return `${stands}; it names ${named}`;
-  }
-
   speaks({ active }, g) {
     return active[g] === 1;
   }
 
-  chances(k, speaking, silent) {
-    const { prime, padding, groups: { m } } = this;
-    const { limit } = this.parts[k];
-    const yours = `one of yours${silent ? ", if it is one of these," : ""}`;
+  chances(k) {
     const mine = Array.from({ length: this.#reach(k) }, (_, j) => this.#own(k, j + 1));
-    const told = chancesOf(yours, mine, [limit / prime]);
-    if (m <= padding) return told;
-    const [are, counted] = padding === 1 ? ["is", "counts"] : ["are", "count"];
-    const drawn = `${padding} of them, drawn at random, ${counted} as yours`;
-    return `${told}; if more than ${padding} ${are} yours, ${drawn}`;
+    return { mine, others: [this.parts[k].limit / this.prime] };
+  }
+
+  padded(chances) {
+    const { padding, groups: { m } } = this;
+    return m <= padding ? chances : say("padded", { chances, n: padding });
   }
 
   /** The chance that one of j active own items is named. */
@@ -1791,13 +1885,14 @@ export class Mechanism {
   }
 
   /**
-   * What a report means: its part, the places of the items that it names, and a sentence on that.
+   * What a report means: its part, the places of the items that it names, a sentence on that, and
+   * the chances in it: of an item to be named where it is one's own (`mine`), and where it is not.
    * @param {Uint8Array} report
-   * @returns {{part: number, named: number[], sentence: string}}
+   * @returns {{part: number, named: number[], mine: number[], others: number[], sentence: string}}
    */
   meaning(report) {
     const { part, named } = this.#read(report);
-    return { part, named, sentence: this.encoding.meaning(part, named.length) };
+    return { part, named, ...this.encoding.meaning(part, named.length) };
   }
 
   #read(report) {
@@ -1840,9 +1935,13 @@ export class Mechanism {
    * @param {string} what how the sentence calls the answer
    */
   promise(level, what) {
-    const { told } = this.#factor(level);
-    const text = promised(this.policy.input, `${what} and any other answer`, what, told);
-    return text[0].toUpperCase() + text.slice(1);
+    const factor = local(this.#factor(level).told);
+    return capital(say(this.policy.input === "set" ? "having" : "odds", { what, factor }));
+  }
+
+  /** The factor of a level's promise, rounded up, so that it stays true. @param {number} level */
+  factor(level) {
+    return this.#factor(level).factor;
   }
 
   get #exact() {
@@ -1872,14 +1971,14 @@ export class Mechanism {
     policy.items.forEach((item, i) => {
       if (examples[policy.levelOf[i]].length < 3) examples[policy.levelOf[i]].push(item);
     });
-    const protectedOnes = policy.levels.map(({ name, count }, k) => {
-      const more = count - examples[k].length;
+    const protectedOnes = policy.levels.map(({ name, count: size }, k) => {
+      const n = size - examples[k].length;
       const listed = examples[k].map((item) => `"${item}"`).join(", ");
-      const who = listed + (more ? ` and ${more} more` : "");
+      const items = n ? say("more", { items: listed, n: String(n) }) : listed;
       const { factor, told } = this.#factor(k);
-      const promise = promised(policy.input, "this answer and any other", "it", told);
-      const sentence = `${name} (${who}): ${promise}`;
-      return { level: name, items: count, examples: examples[k], factor, sentence };
+      const key = policy.input === "set" ? "havingOfLevel" : "oddsOfLevel";
+      const sentence = say(key, { level: name, items, factor: local(told) });
+      return { level: name, items: size, examples: examples[k], factor, sentence };
     });
     return [...protectedOnes, ...this.#wholeLists(), ...unprotected(policy)];
   }
@@ -1909,34 +2008,19 @@ export class Mechanism {
       ? this.encoding.listFactor(items)
       : items.reduce((total, item) => product(total, this.#exact[group(item)]), ONE);
     const { factor, told } = rounded(square(ratio));
-    const other = protect === "set" ? "any other list" : "an empty one";
-    const odds = `can change their odds between it and ${other} by at most a factor of ${told}`;
-    const whole = protect === "set"
-      ? "Your whole list: whoever" : "Your whole list is not protected as one: whoever";
-    const none = "You ticked nothing. Lists are not protected as one, only each answer on its own.";
-    const sentence = protect === "item" && !items.length
-      ? none : `${whole} sees your report ${odds}.`;
-    return { factor, sentence };
+    const key = protect === "set" ? "yourList" : items.length ? "yourListOfEach" : "noList";
+    return { factor, sentence: say(key, { factor: local(told) }) };
   }
 }
 
 // ---- promises: computed from the checked integers, for people to read ---------------------------
-
-/** The promise: on the odds between two answers (single input), or on one item (set input). */
-function promised(input, two, one, told, [seen, likely] = ["your report", "any report"]) {
-  const change = input === "set"
-    ? `having or not having ${one} changes the chance of ${likely}`
-    : `whoever sees ${seen} can change their odds between ${two}`;
-  return `${change} by at most a factor of ${told}.`;
-}
 
 const [FEW, MANY] = [5, 20]; // answers of a list that people are told about
 
 /** The promise for any two lists. @param {Ratio} ratio */
 function anyTwo(ratio) {
   const { factor, told } = rounded(square(ratio));
-  const odds = "whoever sees your report can change their odds between any two lists of answers";
-  return { factor, sentence: `Whole lists: ${odds} by at most a factor of ${told}.` };
+  return { factor, sentence: say("anyTwoLists", { factor: local(told) }) };
 }
 
 /** The promise where items are protected on their own: for lists of those that tell most. */
@@ -1948,10 +2032,10 @@ function multiplied(ratios, sizes, m) {
     }, ONE)));
   };
   const [few, many] = [most(Math.min(m, FEW)), most(Math.min(m, MANY))];
-  const own = "Whole lists: each answer is protected on its own and the factors multiply";
-  const first = `to at most ${few.told} for a list of ${answers(Math.min(m, FEW))}`;
-  const more = m > FEW ? `, and to at most ${many.told} for ${Math.min(m, MANY)}` : "";
-  const sentence = `${own}, ${first} against an empty one${more}.`;
+  const sentence = say(m > FEW ? "eachOfMany" : "eachOfFew", {
+    few: local(few.told), many: local(many.told), answers: answers(Math.min(m, FEW)),
+    n: Math.min(m, MANY),
+  });
   return { factor: many.factor, sentence };
 }
 
@@ -1967,20 +2051,12 @@ function largestOf(values, sizes, most, falling) {
   });
 }
 
-/** What a report says about an answer: the chances to be named. @param {number[]} mine */
-function chancesOf(yours, mine, others) {
-  const named = `${yours} is named with a chance of ${range(mine)}`;
-  return `${named}, one that is not yours with about ${range(others)}`;
-}
-
-const count = (n) => n.toLocaleString("en");
-const answers = (n) => (n === 1 ? "1 answer" : `${count(n)} answers`);
-const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+const percent = (share) => local(`${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`);
 
 function range(shares) {
   const ends = [Math.min, Math.max].map((end) => shares.reduce((x, y) => end(x, y)));
   const [low, high] = ends.map(percent);
-  return low === high ? low : `${low} to ${high}`;
+  return low === high ? low : say("range", { low, high });
 }
 
 /**
@@ -2007,12 +2083,9 @@ function unprotected(policy) {
     const [i, j] = [place.get(first), place.get(second)];
     const bound = r[i][j];
     const { factor, told } = along(policy, edges, r, i, j);
-    const what = first === second
-      ? `two answers of "${first}"` : `answers of "${first}" and answers of "${second}"`;
-    const still = bound < Infinity
-      ? `only through others, by a factor of at most ${told}` : "not at all";
-    const chosen = `The organiser chose not to protect which of ${what} is yours`;
-    const sentence = `${chosen}: they are kept apart ${still}.`;
+    const keys = first === second ? ["sameApart", "sameNotApart"] : ["apart", "notApart"];
+    const key = keys[bound < Infinity ? 0 : 1];
+    const sentence = say(key, { first, second, factor: local(told) });
     return [{ level: null, items: 0, examples: [], factor, sentence }];
   });
 }
@@ -2131,14 +2204,17 @@ export async function locked(work) {
  */
 export class Ledger {
   #storage;
+  #key;
 
   /**
    * @param {{getItem: Function, setItem: Function}} [storage] the browser's localStorage unless
    *   given
+   * @param {number} [person] several people may share a device: each has a ledger of her own
    */
-  constructor(storage) {
+  constructor(storage, person = 1) {
     // late: reading it may throw where storage is blocked
     this.#storage = () => storage ?? globalThis.localStorage;
+    this.#key = person === 1 ? LEDGER : `${LEDGER}/${person}`;
   }
 
   /** The entry of exactly this collection, or null. @returns {Entry | null} */
@@ -2181,12 +2257,9 @@ export class Ledger {
     });
     const worst = foremost(total, (x, y) => x > y);
     const { factor, told } = roundedFloat(Math.exp(total[worst]));
-    const before = overlaps.length === 1
-      ? "an earlier answer" : `${overlaps.length} earlier answers`;
-    const what = `"${items[worst]}"`;
-    const all = ["your reports", "your reports"];
-    const together = promised(input, `${what} and any other answer`, what, told, all);
-    const sentence = `You already gave ${before} about the same items: together, ${together}`;
+    const sentence = say(input === "set" ? "alreadyHaving" : "already", {
+      n: overlaps.length, what: `"${items[worst]}"`, factor: local(told),
+    });
     return { item: items[worst], epsilon: total[worst], factor, sentence };
   }
 
@@ -2240,7 +2313,7 @@ export class Ledger {
   #read() {
     let text;
     try {
-      text = this.#storage().getItem(LEDGER);
+      text = this.#storage().getItem(this.#key);
     } catch (error) {
       const what = `the ledger cannot be read (${error.message}), so nothing is sent`;
       throw new DiscreetError("ledger", `${what}; let it be stored`);
@@ -2251,14 +2324,14 @@ export class Ledger {
       const shape = Array.isArray(entries) && !Object.keys(more).length;
       if (shape && entries.every(isEntry)) return entries;
     } catch { /* said below */ }
-    const what = `the ledger stored as "${LEDGER}" is damaged, so nothing is sent`;
+    const what = `the ledger stored as "${this.#key}" is damaged, so nothing is sent`;
     const next = "restore it, or remove it if you accept that earlier answers are forgotten";
     throw new DiscreetError("ledger", `${what}; ${next}`);
   }
 
   #write(entries) {
     try {
-      this.#storage().setItem(LEDGER, JSON.stringify({ entries }));
+      this.#storage().setItem(this.#key, JSON.stringify({ entries }));
     } catch (error) {
       const what = `the ledger cannot be written (${error.message}), so nothing is sent`;
       const next = "make room, or leave the private window";
@@ -2318,14 +2391,16 @@ export class Client {
   /**
    * @param {string} url where the collector is
    * @param {{fetch?: typeof fetch, ledger?: Ledger, origin?: string, patience?: number,
-   *   pause?: number, maxTotal?: number}} [options]
+   *   pause?: number, maxTotal?: number, waiting?: (milliseconds: number) => void}} [options]
    *   patience: milliseconds after which retries end; pause: before the first retry; maxTotal: caps
-   *   the sum of the budgets over all collections in the ledger, whatever they ask about
+   *   the sum of the budgets over all collections in the ledger, whatever they ask about; waiting:
+   *   is told when an attempt has failed, and how long it is until the next
    */
   constructor(url, {
     fetch = globalThis.fetch, ledger = new Ledger(), origin, patience = 60_000, pause = 500,
-    maxTotal = Infinity,
+    maxTotal = Infinity, waiting = () => {},
   } = {}) {
+    this.waiting = waiting;
     this.maxTotal = limit(maxTotal);
     this.#fetch = (...args) => fetch(...args);
     this.url = url.replace(/\/+$/, "");
@@ -2354,7 +2429,8 @@ export class Client {
    * collection whose report has been prepared gives it again, whatever the answer.
    * @param {string} name @param {Mechanism} mechanism
    * @param {{agree?: boolean | number, maxTotal?: number}} [options] agree: to the summed budget of
-   *   overlapping questions, or of so many of them; maxTotal, here or of the client, is not lifted by it
+   *   overlapping questions, or of so many of them; maxTotal, here or of the client, is not lifted
+   *   by it
    * @returns {Promise<Prepared>}
    */
   async prepare(name, mechanism, answer, { agree = false, maxTotal = Infinity } = {}) {
@@ -2474,9 +2550,23 @@ export class Client {
           ? "try again later: the same report will be sent" : "try again later";
         throw new DiscreetError("network", `${what}; ${next}`);
       }
-      await new Promise((resolve) => setTimeout(resolve, wait));
+      this.waiting(wait);
+      await paused(wait);
     }
   }
+}
+
+/** So many milliseconds, or less if the network comes back. */
+function paused(wait) {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      globalThis.removeEventListener?.("online", done);
+      resolve();
+    };
+    const timer = setTimeout(done, wait);
+    globalThis.addEventListener?.("online", done);
+  });
 }
 
 function limit(most) {

@@ -73,8 +73,11 @@ function draw() {
   $("odd").hidden = !odd.length;
   $("oddities").replaceChildren(...odd.map((sentence) => element("li", sentence)));
   drawViews(views);
-  const end = state === "closed" ? " The collection is closed." : "";
-  $("verdict").textContent = verdict(n, telling, items, levels, least) + end;
+  const end = { closed: " The collection is closed.", upcoming: " It has not opened yet." };
+  $("rehearsal").hidden = !found.rehearsal;
+  const happened = found.history.map(({ time, what }) => `${what} ${time}`).join(", ");
+  $("history").textContent = happened && `What the organiser did: ${happened}.`;
+  $("verdict").textContent = verdict(n, telling, items, levels, least) + (end[state] ?? "");
   drawLevels(n, levels);
   drawRows(items, new Map(levels.map((level, k) => [level.name, { ...level, k }])));
 }
