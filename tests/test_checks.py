@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from checks import (
     assert_bernoulli,
+    assert_binomial,
     assert_mean,
     assert_uncorrelated,
     assert_variance,
@@ -50,6 +51,18 @@ def test_bernoulli_is_exact_without_chance_and_refuses_too_few_draws():
     assert_bernoulli([0, N], N, [0, 1])
     must_fail(assert_bernoulli, [0, N - 1], N, [0, 1])
     must_fail(assert_bernoulli, 5, 10, 0.5)
+
+
+def test_binomial_false_alarms_are_as_rare_as_stated():
+    """A rare bit among a thousand that are as expected: both ends of what is allowed."""
+    p, k = 0.005, np.arange(N + 1)
+    limit = 1e-7 / 2 / 1000
+    allowed = k[(binom.cdf(k, N, p) >= limit) & (binom.sf(k - 1, N, p) >= limit)]
+    for end, beyond in ((allowed[0], -1), (allowed[-1], 1)):
+        rest = np.full(999, N // 2)
+        chances = np.array([p, *[0.5] * 999])
+        assert_binomial([end, *rest], N, chances)
+        must_fail(assert_binomial, [end + beyond, *rest], N, chances)
 
 
 def test_more_comparisons_need_more_standard_errors():

@@ -294,8 +294,8 @@ def test_what_is_sent_is_a_function_of_the_report_alone(fake, home, monkeypatch)
 
 
 def test_a_report_is_random(fake, home):
-    """Its twin: with nothing fixed, reports and ids differ (22 bits: equal by chance once in 4
-    million).
+    """Its twin: with nothing fixed, reports and ids differ (120 drawn bits: two of three are equal
+    with a chance below 1e-20).
     """
     made = d.design(policy("bits", sizes=(40, 40, 40)), "opt0")
     server = fake(made)

@@ -20,6 +20,15 @@ from discreet.encodings.packed import count_columns
 from discreet.encodings.ticket import TicketCoder
 
 RNG = np.random.default_rng(20)
+BEGINNING = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def anew():
+    """Every test draws the same, whichever ran before it in its worker."""
+    RNG.bit_generator.state = BEGINNING
+
+
 FULL = 2**32
 
 

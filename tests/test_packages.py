@@ -290,7 +290,7 @@ def test_the_npm_package_is_the_pages_own_module(packed):
 
 
 def check_counts(estimate, truth):
-    assert (abs(estimate.counts - truth) < 5 * estimate.stderr).all()  # false alarms: 3 in 1e6
+    assert (abs(estimate.counts - truth) < 6 * estimate.stderr).all()  # false alarm 1e-8
 
 
 @needs_npm
@@ -342,7 +342,10 @@ console.log(JSON.stringify(found));
 def declared(text):
     """The values that a declaration file exports, with the members that its classes always have."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
-    found = {name: [] for name in re.findall(r"^export (?:function|const) (\w+)", text, flags=re.MULTILINE)}
+    found = {
+        name: []
+        for name in re.findall(r"^export (?:function|const) (\w+)", text, flags=re.MULTILINE)
+    }
     for name, body in re.findall(
         r"^export class (\w+)[^{]*\{\n(.*?)^\}", text, flags=re.MULTILINE | re.DOTALL
     ):

@@ -46,8 +46,8 @@ def missing():
 
 
 @contextlib.contextmanager
-def launched():
-    """Headless Chromium."""
+def launched(*more):
+    """Headless Chromium, with further arguments."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -56,6 +56,7 @@ def launched():
             "--disable-gpu",
             "--disable-background-networking",
             "--disable-dev-shm-usage",
+            *more,
         ]
         browser = playwright.chromium.launch(executable_path=executable(), args=arguments)
         yield browser

@@ -13,7 +13,7 @@ from functools import cache
 import exhaustive
 import numpy as np
 import pytest
-from checks import assert_bernoulli, detectable, must_fail, z_for
+from checks import assert_bernoulli, assert_binomial, detectable, must_fail, z_for
 from exhaustive import answers, distribution
 from small import (
     CASES,
@@ -206,7 +206,7 @@ def assert_pairs(parts, pairs, n, expected):
     assert not got[p == 0].any(), "an item of a silent level is named"
     often = n * p * (1 - p) >= 50
     assert often.sum() > len(chance) / 2
-    assert_bernoulli(got[often], n, p[often], z_for(len(got)))
+    assert_binomial(got[often], n, p[often])
 
 
 SETTINGS = [
