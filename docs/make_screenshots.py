@@ -23,8 +23,8 @@ PICTURES = Path(__file__).parent / "pictures"
 # What stands in the pictures; it is mapped to the collector here, nothing leaves this machine.
 SITE = "http://survey.example.org"
 TOKEN = secrets.token_urlsafe(24)
-LARGEST = 150_000  # bytes of a picture
-DESKTOP = {"viewport": {"width": 1200, "height": 900}}
+LARGEST = 200_000  # bytes of a picture
+DESKTOP = {"viewport": {"width": 1200, "height": 900}}  # every picture is of one screen
 SMALL_DESKTOP = {"viewport": {"width": 900, "height": 860}}
 PHONE = {
     "viewport": {"width": 390, "height": 844},
@@ -46,6 +46,9 @@ def collector(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
     data = Path(discreet.__file__).parent / "data"
     files = [str(data / f"{name}.toml") for name in ("toy", "health-survey")]
+    for policy in surveys():
+        policy.save(folder / f"{policy.name}.toml")
+        files.append(f"{policy.name}.toml")
     command = [Path(sys.executable).with_name("discreet"), "serve", *files, "--port", "0"]
     environment = {**os.environ, "DISCREET_TOKEN": TOKEN}
     with subprocess.Popen(
@@ -66,24 +69,61 @@ def collector(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
             process.terminate()
 
 
+def surveys() -> list[Any]:
+    """Two surveys of our own: one in Arabic that says who asks, one with 2,000 answers."""
+    import discreet
+
+    clinic = discreet.Policy.from_levels(
+        [("خاص", 1, ["الاكتئاب", "الصرع"]), ("شائع", 2, ["الزكام", "الصداع", "لا شيء منها"])],
+        name="clinic",
+        question="ما الذي عانيت منه هذا العام؟",
+        about={
+            "organiser": "المركز الصحي",
+            "purpose": "لتخطيط عيادات العام القادم.",
+            "consent": "يُحسب تقريري مع تقارير الآخرين.",
+            "contact": "clinic@example.org",
+            "language": "ar",
+            "closes": "2030-01-31T18:00:00Z",
+        },
+    )
+    kinds = ["almond", "bread", "cheese", "dried fruit", "egg noodles", "fish", "ginger", "honey"]
+    products = discreet.Policy.from_levels(
+        [
+            ("private", 1, [f"medicine {k}" for k in range(1, 401)]),
+            ("usual", 2, [f"{kind} {k}" for k in range(1, 201) for kind in kinds]),
+        ],
+        name="products",
+        question="Which of these have you bought this month?",
+        input="set",
+        padding=4,
+        about={
+            "organiser": "Consumer office",
+            "purpose": "To know which products to test.",
+            "consent": "My report may be counted.",
+            "minimum": 1000,
+        },
+    )
+    return [clinic, products]
+
+
 def take_part(address: str) -> None:
     """The demonstration's 100,000 participants."""
     import httpx
 
+    from discreet.collector import limits
     from discreet.demo import USERS, example
     from discreet.designs import design
     from discreet.rehearsal import answers
+    from discreet.wire import ID_SIZE, path_of, upload_headers
 
     mechanism = design(example("health-survey"))
     reports = mechanism.perturb_many(answers(mechanism.policy, USERS))
-    body = b"".join(secrets.token_bytes(16) + bytes(report) for report in reports)
-    headers = {
-        "Content-Type": "application/octet-stream",
-        "Discreet-Mechanism": mechanism.fingerprint,
-    }
-    httpx.post(
-        f"{address}/v1/collections/health-survey/reports", content=body, headers=headers, timeout=60
-    ).raise_for_status()
+    headers = upload_headers(mechanism.fingerprint)
+    for start in range(0, len(reports), limits.FRAMES):
+        some = reports[start : start + limits.FRAMES]
+        body = b"".join(secrets.token_bytes(ID_SIZE) + bytes(report) for report in some)
+        path = f"{address}{path_of(mechanism.policy.name)}/reports"
+        httpx.post(path, content=body, headers=headers, timeout=60).raise_for_status()
 
 
 def save(page: Any, name: str) -> None:
@@ -138,6 +178,17 @@ def take(browser: Any, fingerprints: dict[str, str]) -> None:
     page = visit(SMALL_DESKTOP)
     choose(page, "toy-survey", fingerprints["toy-survey"], "anemia")
     save(page, "answer-desktop")
+
+    page = visit({**DARK, "viewport": {"width": 390, "height": 1000}})
+    choose(page, "products", fingerprints["products"], "almond 3")
+    page.locator("#search").fill("honey 1")
+    page.get_by_label("honey 12", exact=True).check()
+    page.evaluate("scrollTo(0, document.getElementById('find').offsetTop - 8)")
+    save(page, "list-phone-dark")
+
+    page = visit({**PHONE, "viewport": {"width": 390, "height": 1250}, "locale": "ar"})
+    choose(page, "clinic", fingerprints["clinic"], "الصرع")
+    save(page, "answer-phone-rtl")
 
     page = visit(PHONE)
     choose(page, "health-survey", fingerprints["health-survey"], "hay fever")
