@@ -278,8 +278,8 @@ def test_the_commands(tmp_path, monkeypatch, other):
     store.close()
     said = run("backup", "-o", "b.sqlite").output
     assert said.splitlines() == [
-        "bits: 150 reports are in b.sqlite, and add up.",
-        "ticket: 120 reports are in b.sqlite, and add up.",
+        "bits: 150 reports in b.sqlite, and it adds up.",
+        "ticket: 120 reports in b.sqlite, and it adds up.",
     ]
     (line,) = run("backup", "-o", "b.sqlite", code=2).stderr.splitlines()
     assert "b.sqlite exists already" in line

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from discreet import __version__
-from discreet.about import moment
+from discreet.about import how_many, moment
 from discreet.errors import DataError, DiscreetError
 from discreet.views import VIEWS
 
@@ -357,7 +357,7 @@ def perturb(
             count = write_reports(output, loaded, blocks)
     facts = {"reports": count, "bytes_per_report": loaded.report_size, "output": output}
     _print_json(facts) if as_json else click.echo(
-        f"Wrote {count:,} reports of {loaded.report_size:,} bytes to {output}."
+        f"Wrote {how_many(count)} of {loaded.report_size:,} bytes to {output}."
     )
 
 
@@ -424,7 +424,7 @@ def tally(
         _print_json({"reports": total, "refused": refused, "output": output, **groups})
         return
     click.echo(
-        f"Counted {total:,} reports into {output}"
+        f"Counted {how_many(total)} into {output}"
         + (f", {len(tallies)} groups by {by}." if by else ".")
     )
     for reason, count in refused.items():
@@ -833,7 +833,7 @@ def export(
     if as_json:
         _print_json({"name": name, "n": tally.n, "fingerprint": tally.mechanism.fingerprint})
     else:
-        click.echo(f"Wrote {output}: {tally.n:,} reports")
+        click.echo(f"Wrote {output}: {how_many(tally.n)}")
 
 
 @main.command(epilog="Example:  discreet verify --store discreet.sqlite")
@@ -863,7 +863,7 @@ def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
         for problem in wrong:
             click.echo(f"FAILED {name}: {problem}")
         if not wrong:
-            click.echo(f"OK {name}: {counted[name]:,} reports")
+            click.echo(f"OK {name}: {how_many(counted[name])}")
             for sentence in odd[name]:
                 click.echo(f"ODD {name}: {sentence}")
         for event in history[name]:
@@ -944,7 +944,7 @@ def _say_copied(found: dict[str, int], where: str, as_json: bool) -> None:
         _print_json({"reports": found})
         return
     for name, n in found.items():
-        click.echo(f"{name}: {n:,} reports are in {without_password(where)}, and add up.")
+        click.echo(f"{name}: {how_many(n)} in {without_password(where)}, and it adds up.")
 
 
 @main.command("close", epilog="Example:  discreet close health-survey")
@@ -954,7 +954,7 @@ def close_(name: str, store: str) -> None:
     """Close the collection NAME: it takes no more reports, its counts stay."""
     with _opened(store) as opened:
         opened.close_collection(name)
-        click.echo(f"{name} is closed with {opened.tally(name).n:,} reports.")
+        click.echo(f"{name} is closed with {how_many(opened.tally(name).n)}.")
 
 
 @main.command(epilog="Example:  discreet reopen health-survey")
@@ -982,9 +982,9 @@ def delete(name: str, store: str, yes: bool) -> None:
         if not yes and not sys.stdin.isatty():
             raise DataError(f'deleting "{name}" cannot be taken back; say --yes if it is meant')
         if not yes:
-            click.confirm(f"Delete {name} with {n:,} reports? It cannot be taken back", abort=True)
+            click.confirm(f"Delete {name} with {how_many(n)}? It cannot be taken back", abort=True)
         opened.delete_collection(name)
-    click.echo(f"{name} is deleted with {n:,} reports.")
+    click.echo(f"{name} is deleted with {how_many(n)}.")
 
 
 @main.command(epilog="Example:  discreet token --new")

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from discreet.about import how_many
 from discreet.guarantee import in_words
 from discreet.mechanism import Mechanism
 from discreet.views import VIEWS
@@ -227,7 +228,7 @@ def estimate(
                 f"{truth[row['item']]:,}" + ("" if inside else " [yellow](outside)[/yellow]")
             )
         table.add_row(*cells)
-    out.print(f"{n:,} reports")
+    out.print(f"{how_many(n)}")
     out.print(table)
 
 
@@ -236,7 +237,7 @@ def comparison(found: Comparison, rows: list[dict[str, Any]]) -> None:
     out = console()
     first, second = found.names
     out.print(
-        f"{escape(first)}: {found.first.n:,} reports; {escape(second)}: {found.second.n:,} reports"
+        f"{escape(first)}: {how_many(found.first.n)}; {escape(second)}: {how_many(found.second.n)}"
     )
     trust = f"{found.confidence:.0%}, all items together"
     table = _table("item", "level", first, second, "difference", trust, "")

@@ -103,7 +103,7 @@ def test_a_survey_goes_live_and_ends(kind, tmp_path, certificate, database):  # 
             take_part(browser, link, "exams")
             proxy.stop()
         command(tmp_path, "restore", "night.sqlite", "--store", "again.sqlite")
-        assert "OK term: 1 reports" in command(tmp_path, "verify", "--store", "again.sqlite")
+        assert "OK term: 1 report\n" in command(tmp_path, "verify", "--store", "again.sqlite")
         command(tmp_path, "move", database)
         with serving(tmp_path, *arguments, "--store", database, before=CLOCK) as server:
             proxy = Proxy(kind, tmp_path / "second", certificate, server.port, port)
