@@ -44,6 +44,8 @@ def test_every_form_is_the_link(tmp_path):
     covered[size // 2 : size // 2 + size // 12, size // 2 : size // 2 + size // 12] = 255
     assert read(Image.fromarray(covered)) == LINK
     invitations.save(LINK, tmp_path / "i.svg", "Which?", [])
+    told = invitations.poster(LINK, "Which?", [], [("organiser", "A & B"), ("closes", "soon")])
+    assert "<p>Organiser: A &amp; B</p><p>Closes: soon</p>" in told
     assert (tmp_path / "i.svg").read_text().count("<path") == 1
 
 

@@ -1052,7 +1052,8 @@ def invite(url: str, output: tuple[str, ...]) -> None:
         raise DataError(f'"{name}" is closed; nobody can answer it')
     policy, promises = found.mechanism.policy, found.mechanism.guarantee().sentences()
     for path in output:
-        invitations.save(url, path, policy.question or policy.name, promises)
+        title = policy.question or policy.name
+        invitations.save(url, path, title, promises, policy.about.rows())
     click.echo(invitations.terminal(url), nl=False)
     click.echo(url)
     if address.is_here(urlsplit(server).hostname or ""):

@@ -29,22 +29,33 @@ def terminal(link: str) -> str:
     return out.getvalue()
 
 
-def save(link: str, path: str | Path, question: str, promises: Sequence[str]) -> None:
-    """The code as PNG or SVG, or a page for printing (HTML)."""
+def save(
+    link: str,
+    path: str | Path,
+    question: str,
+    promises: Sequence[str],
+    about: Sequence[tuple[str, str]] = (),
+) -> None:
+    """The code as PNG or SVG, or a page for printing (HTML), which also says who asks."""
     from discreet.files import write_text, written_aside
 
     kind = Path(path).suffix.lower()
     if kind not in KINDS:
         raise DataError(f"{path}: an invitation is written as {', '.join(KINDS)}")
     if kind == ".html":
-        write_text(path, poster(link, question, promises))
+        write_text(path, poster(link, question, promises, about))
         return
     with written_aside(path) as aside, aside.open("wb") as file:
         code(link).save(file, kind=kind[1:], scale=10, border=4)
 
 
-def poster(link: str, question: str, promises: Sequence[str]) -> str:
-    """A page of paper: the question, the code, the link, what is promised. It loads nothing."""
+def poster(
+    link: str, question: str, promises: Sequence[str], about: Sequence[tuple[str, str]] = ()
+) -> str:
+    """A page of paper: the question, who asks, the code, the link, what is promised. It loads
+    nothing.
+    """
+    told = "".join(f"<p>{escape(key.capitalize())}: {escape(line)}</p>" for key, line in about)
     drawn = code(link).svg_inline(scale=6, border=4)
     listed = "".join(f"<li>{escape(promise)}</li>" for promise in promises)
     return f"""<!doctype html>
@@ -66,6 +77,7 @@ li {{ margin: .4em 0 }}
 </head>
 <body>
 <h1>{escape(question)}</h1>
+{told}
 <p>Your device changes your answer at random before anything is sent. From one report nobody, not
 even who asks, can tell for sure what you answered; the reports of many people together still give
 good counts.</p>
