@@ -106,6 +106,8 @@ def test_what_there_is_to_read():
         ({"consent": "a\x1bb"}, "consent"),
         ({"language": "English"}, 'language tag such as "en"'),
         ({"language": ["en"]}, "language"),
+        ({"language": []}, "language"),
+        ({"language": 0}, "language"),
         ({"opens": "2026-11-20"}, "must be a date and a time with an offset from UTC"),
         ({"opens": date(2026, 11, 20)}, "opens = 2026-11-20 must be a date and a time"),
         ({"closes": datetime(2026, 11, 20, 9)}, "closes"),

@@ -12,6 +12,7 @@ import subprocess
 import threading
 from collections import deque
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from urllib.parse import unquote
 
@@ -1390,3 +1391,22 @@ def test_what_is_no_address_is_refused(url):
 def test_a_broken_address_is_refused(use):
     with pytest.raises(DataError):
         use("http://[::1/c/survey")
+
+
+# ---- dates ---------------------------------------------------------------------------------------
+
+
+def test_a_question_is_over_when_it_says_so_whatever_the_collector_says(fake, home):
+    now = datetime.now(UTC).replace(microsecond=0)
+    over, just = (
+        d.design(policy(name, about={"closes": now - timedelta(minutes=minutes)}), "opt0")
+        for name, minutes in (("over", 70), ("just", 30))
+    )
+    client = Client(fake(over, just, mechanism("bits")).url)
+    assert client.collection("over").state == "closed"
+    assert client.collection("just").state == "open"  # clocks may differ
+    server = fake(mechanism("bits"))
+    early = {"name": "bits", "state": "upcoming", "mechanism": server.documents["bits"]}
+    server.script.append((200, {}, json.dumps(early).encode()))
+    with pytest.raises(ClientError, match="a question without a date has not opened yet"):
+        Client(server.url).collection("bits")

@@ -842,7 +842,7 @@ def dated(folder, name, **seconds):
     return made, str(folder / f"{name}.json")
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_a_collection_opens_and_closes_by_itself(tmp_path, workers):
     late, file = dated(tmp_path, "late", opens=3600)
     brief, other = dated(tmp_path, "brief", closes=12)

@@ -4,8 +4,10 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import httpx
 import pytest
 from checks import must_fail
 from click.testing import CliRunner
@@ -13,11 +15,14 @@ from collecting import (
     BEARER,
     DEADLINE,
     DISCREET,
+    TOKEN,
     frames,
     ids,
+    listening,
     long_mechanism,
     mechanism,
     people,
+    policy,
     posting,
     serving,
     until,
@@ -26,8 +31,10 @@ from collecting import (
 )
 from postgres import GROUP
 
+import discreet as d
 from discreet.cli import main
-from discreet.collector import limits
+from discreet.collector import app, limits
+from discreet.collector.metrics import Metrics
 from discreet.collector.store import NoCollection, Outcome, StoreDown, open_store
 from discreet.errors import DataError
 
@@ -102,7 +109,7 @@ def test_no_byte_of_it_is_left_and_all_of_the_others(place, store, request, keep
 def test_an_open_one_is_refused_and_stays(store):
     filled(store, "open")
     for refuse in (store.delete_collection, store.check_deletable):
-        with pytest.raises(DataError, match='"open" is open and takes reports; discreet close it'):
+        with pytest.raises(DataError, match='"open" is open; discreet close it'):
             refuse("open")
     assert store.tally("open").n == 40
 
@@ -218,3 +225,39 @@ def test_a_collector_that_runs_says_that_it_is_gone(tmp_path):
         assert client.get("/v1/collections").json() == {"collections": []}
         assert server.stop() == 0
     assert server.log == ""
+
+
+def test_a_new_collection_of_the_same_name_is_described_as_it_is(tmp_path):
+    old, new = (d.design(policy("same", eps=eps), "opt0") for eps in (1.0, 1.5))
+    store = open_store(str(tmp_path / "store"))
+    store.create(old)
+    collector = app.Collector(store, Metrics(tmp_path), TOKEN)
+    with listening(collector.application()) as url, httpx.Client(base_url=url) as client:
+        path = "/v1/collections/same"
+        assert client.get(path).json()["mechanism"]["fingerprint"] == old.fingerprint
+        with closing(open_store(str(tmp_path / "store"))) as other:
+            other.close_collection("same")
+            other.delete_collection("same")
+            other.create(new)
+
+        def described():
+            return client.get(path).json()["mechanism"]["fingerprint"] == new.fingerprint
+
+        until(described, "the new one is described")
+
+
+def test_the_watch_for_dates_goes_on_after_whatever_happens(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "WATCH", 0.01)
+    store = open_store(str(tmp_path / "store"))
+    looks, real = [], store.collections
+
+    def collections():
+        looks.append(1)
+        if len(looks) == 1:
+            raise RuntimeError("damaged")
+        return real()
+
+    monkeypatch.setattr(store, "collections", collections)
+    collector = app.Collector(store, Metrics(tmp_path), TOKEN)
+    with listening(collector.application()):
+        until(lambda: len(looks) > 3, "the watch goes on")

@@ -739,7 +739,10 @@ def lines_of(section):
     return [line for line in found if not line.startswith(NOT_HERE)]
 
 
-@pytest.mark.parametrize("database", [None, pytest.param("postgresql", marks=GROUP)])
+@pytest.mark.parametrize(
+    "database",
+    [pytest.param(None, marks=pytest.mark.slow), pytest.param("postgresql", marks=GROUP)],
+)
 def test_the_lines_of_the_guide_do_what_it_says(tmp_path, request, database):
     """In their order, on a machine that collects all the while."""
     postgres = database and request.getfixturevalue("postgres")

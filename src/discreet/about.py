@@ -44,8 +44,8 @@ class About:
             object.__setattr__(self, key, _prose(key, getattr(self, key)))
         for key in ("opens", "closes"):
             object.__setattr__(self, key, _time(key, getattr(self, key)))
-        if self.language and not (
-            isinstance(self.language, str) and _LANGUAGE.fullmatch(self.language)
+        if not isinstance(self.language, str) or (
+            self.language and not _LANGUAGE.fullmatch(self.language)
         ):
             raise PolicyError(
                 f'language = {show(self.language)} must be a language tag such as "en" or "pt-BR"'

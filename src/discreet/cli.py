@@ -745,10 +745,10 @@ def serve(
     for mechanism in mechanisms:
         checked_name(mechanism.policy.name)
     token = tokens.prepare(token_file)
-    opened = open_store(store)
+    opened, states = open_store(store), {}
     try:
         for mechanism in mechanisms:
-            opened.create(mechanism, keep)
+            states[mechanism.policy.name] = opened.create(mechanism, keep).state
             wrong = opened.problems(mechanism.policy.name, recount=False)
             if wrong:
                 raise DataError(
@@ -770,6 +770,8 @@ def serve(
         for key in ("opens", "closes"):
             if time := getattr(mechanism.policy.about, key):
                 click.echo(f"  {key:<10}  {moment(time)}")
+        if states[mechanism.policy.name] == "closed":
+            click.echo("  It is closed: nobody can answer it any more.")
     if not open_results:
         click.echo(f"The organiser's token is in {token}.")
     if known:

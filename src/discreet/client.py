@@ -24,6 +24,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -38,6 +39,7 @@ from discreet.policy import Policy
 from discreet.wire import ID_SIZE, origin, path_of, upload_headers
 
 STATES = ("upcoming", "open", "closed")  # of a collection
+_LATE = timedelta(hours=1)  # after its end a question is closed: clocks may differ
 _LARGEST = 256 << 20  # bytes of an answer that are read
 _LONGEST_PAUSE = 20.0  # seconds between two attempts, whatever the server asks for
 
@@ -178,6 +180,11 @@ class Client:
             )
         if max_epsilon is not None:
             _check_budgets(mechanism, max_epsilon)
+        about = mechanism.policy.about
+        if state == "upcoming" and not about.opens:
+            raise ClientError(f"{self.url} says that a question without a date has not opened yet")
+        if about.state(datetime.now(UTC) - _LATE) == "closed":  # whoever says what
+            state = "closed"
         return Asked(name, mechanism, state)
 
     def prepare(

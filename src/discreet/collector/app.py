@@ -9,12 +9,11 @@ import gzip
 import json
 import math
 import os
-import random
 import re
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -42,6 +41,7 @@ from discreet.views import VIEWS
 _BASE = wire.COLLECTIONS
 _REPORTS = re.compile(_BASE + "/([^/]+)/reports")
 _PAGE = re.compile(r"/(answer\.html|c/[^/]+(/results)?)?")
+_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 _MOVED = "moved"  # the query of a page that was asked for under another name: once is enough
 
 
@@ -76,6 +76,7 @@ class Collector:
         self._descriptions: dict[tuple[str, str], tuple[bytes, bytes]] = {}  # as is, and packed
         self._expected: dict[str, documents.Expected] = {}
         self._rendering = asyncio.Lock()
+        self._later: dict[int, float] = {}  # when closing a collection is tried again, by key
         # the last few, by what was asked and how many reports there were
         self._estimates: dict[tuple[str, str], bytes] = {}
 
@@ -118,7 +119,7 @@ class Collector:
         except Problem as problem:
             problem.headers.update(ANYONE)
             raise
-        key = collection.name, collection.state
+        key = collection.mechanism.fingerprint, collection.state
         if key not in self._descriptions:
             self._descriptions[key] = await run_in_threadpool(self._describe, collection)
         plain, packed = self._descriptions[key]
@@ -217,9 +218,7 @@ class Collector:
     async def index(self, request: Request) -> Response:
         """GET /"""
         listed = await self._read(self.store.collections)
-        return pages.html(
-            pages.index([(c.name, c.mechanism.policy.question, c.state) for c in listed])
-        )
+        return pages.html(pages.index([(c.name, c.mechanism.policy, c.state) for c in listed]))
 
     async def answer_page(self, request: Request) -> Response:
         """GET /c/{name}: the same file for every collection; it asks the service for the rest."""
@@ -301,21 +300,25 @@ class Collector:
     async def _watch(self) -> None:
         """Close what has come to its date, with connections of its own: it may take long."""
         while True:
-            # not all workers at once
-            await asyncio.sleep(limits.WATCH * (0.5 + random.random()))
-            with suppress(Problem):
+            await asyncio.sleep(limits.WATCH * (1 + os.getpid() % 7 / 7))  # not all workers at once
+            try:
                 for found in await self._read(self.store.collections):
-                    if found.open and found.state == "closed":
-                        await run_in_threadpool(self._expire, found.name)
+                    due = self._later.get(found.key, 0.0) < time.monotonic()
+                    if found.open and found.state == "closed" and due:
+                        await run_in_threadpool(self._expire, found)
+            except Problem:
+                continue  # it was said
+            except Exception as error:  # the next look may find it mended
+                unexpected(error)
 
-    def _expire(self, name: str) -> None:
+    def _expire(self, found: Collection) -> None:
         try:
             with closing(self.store.another()) as store:
-                store.expire_collection(name)
-        except DataError as error:  # another worker does it, or we try again
-            say("not closed yet", collection=name, problem=str(error))
-        else:
-            log.info("closed by its date", extra={"facts": {"collection": name}})
+                if store.expire_collection(found.name):
+                    log.info("closed by its date", extra={"facts": {"collection": found.name}})
+        except DataError as error:  # somebody reads the store: it can wait, others cannot
+            self._later[found.key] = time.monotonic() + limits.EXPIRE_AGAIN
+            say("not closed yet", collection=found.name, problem=str(error))
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[dict[str, Any]]:
@@ -370,7 +373,7 @@ class Wish:
 
 
 def _packs(request: Request) -> bool:
-    return "gzip" in request.headers.get("accept-encoding", "")
+    return bool(_GZIP.search(request.headers.get("accept-encoding", "")))
 
 
 async def _problem(_: Request, error: Exception) -> Response:

@@ -30,6 +30,7 @@ FOLD_SIZE = 4 << 10  # of reports that wait to be counted into the tally, at lea
 FOLD_MARKS = 1 << 27  # items looked at when they are: some hundredths of a second
 FRESH = 1.0  # for which the state of a collection is believed
 WATCH = 2.0  # between two looks for collections whose time is over
+EXPIRE_AGAIN = 60.0  # until one that could not be closed is tried again
 
 # ---- names and secrets ---------------------------------------------------------------------------
 NAME = 200  # characters of a collection's name

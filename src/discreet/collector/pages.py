@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
+from discreet.policy import Policy
 from discreet.wire import path_of
 
 _FOLDER = files("discreet.collector") / "static"
@@ -151,10 +152,11 @@ def _page(title: str, body: str, script: str = "") -> str:
 """
 
 
-def index(collections: Iterable[tuple[str, str, str]]) -> str:
-    """All collections: name, question and state."""
+def index(collections: Iterable[tuple[str, Policy, str]]) -> str:
+    """All collections: name, policy and state."""
     cards = []
-    for name, question, state in collections:
+    for name, policy, state in collections:
+        mark = '<span class="chip">rehearsal</span>' if policy.about.rehearsal else ""
         link = f"/c/{quote(name, safe='')}"
         answer = (
             f'<a class="button" href="{link}">Answer</a>'
@@ -162,9 +164,9 @@ def index(collections: Iterable[tuple[str, str, str]]) -> str:
             else f'<span class="chip">{state}</span>'
         )
         cards.append(
-            f'<li class="card"><h2>{escape(question or name)}</h2><p '
+            f'<li class="card"><h2>{escape(policy.question or name)}</h2><p '
             f'class="quiet">{escape(name)}</p>'
-            f'<p class="row">{answer}<a class="button plain" '
+            f'<p class="row">{answer}{mark}<a class="button plain" '
             f'href="{link}/results">Results</a></p></li>'
         )
     listing = (

@@ -327,7 +327,7 @@ class SqliteStore(Store):
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             self._db.execute(f"PRAGMA user_version = {version}")
 
-    def tidy(self) -> None:
+    def tidy(self, patience: float = limits.LOCK_SECONDS) -> None:
         """The log, and the rows within a page, are in order of arrival: write the file anew, in the
         order of the ids.
         """
@@ -335,7 +335,7 @@ class SqliteStore(Store):
             self._take_turn()
             try:
                 self._db.execute("VACUUM")
-                end = time.monotonic() + limits.LOCK_SECONDS
+                end = time.monotonic() + patience
                 while self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                     if time.monotonic() > end:
                         raise StoreDown("another program reads the store (stop it first)")

@@ -158,18 +158,23 @@ class Store(ABC):
                 f"is not erased yet: {error}; close it again"
             ) from None
 
-    def expire_collection(self, name: str) -> None:
-        """Close a collection whose own time is over. That it is closed is written last: what was
-        interrupted is done again.
+    def expire_collection(self, name: str) -> bool:
+        """Close a collection whose own time is over; whether it was us. That it is closed is
+        written last: what was interrupted is done again. StoreDown at once if it must wait for
+        somebody who reads: others are being counted.
         """
         with self.writing():
-            self._fold(self._must_find(name, lock=True))
-        self.tidy()
+            found = self._must_find(name, lock=True)
+            if not found.open:
+                return False
+            self._fold(found)
+        self.tidy(0)
         with self.writing():
             found = self._must_find(name, lock=True)
             if found.open:
                 self._set_open(found.key, False)
                 self._note(found.key, "closed by its date")
+            return found.open
 
     def reopen_collection(self, name: str) -> None:
         """Take reports again, unless its time is over or anyone was shown how it ended."""
@@ -511,8 +516,10 @@ class Store(ABC):
         """StoreDown unless something can be written, now."""
 
     @abstractmethod
-    def tidy(self) -> None:
-        """Leave no trace of the order in which reports came, where the database would keep one."""
+    def tidy(self, patience: float = limits.LOCK_SECONDS) -> None:
+        """Leave no trace of the order in which reports came, where the database would keep one;
+        StoreDown if somebody reads for longer than that.
+        """
 
     @abstractmethod
     def another(self) -> Store:
@@ -550,9 +557,9 @@ class Store(ABC):
 
 
 def _must_be_closed(collection: Collection) -> None:
-    if collection.open:
+    if collection.state != "closed":
         raise DataError(
-            f'"{collection.name}" is open and takes reports; discreet close it before it is deleted'
+            f'"{collection.name}" is {collection.state}; discreet close it before it is deleted'
         )
 
 

@@ -171,6 +171,24 @@ for (const name of ["busy", "failing", "dropped"]) {
   });
 }
 
+await checks.check("a report is marked in the ledger of who sends it", async () => {
+  const { storage, client } = fresh();
+  const { mechanism } = await client.describe("good");
+  const sending = client.send(await client.prepare("good", mechanism, "anemia"));
+  client.ledger = new Ledger(storage, 2); // somebody else sits down
+  await client.prepare("good", mechanism, "HIV");
+  await sending;
+  const states = [KEY, `${KEY}/2`].map((key) => JSON.parse(storage.getItem(key)).entries[0].state);
+  assert.deepEqual(states, ["counted", "shown"]);
+});
+
+await checks.check("a question is over when it says so, whatever the collector says", async () => {
+  const { client } = fresh();
+  assert.equal((await client.describe("over")).state, "closed");
+  assert.equal((await client.describe("just-over")).state, "open"); // clocks may differ
+  await refusal("server", () => client.describe("timeless"));
+});
+
 await checks.check("an acknowledgement that was lost is a duplicate", async () => {
   const { client } = fresh();
   const { mechanism } = await client.describe("lost");

@@ -85,6 +85,7 @@ let slow; // the timer of a connection that takes long
 /** Say what is happening; what takes long is called slow, unless something else is said first. */
 function status(key) {
   clearTimeout(slow);
+  delete $("status").dataset.text; // it says something of its own from now on
   $("status").hidden = !key;
   if (!key) return;
   $("status").textContent = text(navigator.onLine ? key : "offline");
@@ -170,7 +171,7 @@ class Page {
     Object.assign(this, { client, name, mechanism, pinned, many });
     this.order = ordered(mechanism.policy);
     this.letters = mechanism.policy.items.map((label) => {
-      return Array.from(label.trim())[0].normalize("NFD")[0].toLocaleUpperCase();
+      return Array.from(label.trim().normalize("NFD"))[0].toLocaleUpperCase();
     });
   }
 
@@ -265,15 +266,16 @@ class Page {
     this.unsent = false;
     const earlier = this.earlier();
     const sent = earlier && earlier.state !== "shown";
+    const counted = earlier?.state === "counted";
     $("before").hidden = !earlier && this.person === 1;
     $("once").hidden = Boolean(earlier);
-    $("again").hidden = earlier?.state !== "counted";
-    $("another").hidden = !sent;
-    $("another-note").hidden = !sent;
+    $("again").hidden = !counted;
     $("person").hidden = this.person === 1;
     $("person").textContent = text("person", { n: this.person });
     $("known").textContent = earlier ? text(sent ? "knownSent" : "knownShown") : "";
     this.overlap();
+    // not before a report is counted: who could look at another draw instead would tell more
+    $("shared").hidden = !counted && (Boolean(earlier) || $("consent").hidden);
     this.ready();
     this.show("form", focus);
   }
@@ -393,16 +395,20 @@ class Page {
   }
 
   /**
-   * For the chosen answer that is told most about: if 10 of 100 people hold it, how many may among
-   * those who send one report. By Bayes, from the factor, rounded away from 10.
+   * If 10 of 100 people hold the chosen answer, how many may among those who send one report: by
+   * Bayes, from the factor, rounded away from 10. People with and without an item may differ in
+   * their other items, too, so of a list it is the factor of whole lists; where those are not
+   * protected, nothing can be said.
    */
   example(levels) {
-    const [first] = [...levels.keys()].sort((x, y) => {
-      return this.mechanism.factor(y) - this.mechanism.factor(x);
-    });
-    $("example").hidden = first === undefined;
-    if (first === undefined) return;
-    const factor = this.mechanism.factor(first);
+    const [first] = levels.keys();
+    const { mechanism } = this;
+    const alone = mechanism.policy.protect === "item";
+    $("exact").open ||= alone;
+    $("example").hidden = alone || first === undefined;
+    if ($("example").hidden) return;
+    const factor = this.many
+      ? mechanism.promises().find(({ whole }) => whole).factor : mechanism.factor(first);
     const high = factor < 1e6 ? Math.ceil(1000 * factor / (10 * factor + 90) - 1e-9) : 100;
     const low = Math.floor(1000 / (10 + 90 * factor) + 1e-9);
     const what = quoted(levels.get(first)[0]);
@@ -455,7 +461,8 @@ class Page {
     const { named, mine, others, sentence } = this.mechanism.meaning(report);
     const { shown, rest } = this.labels(named, NAMED);
     const own = this.many ? this.mechanism.padding || this.chosen.size : 1; // at most
-    const often = [text("often", { mine: percents(mine), others: percents(others) })];
+    const key = this.many && this.mechanism.encoding.samples ? "oftenDrawn" : "often";
+    const often = [text(key, { mine: percents(mine), others: percents(others) })];
     if (named.length > 2 * own) often.push(text("chance"));
     if (!named.length) often.unshift(text("nothingNamed"));
     if (repeated) often.unshift(text("again"));
@@ -480,7 +487,7 @@ class Page {
   // ---- send
 
   async send() {
-    $("send").disabled = true;
+    $("send").disabled = $("back").disabled = true;
     $("problem").hidden = true;
     this.unsent = true; // until it is known, the network's return sends it again
     status("sending");
@@ -490,7 +497,7 @@ class Page {
       this.receipt({ report: hex(report), id: hex(id) }, thanked);
     });
     status(null);
-    $("send").disabled = false;
+    $("send").disabled = $("back").disabled = false;
     if (!$("check").hidden) $("send").focus(); // a disabled button loses it
   }
 
@@ -556,7 +563,7 @@ function say(error, more = []) {
   const known = error instanceof DiscreetError;
   if (!known) console.error(error);
   const message = known ? error.message : text("wrong");
-  const told = known && words.errors[error.status === 410 ? "closed" : error.code];
+  const told = known && words.errors[error.status === 410 ? "late" : error.code];
   const stop = /[.!?…]$/.test(message) ? "" : ".";
   $("problem").textContent = [told || capital(message) + stop, ...more].join(" ");
   if (told) $("problem").append(element("small", message, { lang: "en", dir: "ltr" }));

@@ -426,14 +426,14 @@ function readAbout(raw) {
       && text.replace(UNSEEN, "").trim() !== "" && Array.from(text).length <= most;
   };
   const time = (text) => {
-    const known = /^(19[7-9]\d|[2-9]\d{3})-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text);
-    return known && !Number.isNaN(Date.parse(text))
+    const known = /^(19[7-9]\d|[2-9]\d{3})-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
+    return typeof text === "string" && known.test(text) && !Number.isNaN(Date.parse(text))
       && new Date(text).toISOString() === text.replace("Z", ".000Z");
   };
   const allowed = {
     organiser: prose(LINE), contact: prose(LINE),
     purpose: prose(TEXT, true), consent: prose(TEXT, true),
-    language: (tag) => /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/.test(tag),
+    language: (tag) => typeof tag === "string" && /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/.test(tag),
     opens: time, closes: time,
     minimum: (n) => Number.isInteger(n) && n >= LEAST && n <= MOST,
     rehearsal: (is) => is === true,
@@ -1005,6 +1005,7 @@ class Encoding {
 
 /** Reports one item of an answer: the only one, or one of a padded set, drawn at random. */
 class Sampling extends Encoding {
+  samples = true;
   static needs = "sets that are protected as a whole, or single answers";
   by = "byAnswer";
   yours = "drawn";
@@ -2380,6 +2381,7 @@ function isEntry({ origin, name, fingerprint, id, report, items, budgets, state 
 const LATER = new Set([408, 425, 429]); // refusals that ask for the same again
 // milliseconds of one attempt, and of a pause, whatever the collector asks for
 const LONGEST = 20_000;
+const LATE = 3_600_000; // milliseconds after its end that a question is closed, whoever says what
 
 /**
  * Fetches a mechanism, verifies it, and uploads one perturbed report, once. Requests are a function
@@ -2411,7 +2413,8 @@ export class Client {
   }
 
   /**
-   * The collection's mechanism, verified; nothing else that the collector says is used.
+   * The collection's mechanism, verified; nothing else that the collector says is used, but its
+   * state, and that only until the question's own end.
    * @param {string} name @param {{fingerprint?: string | null}} [pinned]
    * @returns {Promise<{mechanism: Mechanism, state: "upcoming" | "open" | "closed"}>}
    */
@@ -2421,7 +2424,14 @@ export class Client {
       const what = `the collection's state is ${show(state)}, but must be upcoming, open or closed`;
       throw new DiscreetError("server", `${what}; check the address`);
     }
-    return { mechanism: await Mechanism.from(mechanism, pinned), state };
+    const found = await Mechanism.from(mechanism, pinned);
+    const { opens, closes } = found.policy.about;
+    if (state === "upcoming" && !opens) {
+      const what = "the collector says that the question has not opened, which has no such time";
+      throw new DiscreetError("server", `${what}; check the address`);
+    }
+    const over = closes && Date.now() > Date.parse(closes) + LATE;
+    return { mechanism: found, state: over ? "closed" : state };
   }
 
   /**
@@ -2456,11 +2466,12 @@ export class Client {
    * @returns {Promise<Receipt>}
    */
   async send({ name, mechanism, id, report, repeated, overlaps, maxTotal }) {
+    const { ledger } = this; // of who sends, whoever comes meanwhile
     const entry = await locked(() => {
-      const known = this.ledger.reserve(this.origin, name, mechanism, report, id);
+      const known = ledger.reserve(this.origin, name, mechanism, report, id);
       if (known.state === "shown") {
         this.#consented(name, mechanism, maxTotal, overlaps.length);
-        this.ledger.mark(this.origin, name, mechanism.fingerprint, "leaving");
+        ledger.mark(this.origin, name, mechanism.fingerprint, "leaving");
       }
       return known;
     });
@@ -2477,7 +2488,7 @@ export class Client {
       throw new DiscreetError("server", `${what}; send it again later`);
     }
     try {
-      await locked(() => this.ledger.mark(this.origin, name, mechanism.fingerprint, "counted"));
+      await locked(() => ledger.mark(this.origin, name, mechanism.fingerprint, "counted"));
     } catch {
       // the entry stays "leaving": then the same bytes may be sent again, and are counted once
     }
