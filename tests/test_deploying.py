@@ -481,6 +481,7 @@ def test_nothing_like_an_address_is_in_any_log(kind, tmp_path, certificate):
         assert_silent(proxy, server)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PROXIES)
 def test_logs_as_they_usually_are_would_have_it(kind, tmp_path, certificate):
     """The twin: without the lines about logs, the same requests leave the address."""
@@ -799,6 +800,7 @@ def test_a_line_that_does_not_work_is_seen(tmp_path):
             machine.follow(line)
 
 
+@pytest.mark.slow
 def test_the_nightly_backup_keeps_two_weeks(tmp_path):
     """The commands of the unit, as systemd would read them, while the collector runs."""
     machine = Machine(tmp_path)

@@ -230,6 +230,7 @@ def test_repetition_makes_new_reports(spark, tmp_path):
     assert twice[0] == twice[1] and len(twice[0]) == 200
 
 
+@pytest.mark.slow
 def test_a_task_that_fails_and_is_retried(tmp_path):
     """local[2,3] retries: the first attempt of a partition perturbs some rows and dies; the output
     has every person once.

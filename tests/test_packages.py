@@ -209,6 +209,7 @@ def installed(built, tmp_path_factory):
     return python
 
 
+@pytest.mark.slow
 def test_the_demonstration_runs_without_the_repository(installed, tmp_path):
     check_origin(installed)
     must_fail(check_origin, installed, PYTHONPATH=str(ROOT / "src"))

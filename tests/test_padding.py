@@ -265,7 +265,10 @@ def test_sizes_and_users_go_with_auto_only(tmp_path):
 # ---- hits ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("mean", "eps"), [(3, 1), (6, 2), (10, 4)])
+@pytest.mark.parametrize(
+    ("mean", "eps"),
+    [(3, 1), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((6, 2), (10, 4)))],
+)
 def test_the_padding_of_hits_is_near_the_best(mean, eps):
     """Against the exact error of every padding on the same people."""
     items, offsets = people(np.random.default_rng(4), 4000, 60, mean)

@@ -563,8 +563,17 @@ def check_axe(page):
     assert not serious, serious
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("locale", ["en-GB", "ar"])
+@pytest.mark.parametrize(
+    ("locale", "scheme"),
+    [
+        ("en-GB", "light"),
+        ("ar", "dark"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (("en-GB", "dark"), ("ar", "light"), ("de", "dark"))
+        ),
+    ],
+)
 def test_axe_finds_nothing_serious_on_any_page(browser, server, locale, scheme):
     context = browser.new_context(locale=locale, color_scheme=scheme, viewport=PHONE)
     page = context.new_page()
