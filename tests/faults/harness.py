@@ -453,3 +453,4 @@ def assert_exactly_once(service: Service, book: Book) -> None:
     assert problems(contents, book) == []
     if service.port is not None:
         assert service.n() == len(contents.ids)
+    print(f"{len(book.acknowledged):,} reports acknowledged, all of them counted once")
