@@ -150,6 +150,7 @@ def test_a_frozen_collector_does_not_stop_the_others(tmp_path, database, freeze)
         Load(other, seed()) as second,
     ):
         first.wait_for_answers()
+        first.book.freezes = True
 
         def frozen_with_the_lock():
             """Then the other one waits for it."""
