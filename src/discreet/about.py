@@ -121,15 +121,6 @@ def moment(time: str) -> str:
     return time.replace("T", " ").removesuffix("Z").removesuffix(":00") + " UTC" if time else ""
 
 
-def how_many(n: int) -> str:
-    """A number of reports, for people.
-
-    >>> how_many(1), how_many(1200)
-    ('1 report', '1,200 reports')
-    """
-    return f"{n:,} report" + "s" * (n != 1)
-
-
 def _prose(key: str, text: Any) -> str:
     """A line, or for some keys several."""
     lines = key in TEXTS

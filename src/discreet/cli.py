@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from discreet import __version__
-from discreet.about import how_many, moment
+from discreet.about import moment
 from discreet.errors import DataError, DiscreetError
+from discreet.labels import how_many
 from discreet.views import VIEWS
 
 if TYPE_CHECKING:

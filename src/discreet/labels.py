@@ -114,6 +114,15 @@ def _seen(text: str) -> str:
     return text if text.isascii() else _silent.sub("", text)
 
 
+def how_many(n: int) -> str:
+    """A number of reports, for people.
+
+    >>> how_many(1), how_many(1200)
+    ('1 report', '1,200 reports')
+    """
+    return f"{n:,} report" + "s" * (n != 1)
+
+
 def show(value: object) -> str:
     """A value as the user wrote it, short."""
     try:

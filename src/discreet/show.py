@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from discreet.about import how_many
 from discreet.guarantee import in_words
+from discreet.labels import how_many
 from discreet.mechanism import Mechanism
 from discreet.views import VIEWS
 

@@ -233,7 +233,9 @@ class Page {
     $("foot").classList.toggle("stays", n > FEW);
     $("search").placeholder = text("search", { n });
     $("search").setAttribute("aria-label", $("search").placeholder);
-    $("promises").replaceChildren(...mechanism.promises().map((promise, k) => {
+    const promises = mechanism.promises();
+    this.whole = promises.find(({ whole }) => whole)?.factor; // of any two lists
+    $("promises").replaceChildren(...promises.map((promise, k) => {
       const row = element("tr");
       row.append(...this.cells(k, promise).map((cell) => element("td", cell)));
       return row;
@@ -407,8 +409,7 @@ class Page {
     $("exact").open ||= alone;
     $("example").hidden = alone || first === undefined;
     if ($("example").hidden) return;
-    const factor = this.many
-      ? mechanism.promises().find(({ whole }) => whole).factor : mechanism.factor(first);
+    const factor = this.many ? this.whole : mechanism.factor(first);
     const high = factor < 1e6 ? Math.ceil(1000 * factor / (10 * factor + 90) - 1e-9) : 100;
     const low = Math.floor(1000 / (10 + 90 * factor) + 1e-9);
     const what = quoted(levels.get(first)[0]);
