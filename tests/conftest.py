@@ -34,6 +34,14 @@ def three_levels(eps=1.0, sizes=(5, 5, 90), **settings_):
     return d.Policy.from_levels(rows, **settings_)
 
 
+# ---- every worker finds the same tests ------------------------------------------------------------
+
+
+def pytest_make_parametrize_id(val, argname):
+    """Bytes are numbered, not spelled: a packed file's date would make each run's names its own."""
+    return argname if isinstance(val, bytes) else None
+
+
 # ---- nothing is skipped in silence ---------------------------------------------------------------
 
 # what is not missing: data that nobody asked to test with, and examples that are only to be read

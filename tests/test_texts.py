@@ -15,7 +15,7 @@ TEXT = "item,region\nHIV,größe\n"
 def packed():
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
-        file.writestr("xl/workbook.xml", TEXT)
+        file.writestr(zipfile.ZipInfo("xl/workbook.xml"), TEXT)
     return out.getvalue()
 
 
