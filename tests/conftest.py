@@ -34,7 +34,7 @@ def three_levels(eps=1.0, sizes=(5, 5, 90), **settings_):
     return d.Policy.from_levels(rows, **settings_)
 
 
-# ---- every worker finds the same tests ------------------------------------------------------------
+# ---- every worker finds the same tests -----------------------------------------------------------
 
 
 def pytest_make_parametrize_id(val, argname):

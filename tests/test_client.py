@@ -21,9 +21,8 @@ from click.testing import CliRunner
 from collecting import DEADLINE, DISCREET, KINDS, listening, mechanism, policy
 
 import discreet as d
-from discreet import cli
 from discreet import client as module
-from discreet.cli import main
+from discreet.cli import answering, main
 from discreet.client import (
     Client,
     ClientError,
@@ -1187,7 +1186,7 @@ def refused(url, *items):
 @pytest.fixture
 def person(monkeypatch):
     """Someone at the keyboard."""
-    monkeypatch.setattr(cli, "_person", lambda: True)
+    monkeypatch.setattr(answering, "_person", lambda: True)
 
 
 def test_an_answer_is_never_taken_from_the_command_line(fake, home):
@@ -1251,7 +1250,7 @@ def test_the_command_takes_sets(fake, home, monkeypatch):
     for items in (("high 0", "low 5"), ("-",), ("low 1", "low 1")):
         told(url, *items)
         home.unlink()
-    monkeypatch.setattr(cli, "_person", lambda: True)
+    monkeypatch.setattr(answering, "_person", lambda: True)
     for typed in ("1\nlow 5\n\ny\n", "-\ny\n"):
         run(url, stdin=typed)
         home.unlink()

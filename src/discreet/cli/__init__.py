@@ -1,0 +1,6 @@
+"""The command line: parse, call, print. Exit code 0, 1 (a check failed) or 2 (bad input, one
+sentence).
+"""
+
+from discreet.cli import answering, counting, designing, serving, showing  # noqa: F401  # commands
+from discreet.cli.group import main as main
