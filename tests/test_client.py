@@ -606,13 +606,22 @@ def test_an_answer_that_was_cut_off_is_asked_for_again(fake, clock):
 
 
 def test_a_collector_that_stays_away_is_given_up_after_a_while(clock):
-    client = Client("http://127.0.0.1:9", patience=30)
+    told = []
+    client = Client("http://127.0.0.1:9", patience=30, waiting=told.append)
     with pytest.raises(
         ClientError,
         match="at http://127.0.0.1:9 cannot be used: Connection refused; try again later",
     ):
         client.collection("bits")
     assert 4 <= len(clock.pauses) and sum(clock.pauses) <= 30
+    assert told == ["Connection refused"] * len(clock.pauses)
+
+
+def test_the_command_says_once_that_it_waits(clock):
+    found = CliRunner().invoke(main, ["answer", "http://127.0.0.1:9/c/bits"])
+    waits, error = found.stderr.splitlines()
+    assert waits == "The collector cannot be used yet (Connection refused); trying for a minute."
+    assert found.exit_code == 2 and error.startswith("error: ") and len(clock.pauses) > 4
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 409, 410, 413, 415, 422])
@@ -1308,7 +1317,6 @@ def test_the_command_refuses_with_a_sentence(fake, home, tmp_path, clock):
     )
     assert "is not the policy you named" in refused(url, "high 0", "--policy", pin)
     assert "there is no such collection" in refused(f"{server.url}/c/none", "high 0")
-    assert "cannot be used: Connection refused" in refused("http://127.0.0.1:9/c/bits", "high 0")
     assert server.posts == [] and not home.exists()
     told(url, "high 0")
     assert "you already gave an earlier answer" in refused(f"{server.url}/c/set", "high 0")

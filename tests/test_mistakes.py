@@ -9,7 +9,8 @@ from click.testing import CliRunner
 import discreet as d
 from discreet.cli import main
 from discreet.client import Client
-from discreet.errors import DataError, DesignError
+from discreet.collector.store import open_store
+from discreet.errors import DataError, DesignError, PolicyError
 
 POLICY = """
 [[level]]
@@ -52,6 +53,17 @@ MISTAKES = {
     "tally onto the mechanism": (["tally", "m.json", "r.parquet", "-o", "m.json"], "is also read"),
     "estimate onto the tally": (["estimate", "m.json", "t.json", "-o", "./t.json"], "is also read"),
     "export onto the store": (["export", "x", "--store", "t.json", "-o", "t.json"], "is also read"),
+    "a mechanism as a table": (
+        ["design", "survey.toml", "-o", "x.csv"],
+        "written as JSON; name it ….json",
+    ),
+    "reports as a table": (["perturb", "m.json", "answers.csv", "-o", "x.csv"], "as Parquet; name"),
+    "a tally as a table": (
+        ["tally", "m.json", "r.parquet", "-o", "x.CSV"],
+        "written as JSON; name it ….json",
+    ),
+    "a table as a store": (["verify", "--store", "answers.csv"], "it is another kind of file"),
+    "a letter to restore": (["restore", "survey.toml", "--store", "s"], "another kind of file"),
     "a file twice": (
         ["tally", "m.json", "r.parquet", "./r.parquet", "-o", "x.json"],
         "named twice",
@@ -97,6 +109,36 @@ def test_budgets_of_hundreds_warn_in_words_only(folder):
     assert "asks for next to no protection" in found.output and "RuntimeWarning" not in found.stderr
 
 
+@pytest.mark.parametrize("name", ["s.sqlite", "a tally.json"])
+def test_an_empty_file_is_no_store_to_read(folder, name):
+    """Nothing is made beside it; a collector may begin with one."""
+    Path(name).touch()
+    for command in (["verify", "--store", name], ["restore", name, "--store", "new"]):
+        assert "it is an empty file" in run(*command, code=2).stderr
+    assert not list(folder.glob("*-lock")) and not Path(name).read_bytes()
+    open_store(name).close()
+    assert "There are no collections in this store." in run("verify", "--store", name).output
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: d.Policy.from_levels(None), "per level, got None"),
+        (lambda: d.Policy.from_levels([5]), "per level, got 5"),
+        (lambda: d.Policy.from_levels(["abc"]), 'per level, got "abc"'),
+        (lambda: d.Policy.from_levels({"high": (1, ["x"])}), 'per level, got "high"'),
+        (lambda: d.Policy.from_levels([("high", 1)]), "per level, got"),
+        (lambda: d.Policy.from_levels([("high", 1, ["x"], 1, 2)]), "per level, got"),
+        (lambda: d.Policy.from_budgets(None), "{item: epsilon, …}, got None"),
+        (lambda: d.Policy.from_budgets([("x", 1)]), "{item: epsilon, …}, got"),
+        (lambda: d.Policy.from_levels([("a", 1, ["x"])], pairs=5), "a pair is .* got 5"),
+    ],
+)
+def test_what_is_no_policy_is_one_sentence(wrong, words):
+    with pytest.raises(PolicyError, match=words):
+        wrong()
+
+
 def test_in_python():
     policy = d.Policy.from_levels([("a", 1, ["x", "y"])])
     mechanism = d.design(policy)
@@ -109,6 +151,8 @@ def test_in_python():
     estimate = tally.estimate()
     assert len(estimate) == 2 and "x" in estimate and "z" not in estimate
     assert [row["item"] for row in estimate] == ["x", "y"]
+    with pytest.raises(DataError, match="is compared with another, got NoneType"):
+        estimate.compare(None)
     sets = d.design(d.Policy.from_levels([("a", 1, ["x", "y"])], input="set"), padding=2)
     for work in (lambda x: sets.perturb_many([x]), sets.perturb):
         with pytest.raises(DataError, match="takes a set of items"):

@@ -42,6 +42,16 @@ def test_a_rehearsal_has_a_name_and_a_fingerprint_of_its_own():
         made.tally(made.perturb_many(["a"])) + tried.tally(tried.perturb_many(["a"]))
 
 
+def test_a_comparison_with_a_rehearsal_says_so():
+    made = d.design(d.Policy.from_levels([("a", 1, ["x", "y", "z"])], name="survey"))
+    real, tried = (
+        m.tally(m.perturb_many(["x", "y"] * 50)).estimate() for m in (made, rehearsal.of(made))
+    )
+    assert real.compare(real, names=("now", "then")).note == ""
+    found = real.compare(tried, names=("now", "then")).note
+    assert found == "then is a rehearsal: its people are simulated."
+
+
 def test_a_rehearsal_is_served_apart(tmp_path):
     """No store is left behind, and the environment's, where real people may be, is not touched."""
     demo.example("toy").save(tmp_path / "toy.toml")

@@ -71,8 +71,10 @@ def test_without_new_it_only_says_where_the_token_is(here, monkeypatch):
 def test_a_folder_that_takes_no_file_is_one_sentence(here):
     for path in ("nowhere/token", "discreet.token/token"):
         Path("discreet.token").write_text(TOKEN)
-        with pytest.raises(DataError, match="cannot be made"):
+        with pytest.raises(DataError, match=f"the token file {path} cannot be replaced: No"):
             tokens.renew(Path(path))
+        with pytest.raises(DataError, match=f"the token file {path} cannot be made: .* instead"):
+            tokens.make(Path(path))
     assert [path.name for path in here.iterdir()] == ["discreet.token"]
 
 

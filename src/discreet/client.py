@@ -21,7 +21,7 @@ import secrets
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -123,7 +123,8 @@ class Receipt:
 
 class Client:
     """Answers at a collector. `max_total` caps the sum of the budgets over all collections in the
-    ledger, whatever they ask about: labels can be rewritten, a sum cannot.
+    ledger, whatever they ask about: labels can be rewritten, a sum cannot. `waiting` is called
+    with the reason before every new attempt while the collector is away or busy.
 
     >>> client = Client("http://127.0.0.1:8000")                                # doctest: +SKIP
     >>> policy = Policy.load("survey.toml")  # doctest: +SKIP
@@ -136,6 +137,7 @@ class Client:
         ledger: Ledger | None = None,
         patience: float = 60.0,
         max_total: float | None = None,
+        waiting: Callable[[str], None] = lambda why: None,
     ) -> None:
         parts = _split(url)
         if parts is None:
@@ -145,7 +147,7 @@ class Client:
             )
         self.url = url.rstrip("/")
         self.origin = origin(parts.scheme, (parts.hostname or "").rstrip("."), parts.port)
-        self.ledger, self.patience = ledger or Ledger(), patience
+        self.ledger, self.patience, self.waiting = ledger or Ledger(), patience, waiting
         self.max_total = _limit(max_total)
 
     # ---- ask -------------------------------------------------------------------------------------
@@ -296,6 +298,7 @@ class Client:
                 raise ClientError(
                     f"the collector at {self.url} cannot be used: {why}; try again later"
                 )
+            self.waiting(why)
             time.sleep(wait)
             pause = min(_LONGEST_PAUSE, 2 * pause)
 

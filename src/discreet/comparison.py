@@ -4,6 +4,7 @@ chance.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +47,10 @@ class Comparison:
         names: tuple[str, str] = ("A", "B"),
     ) -> Comparison:
         """Refuses estimates of other items."""
+        from discreet.estimate import Estimate
+
+        if not isinstance(second, Estimate):
+            raise DataError(f"an estimate is compared with another, got {type(second).__name__}")
         mine, other = (set(e.mechanism.policy.items) for e in (first, second))
         if mine != other:
             odd = min(mine ^ other)
@@ -140,12 +145,21 @@ class Comparison:
 
     @property
     def note(self) -> str:
-        """What no interval covers, for sets that are cut at a padding; empty else."""
-        paddings = [e.mechanism.padding for e in (self.first, self.second)]
+        """What no interval covers: simulated people, sets that are cut at a padding; else empty."""
+        mechanisms = [e.mechanism for e in (self.first, self.second)]
+        pretended = [
+            f"{name} is a rehearsal: its people are simulated."
+            for name, mechanism in zip(self.names, mechanisms, strict=True)
+            if mechanism.policy.about.rehearsal
+        ]
+        return " ".join([*pretended, *self._cut_at([m.padding for m in mechanisms])])
+
+    @staticmethod
+    def _cut_at(paddings: list[int | None]) -> Iterator[str]:
         if paddings == [None, None]:
-            return ""
+            return
         told = " and ".join(str(x or "none") for x in dict.fromkeys(paddings))
-        return (
+        yield (
             f"People with more items than the padding ({told}) are counted with less than 1 for "
             "each: where lists are longer in one of the two, that alone looks like a difference."
         )

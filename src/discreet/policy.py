@@ -196,11 +196,15 @@ class Policy:
     @classmethod
     def from_levels(cls, levels: Iterable[Sequence[Any]], **settings: Any) -> Policy:
         """From `(name, epsilon, items)` or `(name, epsilon, items, weight)` per level."""
-        rows = [
-            dict(zip(("name", "epsilon", "items", "weight")[: len(row)], row, strict=True))
-            for row in levels
-        ]
-        return _build(rows, None, settings)
+        listed = list(levels) if isinstance(levels, Iterable) else [levels]
+        for row in listed:
+            if isinstance(row, str) or not isinstance(row, Sequence) or len(row) not in (3, 4):
+                raise PolicyError(
+                    "from_levels takes (name, epsilon, items) or (name, epsilon, items, weight) "
+                    f"per level, got {show(row)}"
+                )
+        keys = ("name", "epsilon", "items", "weight")
+        return _build([dict(zip(keys, row, strict=False)) for row in listed], None, settings)
 
     @classmethod
     def from_budgets(cls, budgets: Mapping[str, Any], **settings: Any) -> Policy:
@@ -209,6 +213,8 @@ class Policy:
         >>> Policy.from_budgets({"a": 1, "b": "1.5", "c": 1}).level_of
         (0, 1, 0)
         """
+        if not isinstance(budgets, Mapping):
+            raise PolicyError(f"from_budgets takes {{item: epsilon, …}}, got {show(budgets)}")
         parsed = {item: Budget.parse(eps, f"item {show(item)}") for item, eps in budgets.items()}
         places: dict[Budget, int] = {}
         level_of = tuple(places.setdefault(budget, len(places)) for budget in parsed.values())
@@ -284,9 +290,10 @@ class Policy:
         )
 
     def __post_init__(self) -> None:
-        for name in ("items", "level_of", "levels", "pairs"):
+        for name in ("items", "level_of", "levels"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        object.__setattr__(self, "pairs", tuple(map(Pair.of, self.pairs)))
+        pairs = self.pairs if isinstance(self.pairs, Iterable) else [self.pairs]
+        object.__setattr__(self, "pairs", tuple(map(Pair.of, pairs)))
         object.__setattr__(self, "about", About.read(self.about))
         if not self.items:
             raise PolicyError("the policy has no items; add a [[level]] with items")

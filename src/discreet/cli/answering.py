@@ -112,7 +112,7 @@ def answer(
             "leave it out, and you are asked for it"
         )
     server, name, pinned = invitation(url)
-    client = Client(server, max_total=max_total)
+    client = Client(server, max_total=max_total, waiting=_Waiting())
     if _person() and pinned is None and policy is None:
         click.echo("The link names no fingerprint: any question could be behind it.", err=True)
     collection = client.collection(
@@ -160,6 +160,17 @@ def answer(
         click.echo(
             "Counted." if receipt.accepted else "It had been counted before; it is counted once."
         )
+
+
+class _Waiting:
+    """Says once, not at every attempt, that the collector is waited for."""
+
+    said = False
+
+    def __call__(self, why: str) -> None:
+        if not self.said:
+            click.echo(f"The collector cannot be used yet ({why}); trying for a minute.", err=True)
+        self.said = True
 
 
 def _person() -> bool:

@@ -19,12 +19,11 @@ from discreet.cli.group import (
     print_json,
     progress,
     view_options,
+    written_as,
 )
 from discreet.errors import DataError
 from discreet.labels import how_many
 from discreet.views import VIEWS
-
-_NOT_PARQUET = (".csv", ".tsv", ".txt", ".json", ".dat", ".xlsx", ".arrow", ".gz", ".xz")
 
 
 @main.command(epilog="Example:  discreet perturb mechanism.json answers.csv -o reports.parquet")
@@ -66,8 +65,7 @@ def perturb(
     apart([output], [mechanism, data])
     loaded = load_mechanism(mechanism)
     kept = checked_keep(keep, column)
-    if Path(output).suffix.lower() in _NOT_PARQUET:
-        raise DataError(f"{output}: reports are written as Parquet; name it ….parquet")
+    written_as(".parquet", "reports are", output)
     if engine == "spark":
         from discreet.engines import spark
 
@@ -121,6 +119,8 @@ def tally(
     saved = [path for path in reports if path.endswith(".json")]
     once(saved)
     apart([output], [mechanism, *(path for path in reports if path not in saved)])
+    if not by:
+        written_as(".json", "a tally is", output)
     loaded = load_mechanism(mechanism)
     if saved and by:
         raise DataError("tallies cannot be split by a column; give files of reports")

@@ -20,6 +20,7 @@ from discreet.cli.group import (
     progress,
     steps,
     wishes,
+    written_as,
 )
 
 
@@ -43,6 +44,7 @@ def design(
     from discreet.designs import design as design_
 
     apart([output], [policy])
+    written_as(".json", "a mechanism is", output)
     loaded, shares = load_policy(policy), load_prior(prior)
     mechanism = design_(loaded, **wishes(model, shares, encoding, padding))
     if output:

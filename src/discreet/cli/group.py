@@ -29,6 +29,12 @@ MODEL_HELP = (
 )
 
 
+_ENDINGS = (
+    *(".csv", ".tsv", ".txt", ".json", ".toml", ".dat", ".xlsx", ".arrow", ".parquet"),
+    *(".gz", ".xz", ".zip", ".png", ".svg", ".html", ".sqlite"),
+)
+
+
 class _Group(click.Group):
     """Turns errors into one sentence on standard error and exit code 2, Ctrl-C into 130."""
 
@@ -84,6 +90,14 @@ def apart(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> None:
     for path in outputs:
         if path and os.path.realpath(path) in read:
             raise DataError(f"{path} is also read; write to another file")
+
+
+def written_as(ending: str, what: str, output: str | None) -> None:
+    """Refuse an output that is named after another format than it is written in."""
+    suffix = Path(output or "").suffix.lower()
+    if suffix in _ENDINGS and suffix != ending:
+        written = {".json": "JSON", ".parquet": "Parquet"}[ending]
+        raise DataError(f"{output}: {what} written as {written}; name it …{ending}")
 
 
 def options(*options: Callable[..., Any]) -> Callable[..., Any]:

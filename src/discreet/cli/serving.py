@@ -24,6 +24,7 @@ from discreet.cli.group import (
     print_json,
     steps,
     wishes,
+    written_as,
 )
 from discreet.errors import DataError
 from discreet.labels import how_many
@@ -208,6 +209,9 @@ def export(
     you alone to read.
     """
     apart([output, mechanism_file, reports_file], [store])
+    written_as(".json", "a tally is", output)
+    written_as(".json", "a mechanism is", mechanism_file)
+    written_as(".parquet", "reports are", reports_file)
     old = os.umask(0o077)
     try:
         with _opened(store) as opened, opened.snapshot(name) as (tally, blocks):
@@ -258,6 +262,8 @@ def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
                 click.echo(f"ODD {name}: {sentence}")
         for event in history[name]:
             click.echo(f"   {name}: {event.what} {event.time}")
+    if not listed and not as_json:
+        click.echo("There are no collections in this store.")
     if any(problems.values()):
         sys.exit(1)
 

@@ -600,7 +600,21 @@ def open_store(url: str, create: bool = True) -> Store:
         raise DataError(
             f"the store {path} does not exist; name the one that discreet serve used with --store"
         )
+    _refuse_others(path, create)
     return SqliteStore(path)
+
+
+def _refuse_others(path: str, create: bool) -> None:
+    """Refuse a file that is no store before anything is made beside it."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(16)
+    except OSError:  # there is none yet, or it is said when it is opened
+        return
+    if head and head != b"SQLite format 3\0":
+        raise DataError(f"the store {path} cannot be opened: it is another kind of file")
+    if not head and not create and not Path(f"{path}-lock").exists():
+        raise DataError(f"the store {path} cannot be opened: it is an empty file")
 
 
 def unknown_version(found: int, known: int) -> DataError:

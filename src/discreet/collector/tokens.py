@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from discreet.collector import limits
@@ -64,6 +65,10 @@ def make(path: Path) -> bool:
         _write(path)
     except FileExistsError:
         return False
+    except OSError as error:
+        raise DataError(
+            f"the token file {path} cannot be made: {error.strerror}; set DISCREET_TOKEN instead"
+        ) from None
     return True
 
 
@@ -80,20 +85,14 @@ def renew(path: Path) -> None:
                 os.chown(aside, owner.st_uid, owner.st_gid)
         os.replace(aside, path)
     except OSError as error:
-        aside.unlink(missing_ok=True)
+        with suppress(OSError):
+            aside.unlink()
         raise DataError(f"the token file {path} cannot be replaced: {error.strerror}") from None
 
 
 def _write(path: Path) -> None:
     """A new token in a new file."""
-    try:
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except FileExistsError:
-        raise
-    except OSError as error:
-        raise DataError(
-            f"the token file {path} cannot be made: {error.strerror}; set DISCREET_TOKEN instead"
-        ) from None
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(handle, "w") as made:
         made.write(secrets.token_urlsafe(24) + "\n")
         made.flush()
