@@ -47,6 +47,13 @@ def test_scores_agree_with_theory():
     assert scores["subset", "raw"].mse < scores["opt0", "raw"].mse < scores["oue", "raw"].mse
 
 
+def test_one_experiment_says_nothing_of_chance(files):
+    (score, *_) = compare(TRUTH, {"oue": d.design(POLICY, "oue")}, k=5, repeats=1, seed=3)
+    assert np.isnan([score.mse_error, score.precision_error]).all() and score.mse > 0
+    told = run("simulate", files / "p.toml", files / "a.csv", "--repeats", 1).output
+    assert "± –" in told and "One experiment; how far chance moves it is not known" in told
+
+
 def test_measures_on_perfect_and_on_reversed_estimates():
     estimate = simulate(TRUTH, d.design(POLICY, "oue"), repeats=1, seed=1).estimates[0]
     perfect = estimate.__class__(
@@ -165,6 +172,13 @@ def test_plan_with_automatic_padding(files):
         run(*arguments, "--sizes", files / "z.json", "--popularity", 0.3, "--json").output
     )
     assert facts["padding"] == 4 and len(facts["padding_curve"]) == 4
+    model = (*arguments, "--sizes", files / "z.json", "--popularity", 0.3, "--json", "--model")
+    other, loaded = json.loads(run(*model, "opt0").output), d.Policy.load(files / "s.toml")
+    wanted = d.choose_padding(
+        loaded, {1: 0.5, 2: 0.3, 4: 0.2}, 100_000, 0.3, model="opt0", prior="uniform"
+    )
+    assert other["padding_curve"] == {str(k): pytest.approx(x) for k, x in wanted.curve.items()}
+    assert other["padding_curve"] != facts["padding_curve"]
     assert "needs --sizes" in run(*arguments, code=2).output
     assert "must be a CSV" in run(*arguments, "--sizes", files / "p.toml", code=2).output
     assert (

@@ -14,7 +14,7 @@ from postgres import GROUP
 
 from discreet.cli import main
 from discreet.collector.copying import backup, copy, move
-from discreet.collector.store import open_store
+from discreet.collector.store import StoreDown, open_store
 from discreet.errors import DataError
 
 pytestmark = GROUP
@@ -138,6 +138,37 @@ def test_a_move_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch):
     assert [c.open for c in store.collections()] == [True, True] and target.collections() == []
     store.close()
     target.close()
+
+
+def test_what_was_not_closed_is_not_called_reopened(tmp_path, monkeypatch):
+    """The second cannot be closed: it was not touched, and nothing else is written down of it."""
+    store, target = filled(str(tmp_path / "a"), closed=False), open_store(str(tmp_path / "b"))
+    first, second = (c.name for c in store.collections())
+    close = store.close_collection
+
+    def failing(name):
+        if name == second:
+            raise StoreDown("no")
+        close(name)
+
+    monkeypatch.setattr(store, "close_collection", failing)
+    with pytest.raises(StoreDown, match="no"):
+        move(store, target)
+    assert [event.what for event in store.history(first)] == ["closed", "reopened"]
+    assert store.history(second) == [] and all(c.open for c in store.collections())
+    store.close()
+    target.close()
+
+
+def test_one_store_has_one_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    filled("a", closed=False).close()
+    for target in ("a", "./a", "sqlite:///a", f"sqlite:////{tmp_path}/a"):
+        told = CliRunner().invoke(main, ["move", target, "--store", "a"])
+        assert told.exit_code == 2 and "are the same" in told.stderr
+    store = open_store("a")
+    assert all(c.open and store.history(c.name) == [] for c in store.collections())
+    store.close()
 
 
 def test_a_collection_made_meanwhile_is_not_added_to(tmp_path, database, monkeypatch):

@@ -64,6 +64,34 @@ MISTAKES = {
     ),
     "a table as a store": (["verify", "--store", "answers.csv"], "it is another kind of file"),
     "a letter to restore": (["restore", "survey.toml", "--store", "s"], "another kind of file"),
+    "two outputs in one": (
+        ["estimate", "m.json", "t.json", "-o", "x.csv", "--plot", "./x.csv"],
+        "is named for two outputs",
+    ),
+    "a comparison as JSON": (
+        ["compare", "t.json", "x", "-m", "m.json", "-o", "x.json"],
+        "x.json must end in .csv or .parquet",
+    ),
+    "a moving picture": (
+        ["simulate", "survey.toml", "answers.csv", "--plot", "x.gif"],
+        "x.gif must end in .png or .svg",
+    ),
+    "an error that is none": (
+        ["plan", "survey.toml", "--users", 100, "--target-error", "nan"],
+        "the target error = nan must be a share from 1e-9 to 1",
+    ),
+    "an error that nobody needs": (
+        ["plan", "survey.toml", "--users", 100, "--target-error", "1e-300"],
+        "the target error = 1e-300 must be a share from 1e-9 to 1",
+    ),
+    "a popularity for nothing": (
+        ["plan", "survey.toml", "--users", 100, "--popularity", "nonsense"],
+        "--popularity goes with --padding auto",
+    ),
+    "an objective for nothing": (
+        ["plan", "survey.toml", "--users", 100, "--padding", 3, "--objective", "mse"],
+        "--objective goes with --padding auto",
+    ),
     "a file twice": (
         ["tally", "m.json", "r.parquet", "./r.parquet", "-o", "x.json"],
         "named twice",
@@ -144,6 +172,14 @@ def test_in_python():
     mechanism = d.design(policy)
     with pytest.raises(DesignError, match="design takes a Policy, got str; Policy.load reads"):
         d.design("survey.toml")
+    for wrong in (mechanism, [mechanism]):
+        with pytest.raises(DesignError, match="takes guarantees, got Mechanism; mechanism.guar"):
+            d.compose(wrong)
+    for url in (None, 5, b"http://h"):
+        with pytest.raises(DataError, match="is not the address of a collector"):
+            Client(url)
+    with pytest.raises(DataError, match="repeats = 2.5 must be a whole number from 1"):
+        d.simulate(["x"], mechanism, repeats=2.5)
     with pytest.raises(DataError, match="simulate takes data and then a mechanism, got Policy"):
         d.simulate([1, 2], policy)
     tally = mechanism.tally(mechanism.perturb_many(["x"] * 9))

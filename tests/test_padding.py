@@ -104,7 +104,12 @@ def test_sizes_in_every_form():
 
 
 @pytest.mark.parametrize(
-    "sizes", [{}, {-1: 1}, {1: -1}, {"many": 1}, {1: float("nan")}, [], [1.5], "2", {3: 0}, [[1]]]
+    "sizes",
+    [
+        *({}, {-1: 1}, {1: -1}, {"many": 1}, {1: float("nan")}, {3: 0}, {10**12: 1}),
+        *({1.5: 0.5, 1.9: 0.5}, {float("nan"): 1}, {float("inf"): 1}, {True: 1, "x": 1}),
+        *([], [1.5], "2", [[1]], [10**12]),
+    ],
 )
 def test_bad_sizes_get_a_sentence(sizes):
     with pytest.raises(DataError, match="sizes"):

@@ -1212,7 +1212,7 @@ def test_a_collection_whose_time_is_over_is_closed_for_good(place, monkeypatch):
     monkeypatch.setattr(About, "state", lambda self, now: "closed")
     assert store.collection("timed").open and store.history("timed") == []
     with monkeypatch.context() as broken:
-        broken.setattr(store, "tidy", lambda _: (_ for _ in ()).throw(StoreDown("killed")))
+        broken.setattr(store, "tidy", lambda wait: (_ for _ in ()).throw(StoreDown("killed")))
         with pytest.raises(StoreDown, match="killed"):
             store.expire_collection("timed")
     assert store.collection("timed").open and store.tally("timed").n == 3
@@ -1249,13 +1249,13 @@ def test_a_survey_s_own_minimum_is_kept(store):
 
 def test_a_reader_does_not_hold_up_the_others_when_a_collection_is_over(tmp_path, monkeypatch):
     """Closing by its date gives up at once and is tried again; whoever closes is told once."""
+    monkeypatch.setattr(limits, "LOCK_SECONDS", 600)  # who waited would not come back
     place = str(tmp_path / "store")
     store, reader = open_store(place), open_store(place)
     made, other = timed(closes=1), mechanism()
     for one in (made, other):
         store.create(one)
     store.add([upload(made, ids(3))])
-    monkeypatch.setattr(limits, "LOCK_SECONDS", 600)  # who waited would not come back
     monkeypatch.setattr(About, "state", lambda self, now: "closed")
     with reader.reading():
         reader._tally_of(reader._read_numbers(1), made)

@@ -66,6 +66,10 @@ def test_without_new_it_only_says_where_the_token_is(here, monkeypatch):
     assert token().stdout == "The organiser's token is in the environment.\n"
     told = token("--new")
     assert told.exit_code == 2 and "change it there and start the collector again" in told.stderr
+    for _ in range(2):  # who names a file means it, as with serve
+        monkeypatch.setenv("DISCREET_TOKEN", TOKEN)
+        told = token("--token-file", "mine", "--new")
+        assert told.stdout == "The organiser's new token is in mine.\n" and Path("mine").exists()
 
 
 def test_a_folder_that_takes_no_file_is_one_sentence(here):

@@ -142,8 +142,8 @@ class Client:
         parts = _split(url)
         if parts is None:
             raise DataError(
-                f'"{cleaned(url)}" is not the address of a collector; it begins with http:// or '
-                "https://"
+                f'"{cleaned(str(url))}" is not the address of a collector; it begins with http:// '
+                "or https://"
             )
         self.url = url.rstrip("/")
         self.origin = origin(parts.scheme, (parts.hostname or "").rstrip("."), parts.port)
@@ -350,7 +350,7 @@ def _split(url: str) -> SplitResult | None:
     """The parts of a web address, or None if it is none."""
     try:
         parts = urlsplit(url)
-    except ValueError:
+    except (ValueError, TypeError, AttributeError):  # of what is no text at all
         return None
     web = parts.scheme in ("http", "https") and parts.netloc and parts.hostname
     try:

@@ -19,6 +19,7 @@ from discreet.designs import design
 from discreet.errors import DataError, MissingExtra
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
+from discreet.wire import page_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,10 +61,7 @@ def run(serve: bool = True) -> None:
     )
     _collect(console, mechanism)
     console.rule("[bold]3. The paper's own survey: five answers")
-    console.print(
-        "With so few answers it is better to send one (perturbed) answer than five (perturbed) "
-        "bits:"
-    )
+    console.print("With so few answers the best report names some of them, in a byte or two:")
     toy = design(example("toy"))
     show.mechanism(toy, summary.describe(toy))
     if serve:
@@ -118,15 +116,15 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
         )
         for path, what in (
             (
-                f"/c/{survey.policy.name}/results",
+                f"{page_of(survey.policy.name)}/results",
                 "and watch the counts appear, with honest error bars",
             ),
             (
-                f"/c/{survey.policy.name}#{survey.fingerprint}",
+                f"{page_of(survey.policy.name)}#{survey.fingerprint}",
                 "and answer yourself, as a participant",
             ),
             (
-                f"/c/{toy.policy.name}#{toy.fingerprint}",
+                f"{page_of(toy.policy.name)}#{toy.fingerprint}",
                 "for the five answers: see what happens when you answer again",
             ),
         ):

@@ -275,7 +275,10 @@ class Estimate:
         from discreet.files import write_text
 
         table = self.table(confidence, views)
-        if Path(path).suffix.lower() != ".json":
+        suffix = Path(path).suffix.lower()
+        if suffix not in (".csv", ".parquet", ".json"):
+            raise DataError(f"{path}: a table is written as .csv, .parquet or .json")
+        if suffix != ".json":
             table.save(path)
             return
         document = {

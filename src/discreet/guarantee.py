@@ -376,9 +376,14 @@ def compose(guarantees: Iterable[Guarantee]) -> Guarantee:
     """Sequential composition (paper, Theorem "composition"): the pair budgets of mechanisms over
     the same items add up.
     """
-    terms = list(guarantees)
+    terms = list(guarantees) if isinstance(guarantees, Iterable) else [guarantees]
     if not terms:
         raise DesignError("there is nothing to compose; give at least one guarantee")
+    for term in terms:
+        if not isinstance(term, Guarantee):
+            raise DesignError(
+                f"compose takes guarantees, got {type(term).__name__}; mechanism.guarantee() is one"
+            )
     first = terms[0].policy
     for other in terms[1:]:
         if other.policy.input != first.input:

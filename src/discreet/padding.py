@@ -35,6 +35,7 @@ COARSE = (12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 64)
 OBJECTIVES = ("mse", "shrunk", "relative")
 STEPS = (0, 1, 2, 3, 4, 5, 6, 8, 11, 16, 26, 41)  # set sizes are reported as one of these ranges
 _PILOT_PADDING = 4
+_MOST_ITEMS = 1_000_000  # of one person
 
 
 @dataclass(frozen=True)
@@ -59,30 +60,34 @@ def read_padding(
     users: int,
     padding: str | None,
     sizes: Any,
-    popularity: str,
-    objective: str = "mse",
+    popularity: str | None = None,
+    objective: str | None = None,
+    **wishes: Any,
 ) -> tuple[int | None, PaddingChoice | None]:
     """A padding as people write it: a whole number, or `auto` for so many users with these sizes,
-    and then the choice that was made.
+    and then the choice that was made; `wishes` are a model and a prior.
     """
-    if padding is None:
-        return None, None
     if padding != "auto":
+        for name, said in (("sizes", sizes), ("popularity", popularity), ("objective", objective)):
+            if said is not None:
+                raise DesignError(f"--{name} goes with --padding auto; leave it out, or say auto")
+        if padding is None:
+            return None, None
         try:
             return int(padding), None
         except ValueError:
             raise DesignError(f'padding = "{padding}" must be a whole number or auto') from None
     if sizes is None:
         raise DesignError("--padding auto needs --sizes: how many items people have (size,share)")
-    known: Any = popularity
-    if popularity != "zipf":
+    known: Any = popularity or "zipf"
+    if known != "zipf":
         try:
-            known = float(popularity)
+            known = float(known)
         except ValueError:
             raise DesignError(
                 f'popularity = "{popularity}" must be zipf or a number between 0 and 1'
             ) from None
-    choice = choose_padding(policy, sizes, users, known, objective)
+    choice = choose_padding(policy, sizes, users, known, objective or "mse", **wishes)
     return choice.padding, choice
 
 
@@ -228,19 +233,23 @@ def size_shares(sizes: Any) -> Floats:
         )
     elif isinstance(sizes, Mapping):
         try:
-            pairs = {int(size): float(share) for size, share in sizes.items()}
+            pairs = {float(size): float(share) for size, share in sizes.items()}
         except (TypeError, ValueError):
             raise DataError(
                 "sizes are shares of people by number of items, such as {1: 0.6, 2: 0.4}"
             ) from None
-        if not pairs or min(pairs) < 0 or not all(0 <= share < np.inf for share in pairs.values()):
+        if not (
+            pairs
+            and all(size.is_integer() and 0 <= size <= _MOST_ITEMS for size in pairs)
+            and all(0 <= share < np.inf for share in pairs.values())
+        ):
             raise DataError(
-                "sizes need whole numbers of items that are not negative, with shares that are "
-                "not negative"
+                f"sizes need whole numbers of items from 0 to {_MOST_ITEMS:,}, with shares that "
+                "are not negative"
             )
-        shares = np.zeros(max(pairs) + 1)
+        shares = np.zeros(int(max(pairs)) + 1)
         for size, share in pairs.items():
-            shares[size] = share
+            shares[int(size)] = share
     else:
         numbers = np.asarray(sizes)
         if (
@@ -248,6 +257,7 @@ def size_shares(sizes: Any) -> Floats:
             or not len(numbers)
             or numbers.dtype.kind not in "iu"
             or numbers.min() < 0
+            or numbers.max() > _MOST_ITEMS
         ):
             raise DataError("sizes are one whole number per person, or shares by number of items")
         shares = np.bincount(numbers).astype(float)

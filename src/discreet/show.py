@@ -273,21 +273,32 @@ def scores(found: Any, k: int, repeats: int) -> None:
     )
     last = None
     for score in found:
-        cover = "–" if score.coverage != score.coverage else f"{score.coverage:.1%}"
+        cover, error, miss = (
+            "–" if x != x else f"{x:{how}}"
+            for x, how in (
+                (score.coverage, ".1%"),
+                (score.mse_error, ".2g"),
+                (score.precision_error, ".2f"),
+            )
+        )
         name = score.model if score.model != last else ""
         last = score.model
         table.add_row(
             name,
             score.view,
             f"{score.mse:,.4g}",
-            f"{score.mse_error:.2g}",
+            error,
             f"{score.relative_error:.3f}",
-            f"{score.precision:.2f} ± {score.precision_error:.2f}",
+            f"{score.precision:.2f} ± {miss}",
             cover,
         )
     out.print(table)
     best = min(found, key=lambda score: score.mse)
     out.print(
-        f"Smallest error: [bold]{best.model}[/bold], {best.view}. Means of {repeats} experiments; "
-        "± is one standard error."
+        f"Smallest error: [bold]{best.model}[/bold], {best.view}. "
+        + (
+            f"Means of {repeats} experiments; ± is one standard error."
+            if repeats > 1
+            else "One experiment; how far chance moves it is not known (--repeats)."
+        )
     )

@@ -57,8 +57,8 @@ def simulate(
             f"simulate takes data and then a mechanism, got {type(mechanism).__name__}; "
             "design(policy) makes one"
         )
-    if repeats < 1:
-        raise DataError(f"repeats = {repeats} must be at least 1")
+    if type(repeats) is not int or repeats < 1:
+        raise DataError(f"repeats = {repeats} must be a whole number from 1")
     if seed is not None and seed < 0:
         raise DataError(f"seed = {seed} must not be negative")
     rng = np.random.default_rng(seed)
@@ -222,9 +222,8 @@ def compare(
         ]
         for view in rows[0]:
             values = np.array([row[view] for row in rows])
-            mean, error = (
-                values.mean(axis=0),
-                values.std(axis=0, ddof=min(1, repeats - 1)) / np.sqrt(repeats),
-            )
+            mean, error = values.mean(axis=0), np.full(values.shape[1], np.nan)
+            if repeats > 1:  # of one experiment nothing is known
+                error = values.std(axis=0, ddof=1) / np.sqrt(repeats)
             scores.append(Score(name, view, mean[0], error[0], mean[1], mean[2], error[2], mean[3]))
     return scores

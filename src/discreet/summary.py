@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet import theory
 from discreet.designs import BASELINES, alternatives, best_of, default_model, plains
+from discreet.errors import DesignError
 from discreet.exact_hits import LARGEST
 from discreet.fakes import Reach
 from discreet.labels import show
@@ -102,6 +103,8 @@ def plan(
     """Per model and level: standard error as a count and as a share, what can be told from zero,
     users for a target.
     """
+    if target is not None and not 1e-9 <= target <= 1:
+        raise DesignError(f"the target error = {target} must be a share from 1e-9 to 1")
     models = alternatives(policy, prior, padding)
     plain_models = {name: models[name] for name in BASELINES if name in models}
     best_plain = best_of(plain_models, prior).model

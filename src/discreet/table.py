@@ -73,7 +73,7 @@ class Table:
 
         suffix = Path(path).suffix.lower()
         if suffix not in (".csv", ".parquet"):
-            raise DataError(f"{path}: a table is written as .csv, .parquet or .json")
+            raise DataError(f"{path}: a table is written as .csv or .parquet")
         with written_aside(path) as aside:
             if suffix == ".csv":
                 aside.write_bytes(self.csv())

@@ -15,6 +15,11 @@ def path_of(collection: str) -> str:
     return f"{COLLECTIONS}/{quote(collection, safe='')}"
 
 
+def page_of(collection: str) -> str:
+    """The path of its page for participants."""
+    return f"/c/{quote(collection, safe='')}"
+
+
 def upload_headers(fingerprint: str) -> dict[str, str]:
     """The headers of an upload."""
     return {"Content-Type": BINARY, HEADER: fingerprint}

@@ -16,6 +16,7 @@ from discreet.cli.group import (
     engine_options,
     load_mechanism,
     main,
+    must_end,
     print_json,
     progress,
     view_options,
@@ -208,9 +209,8 @@ def estimate(
 
     apart([output, plot], [mechanism, tally])
     loaded = load_mechanism(mechanism)
-    for path, endings in ((output, (".csv", ".parquet", ".json")), (plot, (".png", ".svg"))):
-        if path and not path.lower().endswith(endings):
-            raise DataError(f"{path} must end in {', '.join(endings[:-1])} or {endings[-1]}")
+    must_end(output, ".csv", ".parquet", ".json")
+    must_end(plot, ".png", ".svg")
     counted = Tally.load(tally, loaded)
     found, odd = counted.estimate(), oddities(counted)
     views = [name for name in VIEWS if wanted[name]]
@@ -266,6 +266,8 @@ def compare(
     if os.path.realpath(a) == os.path.realpath(b):
         raise DataError(f"{a} and {b} are the same file; name the tallies of two groups or dates")
     apart([output, plot], [a, b, *mechanisms])
+    must_end(output, ".csv", ".parquet")
+    must_end(plot, ".png", ".svg")
     known = [load_mechanism(path) for path in mechanisms]
     estimates = [Tally.load(path, *known).estimate() for path in (a, b)]
     names = _names(a, b)

@@ -14,6 +14,7 @@ from discreet.cli.group import (
     load_policy,
     load_prior,
     main,
+    must_end,
     padding_option,
     print_json,
     prior_option,
@@ -102,7 +103,7 @@ def check(mechanism: str, policy: str | None, as_json: bool) -> None:
 )
 @click.option(
     "--target-error",
-    type=click.FloatRange(min=0, min_open=True, max=1),
+    type=float,
     help="A standard error, as a share of the users.",
 )
 @click.option(
@@ -115,15 +116,13 @@ def check(mechanism: str, policy: str | None, as_json: bool) -> None:
 )
 @click.option(
     "--popularity",
-    default="zipf",
-    help="For --padding auto: zipf, or the sum of squared item shares.",
+    help="For --padding auto: zipf (unless you say otherwise), or the sum of squared item shares.",
 )
 @click.option(
     "--objective",
     type=click.Choice(["mse", "shrunk", "relative"]),
-    default="mse",
-    show_default=True,
-    help="For --padding auto: the error of the counts, of the shrunk ones, or of the top 20.",
+    help="For --padding auto: the error of the counts (unless you say otherwise), of the shrunk "
+    "ones, or of the top 20.",
 )
 @design_options
 @as_json
@@ -133,8 +132,8 @@ def plan(
     target_error: float | None,
     padding: str | None,
     sizes: str | None,
-    popularity: str,
-    objective: str,
+    popularity: str | None,
+    objective: str | None,
     model: str | None,
     prior: str | None,
     encoding: str | None,
@@ -148,11 +147,13 @@ def plan(
 
     loaded, shares = load_policy(policy), load_prior(prior)
     known = read_shares(sizes, "sizes") if sizes else None
-    length, choice = read_padding(loaded, users, padding, known, popularity, objective)
+    length, choice = read_padding(
+        loaded, users, padding, known, popularity, objective, model=model, prior=shares
+    )
     chosen = design_(loaded, **wishes(model, shares, encoding, length))
     facts = summary.plan(loaded, users, shares, length, target_error, chosen)
     facts["padding_curve"] = choice.curve if choice else None
-    facts["objective"] = objective
+    facts["objective"] = choice.objective if choice else None
     if as_json:
         print_json(facts)
         return
@@ -210,6 +211,7 @@ def simulate(
     from discreet.designs import alternatives
     from discreet.simulation import compare, joined
 
+    must_end(plot, ".png", ".svg")
     loaded = load_policy(policy)
     models = alternatives(loaded, load_prior(prior), padding)
     with progress(f"Reading {data}", [data]) as advance:

@@ -85,11 +85,16 @@ def main() -> None:
 
 
 def apart(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> None:
-    """Refuse an output that would replace what is read."""
+    """Refuse an output that would replace what is read, or another output."""
     read = {os.path.realpath(path) for path in inputs if path and path != "-"}
-    for path in outputs:
-        if path and os.path.realpath(path) in read:
+    written = set()
+    for path in filter(None, outputs):
+        place = os.path.realpath(path)
+        if place in read:
             raise DataError(f"{path} is also read; write to another file")
+        if place in written:
+            raise DataError(f"{path} is named for two outputs; write to two files")
+        written.add(place)
 
 
 def written_as(ending: str, what: str, output: str | None) -> None:
@@ -98,6 +103,12 @@ def written_as(ending: str, what: str, output: str | None) -> None:
     if suffix in _ENDINGS and suffix != ending:
         written = {".json": "JSON", ".parquet": "Parquet"}[ending]
         raise DataError(f"{output}: {what} written as {written}; name it …{ending}")
+
+
+def must_end(path: str | None, *endings: str) -> None:
+    """Refuse an output that no format is known for, before any work is done."""
+    if path and not path.lower().endswith(endings):
+        raise DataError(f"{path} must end in {', '.join(endings[:-1])} or {endings[-1]}")
 
 
 def options(*options: Callable[..., Any]) -> Callable[..., Any]:

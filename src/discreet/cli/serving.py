@@ -28,6 +28,7 @@ from discreet.cli.group import (
 )
 from discreet.errors import DataError
 from discreet.labels import how_many
+from discreet.wire import page_of
 
 _store = click.option(
     "--store",
@@ -151,7 +152,7 @@ def serve(
     here = f"http://{shown}:{sock.getsockname()[1]}"
     base = known or here
     for mechanism in mechanisms:
-        link = f"{base}/c/{_quoted(mechanism.policy.name)}"
+        link = base + page_of(mechanism.policy.name)
         click.echo(
             f"{mechanism.policy.name}\n  invitation  {link}#{mechanism.fingerprint}\n  results    "
             f" {link}/results"
@@ -176,12 +177,6 @@ def serve(
         people = sock.getsockname()[:2], mechanism, given
         threading.Thread(target=rehearsal.arrive, args=people, daemon=True).start()
     server.run(store, sock, workers, open_results, known)
-
-
-def _quoted(name: str) -> str:
-    from urllib.parse import quote
-
-    return quote(name, safe="")
 
 
 @main.command(
@@ -313,9 +308,11 @@ def move(target: str, names: tuple[str, ...], store: str, as_json: bool) -> None
 
 def _into(source: str, target: str, names: tuple[str, ...], move: bool, as_json: bool) -> None:
     from discreet.collector import copying
-    from discreet.collector.store import open_store, without_password
+    from discreet.collector.store import open_store, sqlite_path, without_password
 
-    if source == target or os.path.realpath(source) == os.path.realpath(target):
+    if source == target or os.path.realpath(sqlite_path(source)) == os.path.realpath(
+        sqlite_path(target)
+    ):
         raise DataError(f"{without_password(source)} and the store to copy to are the same")
     with _opened(source) as old:
         total, new = _many(old, names), open_store(target)
@@ -386,17 +383,13 @@ def delete(name: str, store: str, yes: bool) -> None:
 @main.command(epilog="Example:  discreet token --new")
 @click.option("--new", is_flag=True, help="Replace it; a collector that runs takes the new one.")
 @click.option(
-    "--token-file",
-    envvar="DISCREET_TOKEN_FILE",
-    default="discreet.token",
-    show_default=True,
-    help="Where it is.",
+    "--token-file", help="Where it is; by default DISCREET_TOKEN or discreet.token, as for serve."
 )
-def token(new: bool, token_file: str) -> None:
+def token(new: bool, token_file: str | None) -> None:
     """Say where the organiser's token is, or replace it: the old one opens nothing more."""
     from discreet.collector import tokens
 
-    if os.environ.get("DISCREET_TOKEN"):
+    if os.environ.get("DISCREET_TOKEN") and not token_file:
         if new:
             raise DataError(
                 "the token is in the environment (DISCREET_TOKEN); change it there and start the "
@@ -404,9 +397,10 @@ def token(new: bool, token_file: str) -> None:
             )
         where = tokens.prepare(None)
     else:
+        path = token_file or tokens.file()
         if new:
-            tokens.renew(Path(token_file))
-        where = tokens.prepare(token_file)
+            tokens.renew(Path(path))
+        where = tokens.prepare(path)
     click.echo(f"The organiser's {'new ' * new}token is in {where}.")
 
 

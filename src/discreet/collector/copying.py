@@ -51,8 +51,10 @@ def move(
     with source.reading():
         found = _listed(source, names)
     were_open = [collection.name for collection in found if collection.open]
+    closed = []
     try:
         for name in were_open:
+            closed.append(name)
             source.close_collection(name)
         counted = copy(source, target, [collection.name for collection in found], advance)
         with target.writing():
@@ -62,10 +64,11 @@ def move(
                 target._note(key, "moved")
     except BaseException:
         with source.writing():
-            for name in were_open:
-                key = source._must_find(name).key
-                source._set_open(key, True)
-                source._note(key, "reopened")
+            for name in closed:
+                there = source._must_find(name)
+                if not there.open:
+                    source._set_open(there.key, True)
+                    source._note(there.key, "reopened")
         raise
     return counted
 

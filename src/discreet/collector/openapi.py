@@ -11,7 +11,6 @@ from discreet.collector.store import KEEPS
 from discreet.estimate import COLUMNS
 from discreet.views import VIEWS
 
-_LOW, _HIGH = limits.CONFIDENCE
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "number"}
 _COUNT = {"type": "integer", "minimum": 0}

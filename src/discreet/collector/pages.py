@@ -23,7 +23,7 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from discreet.policy import Policy
-from discreet.wire import path_of
+from discreet.wire import page_of, path_of
 
 _FOLDER = files("discreet.collector") / "static"
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -157,7 +157,7 @@ def index(collections: Iterable[tuple[str, Policy, str]]) -> str:
     cards = []
     for name, policy, state in collections:
         mark = '<span class="chip">rehearsal</span>' if policy.about.rehearsal else ""
-        link = f"/c/{quote(name, safe='')}"
+        link = page_of(name)
         answer = (
             f'<a class="button" href="{link}">Answer</a>'
             if state == "open"

@@ -284,7 +284,7 @@ class PostgresStore(Store):
         with self.writing():
             self._db.execute("UPDATE discreet_schema SET version = version WHERE version = 1")
 
-    def tidy(self, patience: float = limits.LOCK_SECONDS) -> None:
+    def tidy(self, wait: bool = True) -> None:
         """Rows, dead ones too, lie in order of arrival, with their transaction's number: write all
         tables anew, each in the order of its content, at once.
         """

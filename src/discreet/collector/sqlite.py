@@ -327,7 +327,7 @@ class SqliteStore(Store):
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             self._db.execute(f"PRAGMA user_version = {version}")
 
-    def tidy(self, patience: float = limits.LOCK_SECONDS) -> None:
+    def tidy(self, wait: bool = True) -> None:
         """The log, and the rows within a page, are in order of arrival: write the file anew, in the
         order of the ids.
         """
@@ -335,12 +335,12 @@ class SqliteStore(Store):
             self._take_turn()
             try:
                 self._db.execute("VACUUM")
-                end = time.monotonic() + patience
-                while self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-                    if time.monotonic() > end:
-                        raise StoreDown("another program reads the store (stop it first)")
-                    time.sleep(0.05)
+                if not wait:
+                    self._db.execute("PRAGMA busy_timeout = 0")
+                if self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                    raise StoreDown("another program reads the store (stop it first)")
             finally:
+                self._db.execute(f"PRAGMA busy_timeout = {1000 * limits.LOCK_SECONDS:.0f}")
                 fcntl.flock(self._turn, fcntl.LOCK_UN)
 
     def another(self) -> SqliteStore:

@@ -168,7 +168,7 @@ class Store(ABC):
             if not found.open:
                 return False
             self._fold(found)
-        self.tidy(0)
+        self.tidy(wait=False)
         with self.writing():
             found = self._must_find(name, lock=True)
             if found.open:
@@ -516,9 +516,9 @@ class Store(ABC):
         """StoreDown unless something can be written, now."""
 
     @abstractmethod
-    def tidy(self, patience: float = limits.LOCK_SECONDS) -> None:
+    def tidy(self, wait: bool = True) -> None:
         """Leave no trace of the order in which reports came, where the database would keep one;
-        StoreDown if somebody reads for longer than that.
+        StoreDown if somebody reads, for as long as a lock is waited for or at all.
         """
 
     @abstractmethod
@@ -595,13 +595,18 @@ def open_store(url: str, create: bool = True) -> Store:
         raise DataError(
             f'the store "{scheme}://…" is not known; give a path for SQLite or postgresql://…'
         )
-    path = rest.removeprefix("/") if rest else url
+    path = sqlite_path(url)
     if not create and not Path(path).exists():
         raise DataError(
             f"the store {path} does not exist; name the one that discreet serve used with --store"
         )
     _refuse_others(path, create)
     return SqliteStore(path)
+
+
+def sqlite_path(url: str) -> str:
+    """The file that a store's URL names, if it names one."""
+    return url.removeprefix("sqlite://").removeprefix("/") if "://" in url else url
 
 
 def _refuse_others(path: str, create: bool) -> None:
