@@ -5,6 +5,7 @@ time grows with n and m.
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -104,14 +105,17 @@ def against_peers() -> str:
         )
         sizes.append([name, "discreet bits", oue.report_size])
         sizes.append([name, "discreet ticket", 4])
+        alike = (math.nan, math.nan)  # of ours, beside a peer's subset selection
         if m <= 1000:
             fixed = d.design(chosen, "ss")
             made = fixed.perturb_many(answers)
             fixed.tally(made)
-            subset = best(lambda: fixed.perturb_many(answers, threads=1), once)
-            counted = best(lambda: fixed.tally(made, threads=1), once)
+            alike = (
+                best(lambda: fixed.perturb_many(answers, threads=1), once),
+                best(lambda: fixed.tally(made, threads=1), once),
+            )
             rows.append(
-                [name, "discreet, subset selection", seconds(subset), "", seconds(counted), ""]
+                [name, "discreet, subset selection", seconds(alike[0]), "", seconds(alike[1]), ""]
             )
         if python is None:
             continue
@@ -126,11 +130,13 @@ def against_peers() -> str:
                 rows.append([name, peer, result["error"], "", "", ""])
                 continue
             perturb, tally = result["perturb"] * n, result.get("tally", float("nan")) * n
-            other = [seconds(tally), f"{tally / count:.0f} ×"] if tally == tally else ["", ""]
-            against = f"{perturb / mine:.0f} ×"
-            if peer.endswith("subset"):
-                against = f"{perturb / subset:.0f} × (subset selection)" if m <= 1000 else ""
-            rows.append([name, peer, seconds(perturb), against, *other])
+            ours, kind = (alike, " (subset)") if peer.endswith("subset") else ((mine, count), "")
+            against, counting = (
+                f"{x / y:.0f} ×{kind}" if x / y == x / y else ""
+                for x, y in zip((perturb, tally), ours, strict=True)
+            )
+            told = seconds(tally) if tally == tally else ""
+            rows.append([name, peer, seconds(perturb), against, told, counting])
             sizes.append([name, peer, int(result["bytes"])])
     heads = ["setting", "who", "perturb", "against discreet", "tally", "against discreet"]
     return table("One thread, OUE at eps = 1, beside peers in the same run", heads, rows) + table(

@@ -1,5 +1,5 @@
-"""Whole experiments, exact in distribution, without n x m work (DESIGN "whole experiments"). A seed
-exists only here.
+"""Whole experiments, exact in distribution, without n x m work (docs/researcher.md, "Theory and
+simulation"). A seed exists only here.
 """
 
 from __future__ import annotations

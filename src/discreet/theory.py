@@ -1,8 +1,8 @@
 """The estimator, and the expected variance, bias and MSE of its estimates, before anything is
 collected.
 
-Every report gives every item a score, and an estimate is the sum of the scores (DESIGN "the best
-mechanism there is"):
+Every report gives every item a score, and an estimate is the sum of the scores
+(docs/researcher.md, "Parts, estimator, variance"):
 
     c_i = sum_o w_og (Y_oi - N_o kappa_og) + sum_o tau_og N_o
 

@@ -1,4 +1,4 @@
-"""The boxes of DESIGN "the best mechanism there is": where the columns of any mechanism lie.
+"""Boxes: where the columns of any mechanism lie (docs/researcher.md, "The theorem").
 
 A column is the chance of one report for every input. With hi_l and lo_l the largest and smallest ln
 q in level l, a column is feasible iff hi_l - lo_c <= r_lc for all levels, so it lies in a box (hi,

@@ -1,5 +1,5 @@
-"""The best mixture of columns for few groups, with a lower bound on every mechanism (DESIGN "the
-best mechanism there is").
+"""The best mixture of columns for few groups, with a lower bound on every mechanism
+(docs/researcher.md, "The design and its certificate").
 
 A column is a box and a share b_l of the items of every group l that are at the box's top. S = L + b
 (H - L) is its mean chance per group, z = x S its probability at the prior x. Scaled to probability

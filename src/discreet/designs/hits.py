@@ -1,5 +1,5 @@
-"""`hits`: counted hits for sets of two and more items (exact_hits.py has the law, DESIGN "set
-input" the idea).
+"""`hits`: counted hits for sets of two and more items (exact_hits.py has the law,
+docs/researcher.md, "Sets: counted hits", the idea).
 
 A part has a cut: levels from that budget on are active. For every number j of active items the
 density is high, min(e^U, R_j e^-W), where many of them are named and low, max(e^-W, e^U / R_j),

@@ -1,4 +1,4 @@
-"""Many levels, up to one budget per item: items are named independently (DESIGN "many levels").
+"""Many levels, up to one budget per item: items are named independently.
 
 Part o has a box s_o and a scale kappa_o; with H = e^hi, L = e^lo and b_ol the chance that an item
 of level l is named,

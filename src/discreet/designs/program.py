@@ -2,8 +2,8 @@
 on levels.
 
 In A = e^u, B = e^w, P >= 1/(A - 1), Q >= 1/(B - 1) every bracket of opt0's objective is a
-posynomial (DESIGN "opt0 is not hard"), so its global optimum is found; the tangent bound below
-certifies it without trusting the solver.
+posynomial (docs/researcher.md, "opt0 is convex"), so its global optimum is found; the tangent bound
+below certifies it without trusting the solver.
 """
 
 from __future__ import annotations

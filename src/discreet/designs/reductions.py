@@ -1,5 +1,5 @@
-"""opt0, opt1 and opt2 under `min` and `avg`: the paper's optimum by one or two scalars (DESIGN
-"closed reductions").
+"""opt0, opt1 and opt2 under `min` and `avg`: the paper's optimum by one or two scalars
+(docs/researcher.md, "opt0 is convex").
 
 With u = ln(a/b) and w = ln((1-b)/(1-a)) the privacy constraint is u_i + w_j <= r_ij and opt0's
 objective, max_k [ sum_i m_i p_i (1 + q_i) + q_k - p_k ] with p = 1/(e^u - 1) and q = 1/(e^w - 1),

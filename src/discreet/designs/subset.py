@@ -1,5 +1,5 @@
-"""`subset`: the best mechanism there is, with its certificate (DESIGN "the best mechanism there
-is").
+"""`subset`: the best mechanism there is, with its certificate (docs/researcher.md,
+"The design and its certificate").
 """
 
 from __future__ import annotations

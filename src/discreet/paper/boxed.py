@@ -2,7 +2,7 @@
 
 In u = ln(a/b), w = ln((1-b)/(1-a)) the box is u >= g(w) and w >= g(u) with g(x) = ln(2 - e^-x).
 Given U = max u and W = max w the policy allows u_k <= min(U, eps_k - W) and
-w_k <= min(W, eps_k - U) (DESIGN "closed reductions"). Within the box a level's largest u and its
+w_k <= min(W, eps_k - U) (designs/reductions.py). Within the box a level's largest u and its
 largest w are still reached together, and every bracket of the objective falls in both: two scalars
 remain. The box is not convex in (u, w), so they are searched on a grid that zooms in.
 """
