@@ -42,6 +42,16 @@ def refused(*arguments, stdin=None):
     return line
 
 
+def test_every_command_speaks_json():
+    """But the demonstration, which is to be looked at."""
+    silent = [
+        name
+        for name, command in main.commands.items()
+        if not any("--json" in option.opts for option in command.params)
+    ]
+    assert silent == ["demo"]
+
+
 def script(*arguments, **settings):
     """The installed command, in a process of its own."""
     command = [str(Path(sys.executable).with_name("discreet")), *map(str, arguments)]

@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+import httpx
 import pytest
 from click.testing import CliRunner
 from collecting import (
@@ -448,6 +449,37 @@ def test_a_server_as_it_is_started_by_default(tmp_path, saved):
             assert answer.status_code == status
             # nothing more is waited for
             assert answer.elapsed.total_seconds() < limits.BODY_PAUSE / 2
+
+
+def test_what_is_served_as_json(tmp_path):
+    made = mechanism("fixed")
+    made.save(tmp_path / "m.json")
+    server = Server(tmp_path, "m.json", "--json")
+    try:
+        until(lambda: server.output.endswith("}\n"), "it says what it serves")
+        facts = json.loads(server.output)
+        link = f"{facts['listening']}/c/fixed"
+        (one,) = facts["collections"]
+        until(lambda: answers(one["results"]), "its results page answers")
+    finally:
+        server.stop()
+    assert one == {
+        "name": "fixed",
+        "state": "open",
+        "opens": None,
+        "closes": None,
+        "invitation": f"{link}#{made.fingerprint}",
+        "results": f"{link}/results",
+    }
+    assert facts["token"].startswith(("discreet.token", "the environment"))
+    assert facts["simulated_people"] == 0 and json.loads(server.output) == facts
+
+
+def answers(url):
+    try:
+        return httpx.get(url).status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def test_no_token_can_be_given_on_the_command_line(here):

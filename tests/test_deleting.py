@@ -1,5 +1,6 @@
 """A collection that is deleted is gone for good, from either store, and from nothing else."""
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -176,8 +177,15 @@ def test_the_command_asks_first(place, store):
     told = delete("survey", "--store", place)
     assert told.exit_code == 2 and "cannot be taken back; say --yes" in told.stderr
     assert store.tally("survey").n == 40
+    for command, state in (("reopen", "open"), ("close", "closed")):
+        told = CliRunner().invoke(main, [command, "survey", "--store", place, "--json"])
+        assert json.loads(told.stdout) == {"name": "survey", "state": state, "reports": 40}
     told = delete("survey", "--store", place, "--yes")
     assert (told.exit_code, told.stdout) == (0, "survey is deleted with 40 reports.\n")
+    filled(store, "another")
+    store.close_collection("another")
+    told = delete("another", "--store", place, "--yes", "--json")
+    assert json.loads(told.stdout) == {"name": "another", "state": "deleted", "reports": 40}
     told = delete("survey", "--store", place, "--yes")
     assert told.exit_code == 2 and 'there is no collection "survey"' in told.stderr
 

@@ -1,5 +1,6 @@
 """Invitations: what a phone reads is the link, and a link that does not work is not printed."""
 
+import json
 import re
 from pathlib import Path
 
@@ -80,6 +81,9 @@ def test_the_command_tries_the_link_first(tmp_path, monkeypatch):
         page = Path("i.html").read_text()
         assert link in page and made.policy.question in page
         assert "by at most a factor of" in page
+        told = json.loads(run(link, "-o", "k.svg", "--json").output)
+        assert told.pop("url") == link and Path("k.svg").exists()
+        assert told == {"state": "open", "this_machine_only": True, "output": ["k.svg"]}
         wrong = link[:-64] + "0" * 64
         (line,) = run(wrong, "-o", "j.png", code=2).stderr.splitlines()
         assert "fingerprint" in line and not Path("j.png").exists()

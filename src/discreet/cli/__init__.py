@@ -2,5 +2,12 @@
 sentence).
 """
 
-from discreet.cli import answering, counting, designing, serving, showing  # noqa: F401  # commands
+from discreet.cli import (  # noqa: F401  # commands
+    answering,
+    counting,
+    designing,
+    keeping,
+    serving,
+    showing,
+)
 from discreet.cli.group import main as main

@@ -13,6 +13,7 @@ from discreet.cli.group import (
     load_policy,
     main,
     print_json,
+    say,
 )
 from discreet.errors import DataError
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--output", multiple=True, help="Write the code (.png, .svg) or a page to print (.html)."
 )
-def invite(url: str, output: tuple[str, ...]) -> None:
+@as_json
+def invite(url: str, output: tuple[str, ...], as_json: bool) -> None:
     """The invitation URL as a QR code for phones, here and as files, once it was tried: the
     collection is there, open, and the one that the URL names. Needs the extra "serve".
     """
@@ -49,21 +51,28 @@ def invite(url: str, output: tuple[str, ...]) -> None:
     for path in output:
         title = policy.question or policy.name
         invitations.save(url, path, title, promises, policy.about.rows())
+    here = address.is_here(urlsplit(server).hostname or "")
+    if as_json:
+        facts = {"url": url, "state": found.state, "this_machine_only": here}
+        print_json({**facts, "output": list(output)})
+        return
     click.echo(invitations.terminal(url), nl=False)
     click.echo(url)
-    if address.is_here(urlsplit(server).hostname or ""):
+    if here:
         click.echo("This link is for this machine only; serve --public-url makes one for phones.")
 
 
 @main.command(epilog="Example:  discreet page -o answer.html")
 @click.option("-o", "--output", required=True, help="Write the page here.")
-def page(output: str) -> None:
+@as_json
+def page(output: str, as_json: bool) -> None:
     """The participant's page as one static file, to be hosted anywhere; prints its SHA-256."""
     from discreet.collector.pages import answer_file, answer_hash
     from discreet.files import write_text
 
     write_text(output, answer_file().decode())
-    click.echo(f"{answer_hash()}  {output}")
+    facts = {"sha256": answer_hash(), "output": output}
+    say(as_json, facts, f"{answer_hash()}  {output}")
 
 
 @main.command(epilog="Example:  discreet answer http://127.0.0.1:8000/c/health-survey#FINGERPRINT")

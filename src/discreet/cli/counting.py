@@ -19,6 +19,7 @@ from discreet.cli.group import (
     must_end,
     print_json,
     progress,
+    say,
     view_options,
     written_as,
 )
@@ -81,9 +82,8 @@ def perturb(
             )
             count = write_reports(output, loaded, blocks)
     facts = {"reports": count, "bytes_per_report": loaded.report_size, "output": output}
-    print_json(facts) if as_json else click.echo(
-        f"Wrote {how_many(count)} of {loaded.report_size:,} bytes to {output}."
-    )
+    written = f"Wrote {how_many(count)} of {loaded.report_size:,} bytes to {output}."
+    say(as_json, facts, written)
 
 
 @main.command(epilog="Example:  discreet tally mechanism.json reports.parquet more/ -o tally.json")

@@ -165,6 +165,13 @@ engine_options = options(
 view_options = options(
     *(click.option(f"--{name}", is_flag=True, help=f"Also {v.about}.") for name, v in VIEWS.items())
 )
+store_option = click.option(
+    "--store",
+    envvar="DISCREET_STORE",
+    default="discreet.sqlite",
+    show_default=True,
+    help="A file (SQLite) or postgresql://…",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 
 
@@ -230,6 +237,11 @@ def wishes(
     """What was asked of the design; the rest is as `design` has it."""
     said = {"model": model, "prior": prior, "encoding": encoding, "padding": padding}
     return {name: value for name, value in said.items() if value is not None}
+
+
+def say(as_json: bool, facts: dict[str, Any], sentence: str) -> None:
+    """A result for people, or for machines."""
+    print_json(facts) if as_json else click.echo(sentence)
 
 
 def print_json(facts: Any) -> None:
