@@ -656,6 +656,17 @@ def test_counted_reports_are_the_same_tally(mechanism):
 
 
 @every
+def test_counts_of_any_size_are_multiplied_exactly(mechanism):
+    rows = mechanism.perturb_many(answers_of(mechanism, 40))
+    times = np.random.default_rng(5).integers(0, 2 ** np.arange(1, 41))
+    assert 0 in times and times.max() > 2**36
+    alone = [mechanism.tally(rows[k : k + 1]) for k in range(40)]
+    expected = sum(int(n) * one.counts for n, one in zip(times, alone, strict=True))
+    found = mechanism.tally(rows, times)
+    assert np.array_equal(found.counts, expected) and found.n == times.sum()
+
+
+@every
 def test_counted_reports_that_are_none_are_refused_so_many_times(mechanism):
     good = mechanism.perturb_many(answers_of(mechanism, 5))
     bad = b"\xff" * mechanism.report_size

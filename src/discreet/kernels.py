@@ -428,24 +428,6 @@ def count_tickets(numbers: Any, q: int, t: int, limits: Any, counts: Any) -> Non
 
 
 @_jit
-def count_times(numbers: Any, times: Any, q: int, codes: Any, limits: Any, counts: Any) -> None:
-    """The same for tickets that were seen so many times, each mark from the item's code."""
-    m, t = codes.shape
-    digits = np.empty(t + 1, np.int64)
-    for i in range(numbers.size):
-        rest: Any = np.int64(numbers[i])
-        for j in range(t, -1, -1):
-            digits[j] = rest % q
-            rest //= q
-        for k in range(m):
-            mark = digits[0]
-            for j in range(t):
-                mark += digits[j + 1] * codes[k, j]
-            if mark % q < limits[k]:
-                counts[k] += times[i]
-
-
-@_jit
 def _differences(digits: Any, q: int, steps: Any) -> None:
     """steps[k] = the k-th forward difference at 0 of y_1 x + y_2 x^2 + … mod q, for
     every ticket.
@@ -677,38 +659,24 @@ HITS_BLOCK = 256  # polynomials at once: their differences stay in the first-lev
 
 
 @_jit
-def count_hits(rows: Any, times: Any, prime: int, limit: int, counts: Any) -> None:
+def count_hits(rows: Any, prime: int, limit: int, counts: Any) -> None:
     """Add to counts[i] the number of polynomials (rows of coefficients, uint32) with
-    p(i + 1) < limit: one addition per coefficient and item, no multiplication. Row r counts
-    times[r] times; once, if `times` is empty.
+    p(i + 1) < limit: one addition per coefficient and item, no multiplication.
     """
     n, degree = rows.shape
-    below, once = np.uint32(limit), times.size == 0
+    below = np.uint32(limit)
     for first in range(0, n, HITS_BLOCK):
         state = np.empty((degree, min(HITS_BLOCK, n - first)), np.uint32)
         _forward(state, rows, first, prime)
         for i in range(counts.size):
-            if once:
-                counts[i] += _named_once(state[0], below)
-            else:
-                counts[i] += _named_times(state[0], below, times, first)
+            counts[i] += _named(state[0], below)
             _step(state, prime)
 
 
 @_jit
-def _named_once(values: Any, limit: Any) -> Any:
+def _named(values: Any, limit: Any) -> Any:
     """How many values are below the limit."""
     total = np.uint32(0)
     for r in range(values.size):
         total += np.uint32(values[r] < limit)
     return np.int64(total)
-
-
-@_jit
-def _named_times(values: Any, limit: Any, times: Any, first: int) -> Any:
-    """The sum of times[first + r] over the values below the limit."""
-    total = np.int64(0)
-    for r in range(values.size):
-        if values[r] < limit:
-            total += times[first + r]
-    return total

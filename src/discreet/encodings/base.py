@@ -181,10 +181,19 @@ class Coder(ABC):
         """The part of every row and, for every reason, which rows it applies to."""
 
     @abstractmethod
-    def count(self, part: int, rows: Bytes, times: Ints | None = None) -> Ints:
-        """How many of these reports, all of one part, name each item; every row counts once, or so
-        many times.
+    def count(self, part: int, rows: Bytes) -> Ints:
+        """How many of these reports, all of one part, name each item."""
+
+    def count_times(self, part: int, rows: Bytes, times: Ints | None) -> Ints:
+        """The same where every row was seen so many times: 5 times are 4 and 1, so the rows of
+        every power of two are counted, from the largest.
         """
+        if times is None:
+            return self.count(part, rows)
+        counts = np.zeros(self.m, np.int64)
+        for power in range(int(times.max(initial=0)).bit_length() - 1, -1, -1):
+            counts = 2 * counts + self.count(part, rows[(times >> power) % 2 == 1])
+        return counts
 
     @abstractmethod
     def named(self, report: bytes) -> list[int]:
@@ -231,7 +240,8 @@ class Coder(ABC):
         ends = np.cumsum(many)
         for p in np.flatnonzero(many):
             mine = slice(ends[p] - many[p], ends[p])
-            counts[p] += self.count(int(p), rows[mine], None if times is None else times[mine])
+            often = None if times is None else times[mine]
+            counts[p] += self.count_times(int(p), rows[mine], often)
         return refused
 
     def settle(self, gathered: Sequence[Any], threads: int | None = None) -> tuple[Ints, Ints]:

@@ -228,13 +228,12 @@ class HitsCoder(Coder):
         beyond = (self._coefficients(rows) >= self.prime).any(axis=1)
         return part, {"part": part >= len(self.parts), "residue": beyond}
 
-    def count(self, part: int, rows: Bytes, times: Ints | None = None) -> Ints:
+    def count(self, part: int, rows: Bytes) -> Ints:
         """How many of these reports name each item."""
         from discreet import kernels
 
         counts, polynomials = np.zeros(self.m, np.int64), self._coefficients(rows)
-        often = np.empty(0, np.int64) if times is None else times
-        kernels.count_hits(polynomials, often, self.prime, int(self.limits[part]), counts)
+        kernels.count_hits(polynomials, self.prime, int(self.limits[part]), counts)
         return np.where(self.active[part], counts, 0)
 
     def named(self, report: bytes) -> list[int]:

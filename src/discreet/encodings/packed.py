@@ -61,17 +61,9 @@ class PackedCoder(Coder):
     def _refusals(self, part: Ints, body: Bytes) -> Mapping[str, NDArray[np.bool_]]:
         raise NotImplementedError
 
-    def count(self, part: int, rows: Bytes, times: Ints | None = None) -> Ints:
+    def count(self, part: int, rows: Bytes) -> Ints:
         """How many of these reports name each item."""
-        body = rows[:, self.front :]
-        if times is None:
-            return count_columns(body)[: self.m]
-        counts, step = np.zeros(self.m, np.int64), max(1, (1 << 22) // self.m)
-        for first in range(0, len(body), step):
-            some = slice(first, first + step)
-            bits = np.unpackbits(body[some], axis=1, count=self.m, bitorder="little")
-            counts += times[some] @ bits.astype(np.int64)
-        return counts
+        return count_columns(rows[:, self.front :])[: self.m]
 
     def named(self, report: bytes) -> list[int]:
         """The items that a report names."""

@@ -125,16 +125,13 @@ class TicketCoder(Coder):
         part = numbers(rows).astype(np.int64) // self.tickets
         return part, {"ticket": part >= len(self.parts)}
 
-    def count(self, part: int, rows: Bytes, times: Ints | None = None) -> Ints:
+    def count(self, part: int, rows: Bytes) -> Ints:
         """How many of these reports name each item, by looking at every mark of every ticket."""
         from discreet import kernels
 
         tickets = numbers(rows) % np.uint32(self.tickets)
         limits, counts = self.other[part, self.group_of], np.zeros(self.m, np.int64)
-        if times is None:
-            kernels.count_tickets(tickets, self.q, self.t, limits.astype(np.uint16), counts)
-        else:
-            kernels.count_times(tickets, times, self.q, self.codes, limits, counts)
+        kernels.count_tickets(tickets, self.q, self.t, limits.astype(np.uint16), counts)
         return counts
 
     # ---- many tickets: a histogram, and items come in once, at the end ---------------------------
@@ -186,7 +183,7 @@ class TicketCoder(Coder):
         seen = np.flatnonzero(table)
         if n > 4 * len(seen):  # seen often: each is looked at once
             rows = seen.astype("<u4").view(np.uint8).reshape(-1, 4)
-            return self.count(part, rows, table[seen].astype(np.int64))
+            return self.count_times(part, rows, table[seen].astype(np.int64))
         tickets = np.repeat(seen.astype("<u4"), table[seen])
         return self.count(part, tickets.view(np.uint8).reshape(-1, 4))
 
