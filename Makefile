@@ -34,7 +34,7 @@ $(DEMO): pyproject.toml constraints.txt
 $(READY): pyproject.toml constraints.txt
 	@echo "Setting up .venv with all that the tests need, Spark and a browser driver too: some minutes."
 	$(environment)
-	$(BIN)/python $(INSTALL) -e ".[dev]"
+	$(BIN)/python $(INSTALL) --no-compile -e ".[dev]"
 	@touch $(DEMO) $(READY)
 
 # Ctrl-C (130) ends the demonstration, not what is said after it.
