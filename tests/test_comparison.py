@@ -139,8 +139,8 @@ def test_the_command(folder):
         (("mechanism0.json", "nothing.json"), "nothing.json cannot be read"),
         (("mechanism0.json", "mechanism.json"), "mechanism.json is not a tally file"),
         (("mechanism0.json", "mechanism1.json", "-m", "none.json"), "none.json does not exist"),
-        (("mechanism0.json", "mechanism1.json", "-o", "t.txt"), "written as .csv"),
-        (("mechanism0.json", "mechanism1.json", "--plot", "t.pdf"), "written as .png or .svg"),
+        (("mechanism0.json", "mechanism1.json", "-o", "t.txt"), "must end in .csv or .parquet"),
+        (("mechanism0.json", "mechanism1.json", "--plot", "t.pdf"), "must end in .png or .svg"),
     ],
 )
 def test_what_the_command_refuses(folder, arguments, words):

@@ -144,18 +144,46 @@ def test_what_was_not_closed_is_not_called_reopened(tmp_path, monkeypatch):
     """The second cannot be closed: it was not touched, and nothing else is written down of it."""
     store, target = filled(str(tmp_path / "a"), closed=False), open_store(str(tmp_path / "b"))
     first, second = (c.name for c in store.collections())
-    close = store.close_collection
+    end = store._end
 
     def failing(name):
         if name == second:
             raise StoreDown("no")
-        close(name)
+        return end(name)
 
-    monkeypatch.setattr(store, "close_collection", failing)
+    monkeypatch.setattr(store, "_end", failing)
     with pytest.raises(StoreDown, match="no"):
         move(store, target)
     assert [event.what for event in store.history(first)] == ["closed", "reopened"]
     assert store.history(second) == [] and all(c.open for c in store.collections())
+    store.close()
+    target.close()
+
+
+def test_a_move_that_fails_does_not_reopen_what_others_ended(tmp_path, monkeypatch):
+    """One was shown to somebody meanwhile, the other closed by somebody else before we came."""
+    store, target = filled(str(tmp_path / "a"), closed=False), open_store(str(tmp_path / "b"))
+    first, second = (c.name for c in store.collections())
+    end = store._end
+
+    def meanwhile(name):
+        if name == second:
+            end(name)
+        return end(name)
+
+    def failing(*arguments):
+        other = open_store(str(tmp_path / "a"))
+        with other.writing():
+            other._write_published(other._must_find(first).key, b"the end")
+        other.close()
+        raise DataError("no room")
+
+    monkeypatch.setattr(store, "_end", meanwhile)
+    monkeypatch.setattr(type(target), "_insert_reports", failing)
+    with pytest.raises(DataError, match="no room"):
+        move(store, target)
+    assert [c.open for c in store.collections()] == [False, False]
+    assert [[e.what for e in store.history(x)] for x in (first, second)] == [["closed"]] * 2
     store.close()
     target.close()
 

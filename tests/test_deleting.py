@@ -211,7 +211,7 @@ def test_on_a_terminal_it_waits_for_a_yes(tmp_path, answer, code, left):
     finally:
         os.close(ours)
         os.close(theirs)
-    assert done.returncode == code and "Delete survey with 2 reports?" in done.stdout
+    assert done.returncode == code and "Delete survey with 2 reports?" in done.stderr
     store = open_store(str(tmp_path / "discreet.sqlite"))
     assert len(store.collections()) == left
     store.close()

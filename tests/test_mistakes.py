@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -53,6 +54,14 @@ MISTAKES = {
     "tally onto the mechanism": (["tally", "m.json", "r.parquet", "-o", "m.json"], "is also read"),
     "estimate onto the tally": (["estimate", "m.json", "t.json", "-o", "./t.json"], "is also read"),
     "export onto the store": (["export", "x", "--store", "t.json", "-o", "t.json"], "is also read"),
+    "export onto its URL": (
+        ["export", "x", "--store", "sqlite:///t.json", "-o", "t.json"],
+        "is also read",
+    ),
+    "export onto its log": (
+        ["export", "x", "--store", "t", "-o", "y.json", "--mechanism", "t-wal"],
+        "is also read",
+    ),
     "a mechanism as a table": (
         ["design", "survey.toml", "-o", "x.csv"],
         "written as JSON; name it ….json",
@@ -62,8 +71,8 @@ MISTAKES = {
         ["tally", "m.json", "r.parquet", "-o", "x.CSV"],
         "written as JSON; name it ….json",
     ),
-    "a table as a store": (["verify", "--store", "answers.csv"], "it is another kind of file"),
-    "a letter to restore": (["restore", "survey.toml", "--store", "s"], "another kind of file"),
+    "a table as a store": (["verify", "--store", "answers.csv"], "file is not a database"),
+    "a letter to restore": (["restore", "survey.toml", "--store", "s"], "file is not a database"),
     "two outputs in one": (
         ["estimate", "m.json", "t.json", "-o", "x.csv", "--plot", "./x.csv"],
         "is named for two outputs",
@@ -175,7 +184,9 @@ def test_in_python():
     for wrong in (mechanism, [mechanism]):
         with pytest.raises(DesignError, match="takes guarantees, got Mechanism; mechanism.guar"):
             d.compose(wrong)
-    for url in (None, 5, b"http://h"):
+    assert d.Policy.from_levels(np.array([["a", "1", ["x"]]], object)).items == ("x",)
+    assert d.simulate(["x"], mechanism, repeats=np.int64(2)).counts.shape == (2, 2)
+    for url in (None, 5, b"http://h", b"http://h:80"):
         with pytest.raises(DataError, match="is not the address of a collector"):
             Client(url)
     with pytest.raises(DataError, match="repeats = 2.5 must be a whole number from 1"):

@@ -75,8 +75,8 @@ class BackwardsCoder(BitsCoder):
     def refusals(self, rows):
         return super().refusals(np.ascontiguousarray(rows[:, ::-1]))
 
-    def count(self, part, rows, times=None):
-        return super().count(part, np.ascontiguousarray(rows[:, ::-1]), times)
+    def count(self, part, rows):
+        return super().count(part, np.ascontiguousarray(rows[:, ::-1]))
 
     def named(self, report):
         return super().named(report[::-1])

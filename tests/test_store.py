@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,7 +19,18 @@ import numpy as np
 import psycopg
 import pytest
 from click.testing import CliRunner
-from collecting import KINDS, ids, long_mechanism, mechanism, people, policy, spoiled, until, upload
+from collecting import (
+    DISCREET,
+    KINDS,
+    ids,
+    long_mechanism,
+    mechanism,
+    people,
+    policy,
+    spoiled,
+    until,
+    upload,
+)
 from postgres import GROUP
 
 import discreet as d
@@ -1245,6 +1257,51 @@ def test_a_survey_s_own_minimum_is_kept(store):
     assert store.published("patient").n == 0
     store.add([upload(made, ids(1))])
     assert store.published("patient").n == 60
+
+
+def locks(path):
+    """How many locks this process has on a file, as the system knows them."""
+    mine = f" {os.getpid()} ", f":{os.stat(path).st_ino} "
+    lines = Path("/proc/locks").read_text().splitlines()
+    return sum(all(word in line for word in mine) and " POSIX " in line for line in lines)
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="this system does not list its locks")
+def test_nothing_that_we_do_drops_the_locks_on_the_file(tmp_path):
+    """Whoever closes a file by hand drops all locks of the process (POSIX): another process would
+    then believe that it is alone, and remove the log with what was acknowledged.
+    """
+    path = tmp_path / "store"
+    store, made = open_store(str(path)), timed(closes=1)
+    store.create(made)
+    store.add([upload(made, ids(3))])
+    before = locks(path)
+    assert before > 0
+    for work in (store.another, lambda: open_store(str(path), create=False)):
+        with closing(work()) as other:
+            assert other.tally("timed").n == 3
+        assert locks(path) >= before
+    subprocess.run([DISCREET, "verify", "--store", path], check=True, capture_output=True)
+    store.add([upload(made, ids(3))])
+    assert store.tally("timed").n == 6
+    os.close(os.open(path, os.O_RDONLY))  # the twin
+    assert locks(path) < before
+    store.close()
+
+
+def test_a_log_that_was_replaced_is_noticed(tmp_path):
+    """The file is the same, but what is written now would not be found again."""
+    path, made = tmp_path / "store", mechanism()
+    store = open_store(str(path))
+    store.create(made)
+    store.add([upload(made, ids(3))])
+    log = Path(f"{path}-wal")
+    aside = log.read_bytes()
+    log.unlink()
+    log.write_bytes(aside)
+    with pytest.raises(StoreDown, match="was moved or removed while it was in use"):
+        store.add([upload(made, ids(3))])
+    store.close()
 
 
 def test_a_reader_does_not_hold_up_the_others_when_a_collection_is_over(tmp_path, monkeypatch):

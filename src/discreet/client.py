@@ -334,7 +334,7 @@ def invitation(url: str) -> tuple[str, str, str | None]:
     found = re.fullmatch(r"(.*)/(?:c|v1/collections)/([^/]+)/?", parts.path) if parts else None
     if not parts or not found:
         raise DataError(
-            f'"{cleaned(url)}" is not an invitation; it looks like '
+            f'"{cleaned(str(url))}" is not an invitation; it looks like '
             "https://host/c/survey#fingerprint"
         )
     pinned = parts.fragment.removeprefix("fingerprint=") or None
@@ -346,11 +346,13 @@ def invitation(url: str) -> tuple[str, str, str | None]:
     return f"{parts.scheme}://{parts.netloc}{found[1]}", unquote(found[2]), pinned
 
 
-def _split(url: str) -> SplitResult | None:
+def _split(url: object) -> SplitResult | None:
     """The parts of a web address, or None if it is none."""
+    if not isinstance(url, str):
+        return None
     try:
         parts = urlsplit(url)
-    except (ValueError, TypeError, AttributeError):  # of what is no text at all
+    except ValueError:
         return None
     web = parts.scheme in ("http", "https") and parts.netloc and parts.hostname
     try:

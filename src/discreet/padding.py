@@ -234,18 +234,20 @@ def size_shares(sizes: Any) -> Floats:
     elif isinstance(sizes, Mapping):
         try:
             pairs = {float(size): float(share) for size, share in sizes.items()}
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise DataError(
                 "sizes are shares of people by number of items, such as {1: 0.6, 2: 0.4}"
             ) from None
         if not (
-            pairs
+            len(pairs) == len(sizes) > 0
+            and not any(isinstance(size, bool) for size in sizes)
+            and sum(pairs.values()) < np.inf
             and all(size.is_integer() and 0 <= size <= _MOST_ITEMS for size in pairs)
             and all(0 <= share < np.inf for share in pairs.values())
         ):
             raise DataError(
-                f"sizes need whole numbers of items from 0 to {_MOST_ITEMS:,}, with shares that "
-                "are not negative"
+                f"sizes need whole numbers of items from 0 to {_MOST_ITEMS:,}, each once, with "
+                "shares that are not negative"
             )
         shares = np.zeros(int(max(pairs)) + 1)
         for size, share in pairs.items():

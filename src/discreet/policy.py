@@ -198,7 +198,8 @@ class Policy:
         """From `(name, epsilon, items)` or `(name, epsilon, items, weight)` per level."""
         listed = list(levels) if isinstance(levels, Iterable) else [levels]
         for row in listed:
-            if isinstance(row, str) or not isinstance(row, Sequence) or len(row) not in (3, 4):
+            listing = hasattr(row, "__len__") and not isinstance(row, str | bytes | Mapping)
+            if not listing or len(row) not in (3, 4):
                 raise PolicyError(
                     "from_levels takes (name, epsilon, items) or (name, epsilon, items, weight) "
                     f"per level, got {show(row)}"
@@ -213,7 +214,7 @@ class Policy:
         >>> Policy.from_budgets({"a": 1, "b": "1.5", "c": 1}).level_of
         (0, 1, 0)
         """
-        if not isinstance(budgets, Mapping):
+        if not hasattr(budgets, "items") or not hasattr(budgets, "keys"):
             raise PolicyError(f"from_budgets takes {{item: epsilon, …}}, got {show(budgets)}")
         parsed = {item: Budget.parse(eps, f"item {show(item)}") for item, eps in budgets.items()}
         places: dict[Budget, int] = {}

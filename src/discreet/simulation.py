@@ -57,7 +57,7 @@ def simulate(
             f"simulate takes data and then a mechanism, got {type(mechanism).__name__}; "
             "design(policy) makes one"
         )
-    if type(repeats) is not int or repeats < 1:
+    if isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < 1:
         raise DataError(f"repeats = {repeats} must be a whole number from 1")
     if seed is not None and seed < 0:
         raise DataError(f"seed = {seed} must not be negative")

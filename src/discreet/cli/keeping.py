@@ -48,7 +48,11 @@ def export(
     """The tally of the collection NAME, as `discreet tally` would have made it. The files are for
     you alone to read.
     """
-    apart([output, mechanism_file, reports_file], [store])
+    from discreet.collector.store import sqlite_path
+
+    place = sqlite_path(store)
+    beside = [f"{place}-{end}" for end in ("wal", "shm", "lock")]
+    apart([output, mechanism_file, reports_file], [place, *beside])
     written_as(".json", "a tally is", output)
     written_as(".json", "a mechanism is", mechanism_file)
     written_as(".parquet", "reports are", reports_file)
@@ -206,9 +210,10 @@ def reopen(name: str, store: str, as_json: bool) -> None:
     """Open the closed collection NAME again, as long as its end was shown to nobody."""
     with _opened(store) as opened:
         opened.reopen_collection(name)
-        n = opened.tally(name).n
-    facts = {"name": name, "state": "open", "reports": n}
-    say(as_json, facts, f"{name} takes reports again; it has {n:,}.")
+        n, state = opened.tally(name).n, opened.collection(name).state
+    facts = {"name": name, "state": state, "reports": n}
+    again = "takes reports again" if state == "open" else "is not closed any more"
+    say(as_json, facts, f"{name} {again}; it has {n:,}.")
 
 
 @main.command(epilog="Example:  discreet delete health-survey --store discreet.sqlite")
@@ -227,7 +232,8 @@ def delete(name: str, store: str, yes: bool, as_json: bool) -> None:
         if not yes and not sys.stdin.isatty():
             raise DataError(f'deleting "{name}" cannot be taken back; say --yes if it is meant')
         if not yes:
-            click.confirm(f"Delete {name} with {how_many(n)}? It cannot be taken back", abort=True)
+            asked = f"Delete {name} with {how_many(n)}? It cannot be taken back"
+            click.confirm(asked, abort=True, err=True)
         opened.delete_collection(name)
     facts = {"name": name, "state": "deleted", "reports": n}
     say(as_json, facts, f"{name} is deleted with {how_many(n)}.")

@@ -141,7 +141,8 @@ def serve(
     sock = server.listen(host, port)
     shown = "127.0.0.1" if address.is_any(host) else f"[{host}]" if ":" in host else host
     here = f"http://{shown}:{sock.getsockname()[1]}"
-    facts: dict[str, Any] = {"listening": here, "token": token, "simulated_people": rehearse or 0}
+    facts: dict[str, Any] = {"listening": here, "token_file": token.file}
+    facts |= {"open_results": open_results, "simulated_people": rehearse or 0}
     facts["collections"] = [
         _facts_of(mechanism, states[mechanism.policy.name], known or here)
         for mechanism in mechanisms
@@ -149,7 +150,7 @@ def serve(
     if as_json:
         print_json(facts)
     else:
-        _announce(facts, known != "", open_results)
+        _announce(facts, known != "", token)
     sys.stdout.flush()
     for mechanism in mechanisms if rehearse else ():
         given = rehearsal.answers(mechanism.policy, rehearse or 0)
@@ -166,7 +167,7 @@ def _facts_of(mechanism: Mechanism, state: str, base: str) -> dict[str, Any]:
     return {"name": policy.name, "state": state, **links, **times}
 
 
-def _announce(facts: dict[str, Any], public: bool, open_results: bool) -> None:
+def _announce(facts: dict[str, Any], public: bool, token: object) -> None:
     for one in facts["collections"]:
         click.echo(one["name"])
         for key in ("invitation", "results"):
@@ -176,8 +177,8 @@ def _announce(facts: dict[str, Any], public: bool, open_results: bool) -> None:
                 click.echo(f"  {key:<10}  {moment(one[key])}")
         if one["state"] == "closed":
             click.echo("  It is closed: nobody can answer it any more.")
-    if not open_results:
-        click.echo(f"The organiser's token is in {facts['token']}.")
+    if not facts["open_results"]:
+        click.echo(f"The organiser's token is in {token}.")
     if public:
         click.echo(f"Listening on {facts['listening']}.")
     else:
@@ -210,4 +211,4 @@ def token(new: bool, token_file: str | None, as_json: bool) -> None:
             tokens.renew(Path(path))
         where = tokens.prepare(path)
     sentence = f"The organiser's {'new ' * new}token is in {where}."
-    say(as_json, {"token": where, "new": new}, sentence)
+    say(as_json, {"token_file": where.file, "new": new}, sentence)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
@@ -45,16 +46,20 @@ def move(
 ) -> dict[str, int]:
     """Close these collections, or all, where they are, and copy them, open again, into another
     store: what was acknowledged before is in the copy, and nothing comes after. They are never open
-    in both. If it fails they are opened again where they were; if it is killed they stay closed
-    there (`reopen_collection`), and nothing is lost.
+    in both. If it fails they are opened again where they were, unless their end was shown or their
+    date came meanwhile; if it is killed they stay closed there (`reopen_collection`), and nothing
+    is lost.
     """
     with source.reading():
         found = _listed(source, names)
     were_open = [collection.name for collection in found if collection.open]
-    closed = []
+    closed: dict[str, bytes | None] = {}  # by us, with what had been shown of them
     try:
         for name in were_open:
-            closed.append(name)
+            with source.reading():
+                shown = source._read_published(source._must_find(name).key)
+            if source._end(name):
+                closed[name] = shown
             source.close_collection(name)
         counted = copy(source, target, [collection.name for collection in found], advance)
         with target.writing():
@@ -64,13 +69,19 @@ def move(
                 target._note(key, "moved")
     except BaseException:
         with source.writing():
-            for name in closed:
-                there = source._must_find(name)
-                if not there.open:
+            for name, shown in closed.items():
+                there = source._find(name, lock=True)
+                if there and not there.open and not _has_ended(source, there, shown):
                     source._set_open(there.key, True)
                     source._note(there.key, "reopened")
         raise
     return counted
+
+
+def _has_ended(source: Store, collection: Collection, shown: bytes | None) -> bool:
+    """Whether its date has come, or more was shown of it meanwhile: then it stays closed."""
+    over = collection.mechanism.policy.about.state(datetime.now(UTC)) == "closed"
+    return over or source._read_published(collection.key) != shown
 
 
 def _listed(source: Store, names: Sequence[str]) -> list[Collection]:

@@ -4,13 +4,14 @@ acknowledged.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from discreet.errors import DataError
 from discreet.wire import ID_SIZE
 
 _ERRORS = (sqlite3.Error, OSError)
+_GLANCE = 0.2  # seconds in which whoever looks at results is done
 
 # Every entry brings a store from the version before it to its own; entries are never changed, only
 # added.
@@ -64,6 +66,7 @@ class SqliteStore(Store):
         super().__init__()
         self.path = Path(path)
         self._place: tuple[int, int] | None = None  # of the file that we opened
+        self._log: int | None = None  # of its write-ahead log
         if not self.path.parent.is_dir():
             raise DataError(
                 f"the store {self.path} cannot be made: the folder {self.path.parent} does not "
@@ -72,8 +75,16 @@ class SqliteStore(Store):
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
         try:
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # for its owner alone
+            if self.path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            if self.path.exists():  # nothing is made beside what is no database
+                with closing(sqlite3.connect(self.path, timeout=limits.LOCK_SECONDS)) as db:
+                    db.execute("PRAGMA schema_version")
             self._turn = os.open(f"{self.path}-lock", os.O_CREAT | os.O_RDWR, 0o600)
+            # For its owner alone. A file that is there is never opened but by SQLite: closing it
+            # would drop all locks that this process has on it (POSIX), and with them reports.
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             self._migrate()
         except sqlite3.DatabaseError as error:
             raise DataError(f"the store {self.path} cannot be opened: {error}") from None
@@ -129,6 +140,8 @@ class SqliteStore(Store):
         if db is not None:
             self._local.db = None
             self._open.remove(db)
+            if not self._open:  # the log may go with the last connection
+                self._log = None
             self._mechanisms.clear()  # one of them may have been rolled back
             self._waiting.clear()
             db.close()
@@ -153,14 +166,12 @@ class SqliteStore(Store):
 
     def _check_place(self) -> None:
         """What was just committed is in the file of this name, and will be found there again."""
-        try:
-            place = os.stat(self.path)
-            os.stat(f"{self.path}-wal")
-        except FileNotFoundError:
-            place = None
-        if self._place is None and place is not None:
-            self._place = place.st_dev, place.st_ino
-        if place is None or (place.st_dev, place.st_ino) != self._place:
+        place, log = None, None
+        with suppress(FileNotFoundError):
+            found, log = os.stat(self.path), os.stat(f"{self.path}-wal").st_ino
+            place = found.st_dev, found.st_ino
+        self._place, self._log = self._place or place, self._log or log
+        if place is None or (place, log) != (self._place, self._log):
             raise StoreDown(
                 f"the file {self.path} was moved or removed while it was in use; nothing is "
                 "acknowledged until it is back and the collector is started again"
@@ -335,13 +346,15 @@ class SqliteStore(Store):
             self._take_turn()
             try:
                 self._db.execute("VACUUM")
-                if not wait:
-                    self._db.execute("PRAGMA busy_timeout = 0")
+                patience = limits.LOCK_SECONDS if wait else _GLANCE
+                self._db.execute(f"PRAGMA busy_timeout = {1000 * patience:.0f}")
                 if self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                     raise StoreDown("another program reads the store (stop it first)")
             finally:
-                self._db.execute(f"PRAGMA busy_timeout = {1000 * limits.LOCK_SECONDS:.0f}")
-                fcntl.flock(self._turn, fcntl.LOCK_UN)
+                try:
+                    self._db.execute(f"PRAGMA busy_timeout = {1000 * limits.LOCK_SECONDS:.0f}")
+                finally:
+                    fcntl.flock(self._turn, fcntl.LOCK_UN)
 
     def another(self) -> SqliteStore:
         """The same file."""

@@ -144,12 +144,7 @@ class Store(ABC):
         """Take no more reports; the ids and reports are put in the order of the ids. What was
         interrupted is done when it is called again.
         """
-        with self.writing():
-            found = self._must_find(name, lock=True)
-            self._fold(found)
-            if found.open:
-                self._set_open(found.key, False)
-                self._note(found.key, "closed")
+        self._end(name)
         try:
             self.tidy()
         except StoreDown as error:
@@ -157,6 +152,16 @@ class Store(ABC):
                 f'"{name}" is closed and takes no more reports, but the order in which they came '
                 f"is not erased yet: {error}; close it again"
             ) from None
+
+    def _end(self, name: str) -> bool:
+        """Take no more reports; whether it was us."""
+        with self.writing():
+            found = self._must_find(name, lock=True)
+            self._fold(found)
+            if found.open:
+                self._set_open(found.key, False)
+                self._note(found.key, "closed")
+            return found.open
 
     def expire_collection(self, name: str) -> bool:
         """Close a collection whose own time is over; whether it was us. That it is closed is
@@ -600,26 +605,14 @@ def open_store(url: str, create: bool = True) -> Store:
         raise DataError(
             f"the store {path} does not exist; name the one that discreet serve used with --store"
         )
-    _refuse_others(path, create)
+    if not create and not Path(path).stat().st_size and not Path(f"{path}-lock").exists():
+        raise DataError(f"the store {path} cannot be opened: it is an empty file")
     return SqliteStore(path)
 
 
 def sqlite_path(url: str) -> str:
     """The file that a store's URL names, if it names one."""
     return url.removeprefix("sqlite://").removeprefix("/") if "://" in url else url
-
-
-def _refuse_others(path: str, create: bool) -> None:
-    """Refuse a file that is no store before anything is made beside it."""
-    try:
-        with Path(path).open("rb") as file:
-            head = file.read(16)
-    except OSError:  # there is none yet, or it is said when it is opened
-        return
-    if head and head != b"SQLite format 3\0":
-        raise DataError(f"the store {path} cannot be opened: it is another kind of file")
-    if not head and not create and not Path(f"{path}-lock").exists():
-        raise DataError(f"the store {path} cannot be opened: it is an empty file")
 
 
 def unknown_version(found: int, known: int) -> DataError:

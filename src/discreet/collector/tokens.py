@@ -8,6 +8,7 @@ import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from discreet.collector import limits
 from discreet.errors import DataError
@@ -39,7 +40,18 @@ def read() -> str:
     return secret
 
 
-def prepare(path: str | None) -> str:
+class Place(NamedTuple):
+    """Where the token is: a file, unless it is in the environment."""
+
+    file: str | None
+    made: bool = False
+
+    def __str__(self) -> str:
+        made = " (made now, for you alone to read)" * self.made
+        return f"{self.file}{made}" if self.file else "the environment"
+
+
+def prepare(path: str | None) -> Place:
     """See to it that there is a token, in this file if one is named; returns where it is."""
     if path:
         os.environ["DISCREET_TOKEN_FILE"] = path
@@ -48,10 +60,7 @@ def prepare(path: str | None) -> str:
     if not os.environ.get("DISCREET_TOKEN") and not os.environ.get("DISCREET_TOKEN_FILE"):
         made = make(Path(DEFAULT))
     read()
-    if os.environ.get("DISCREET_TOKEN"):
-        return "the environment"
-    where = file()
-    return f"{where} (made now, for you alone to read)" if made else where
+    return Place(None if os.environ.get("DISCREET_TOKEN") else file(), made)
 
 
 def file() -> str:
@@ -93,10 +102,14 @@ def renew(path: Path) -> None:
 def _write(path: Path) -> None:
     """A new token in a new file."""
     handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    with os.fdopen(handle, "w") as made:
-        made.write(secrets.token_urlsafe(24) + "\n")
-        made.flush()
-        os.fsync(made.fileno())
+    try:
+        with os.fdopen(handle, "w") as made:
+            made.write(secrets.token_urlsafe(24) + "\n")
+            made.flush()
+            os.fsync(made.fileno())
+    except OSError:  # no room: half a token would lock everybody out
+        path.unlink()
+        raise
 
 
 class Lock:
