@@ -474,10 +474,10 @@ def run() -> str:
             ["store", "one by one", "in batches of 1,000"],
             written,
         )
-        + "\n\nOf the write-ahead log, once 200,000 reports are there. In SQLite a report writes two "
-        "or three whole pages (of 1 KiB), and in batches the random ids fall on as many leaves of "
-        "their tree as there are ids; PostgreSQL's figure also has the pages that it writes whole "
-        f"after a checkpoint. Load of the machine when the collector's part began: {load:.1f}."
+        + "\n\nOf the write-ahead log, once 200,000 reports are there. In SQLite a report writes "
+        "two or three whole pages (of 1 KiB), and in batches the random ids fall on as many leaves "
+        "of their tree as there are ids; PostgreSQL's figure also has the pages that it writes "
+        f"whole after a checkpoint. Load when the collector's part began: {load:.1f}."
     )
 
 
