@@ -184,6 +184,11 @@ def test_a_move_that_fails_does_not_reopen_what_others_ended(tmp_path, monkeypat
         move(store, target)
     assert [c.open for c in store.collections()] == [False, False]
     assert [[e.what for e in store.history(x)] for x in (first, second)] == [["closed"]] * 2
+    monkeypatch.undo()
+    store.reopen_collection(second)
+    monkeypatch.setattr(store, "_end", meanwhile)
+    move(store, target)  # and one that does not fail leaves it closed there, too
+    assert [c.open for c in target.collections()] == [False, False]
     store.close()
     target.close()
 

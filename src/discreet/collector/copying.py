@@ -63,7 +63,7 @@ def move(
             source.close_collection(name)
         counted = copy(source, target, [collection.name for collection in found], advance)
         with target.writing():
-            for name in were_open:
+            for name in closed:
                 key = target._must_find(name).key
                 target._set_open(key, True)
                 target._note(key, "moved")
