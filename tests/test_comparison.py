@@ -119,6 +119,7 @@ def run(*arguments, code=0):
 
 
 def test_the_command(folder):
+    """A twelfth and two thirds of 20,000 people: over 40 standard errors apart."""
     output = run("mechanism0.json", "mechanism1.json").output
     assert "mechanism0: 20,000 reports; mechanism1: 20,000 reports" in output
     assert '"i5" is more frequent in mechanism1' in " ".join(output.split())

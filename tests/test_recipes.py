@@ -93,7 +93,7 @@ def test_an_encoding_is_one_class_with_its_coder(monkeypatch, tmp_path):
     reports = mechanism.perturb_many(["n"] * 4000)
     estimate = mechanism.tally(reports).estimate()
     assert estimate.top(1)[0]["item"] == "n"
-    assert abs(estimate.counts[13] - 4000) < 6 * estimate.stderr[13]
+    assert abs(estimate.counts[13] - 4000) < 6 * estimate.stderr[13]  # a false alarm of 2e-9
     assert mechanism.tally([b"\xff\xff"]).refused == {"tail": 1}
     as_bits = replace(mechanism, encoding=Bits())
     assert as_bits.tally(np.ascontiguousarray(reports[:, ::-1])).estimate().counts == pytest.approx(
