@@ -4,7 +4,6 @@ chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -147,22 +146,20 @@ class Comparison:
     def note(self) -> str:
         """What no interval covers: simulated people, sets that are cut at a padding; else empty."""
         mechanisms = [e.mechanism for e in (self.first, self.second)]
-        pretended = [
+        notes = [
             f"{name} is a rehearsal: its people are simulated."
             for name, mechanism in zip(self.names, mechanisms, strict=True)
             if mechanism.policy.about.rehearsal
         ]
-        return " ".join([*pretended, *self._cut_at([m.padding for m in mechanisms])])
-
-    @staticmethod
-    def _cut_at(paddings: list[int | None]) -> Iterator[str]:
-        if paddings == [None, None]:
-            return
-        told = " and ".join(str(x or "none") for x in dict.fromkeys(paddings))
-        yield (
-            f"People with more items than the padding ({told}) are counted with less than 1 for "
-            "each: where lists are longer in one of the two, that alone looks like a difference."
-        )
+        paddings = dict.fromkeys(mechanism.padding for mechanism in mechanisms)
+        if any(paddings):
+            told = " and ".join(str(x or "none") for x in paddings)
+            notes.append(
+                f"People with more items than the padding ({told}) are counted with less than 1 "
+                "for each: where lists are longer in one of the two, that alone looks like a "
+                "difference."
+            )
+        return " ".join(notes)
 
     def table(self) -> Table:
         """One row per item, in the order of the first."""

@@ -60,7 +60,8 @@ def move(
                 shown = source._read_published(source._must_find(name).key)
             if source._end(name):
                 closed[name] = shown
-            source.close_collection(name)
+        if were_open:
+            source.tidy()
         counted = copy(source, target, [collection.name for collection in found], advance)
         with target.writing():
             for name in closed:

@@ -77,10 +77,11 @@ class SqliteStore(Store):
         try:
             if self.path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            if self.path.exists():  # nothing is made beside what is no database
+            beside = Path(f"{self.path}-lock")
+            if self.path.exists() and not beside.exists():  # it may be no database at all
                 with closing(sqlite3.connect(self.path, timeout=limits.LOCK_SECONDS)) as db:
                     db.execute("PRAGMA schema_version")
-            self._turn = os.open(f"{self.path}-lock", os.O_CREAT | os.O_RDWR, 0o600)
+            self._turn = os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)
             # For its owner alone. A file that is there is never opened but by SQLite: closing it
             # would drop all locks that this process has on it (POSIX), and with them reports.
             with suppress(FileExistsError):
