@@ -115,7 +115,7 @@ def _only_read(file: Path, mechanism: d.Mechanism) -> None:
             batch.column(0).to_numpy()
 
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(read, pieces_of(file, mechanism, None)))
+        list(pool.map(read, pieces_of(file, mechanism)))
 
 
 def _growth(file: Path, mechanism: d.Mechanism) -> list[list[object]]:

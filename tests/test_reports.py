@@ -31,7 +31,7 @@ LAST = len(TICKETS.parts) * TICKETS.encoding.tickets
 def report_blocks(path, mechanism):
     return [
         as_rows(mechanism, reports.rows_of(batch.column("report"), mechanism.report_size))[0]
-        for piece in reports.pieces_of(path, mechanism, None)
+        for piece in reports.pieces_of(path, mechanism)
         for batch in reports.read_piece(piece, mechanism)
     ]
 
@@ -389,7 +389,7 @@ def test_row_groups_are_counted_in_threads(tmp_path, monkeypatch):
     rows, _ = many(TICKETS)
     path = tmp_path / "r.parquet"
     reports.write_reports(path, TICKETS, np.array_split(rows, 40))
-    pieces = reports.pieces_of(path, TICKETS, None)
+    pieces = reports.pieces_of(path, TICKETS)
     assert len(pieces) > 4 and [g for p in pieces for g in p.groups] == list(range(40))
     seen = []
     for threads in (1, 4):
@@ -432,7 +432,7 @@ def test_few_of_many_groups_make_no_histograms(tmp_path):
     path = parquet(tmp_path / "r.parquet", report=column, group=pa.array(groups))
     found = reports.tally_files([path], TICKETS, "group")
     assert all(found[k] == TICKETS.tally(rows[groups == k]) for k in range(200))
-    countings = reports.Countings(TICKETS, "group")
+    countings = reports.Countings(TICKETS, ("group",))
     countings.add(pq.read_table(path).to_batches()[0])
     assert not any(counting._all for counting in countings._found.values())
 

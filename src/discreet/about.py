@@ -110,7 +110,9 @@ class About:
             "by sending you agree": self.consent,
             "opens": moment(self.opens),
             "closes": moment(self.closes),
-            "results": f"shown from {self.minimum:,} reports on" if self.minimum else "",
+            "results": f"nobody but the organiser sees any before there are {self.minimum:,} reports"
+            if self.minimum
+            else "",
             "rehearsal": "nothing here is real; simulated people answer" * self.rehearsal,
         }
         return [(key, line) for key, text in told.items() if text for line in text.split("\n")]

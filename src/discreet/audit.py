@@ -19,6 +19,7 @@ class Findings:
     fingerprint: str
     problems: list[str] = field(default_factory=list)
     promises: list[str] = field(default_factory=list)
+    caution: str = ""  # a warning that stands before the promises
     certificate: str = ""
 
 
@@ -52,12 +53,11 @@ def audit(path: str, policy: Policy | None = None) -> Findings:
         )
     findings.certificate = mechanism.certificate.sentence if mechanism.certificate else ""
     guarantee = mechanism.guarantee()
+    findings.caution = guarantee.caution
     few = len(mechanism.policy.levels) <= MAX_SENTENCES
     findings.promises = guarantee.sentences() if few else _in_short(guarantee)
     if policy is not None:
-        differences = policy.differences(mechanism.policy)
-        if policy.padding is not None and policy.padding != mechanism.padding:
-            differences.append(f"padding is {mechanism.padding}, not {policy.padding}")
+        differences = mechanism.differences(policy)
         findings.problems += [f"not the policy given: {text}" for text in differences]
     return findings
 

@@ -30,12 +30,13 @@ from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from discreet.encodings import REASONS
-from discreet.errors import DataError, DiscreetError
+from discreet.errors import DataError, DiscreetError, short_fingerprint
 from discreet.files import write_text
 from discreet.guarantee import MARGIN, in_words
-from discreet.labels import cleaned, is_prose, looks
+from discreet.labels import cleaned, is_prose, looks, show
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
+from discreet.texts import read_json
 from discreet.wire import ID_SIZE, origin, path_of, upload_headers
 
 STATES = ("upcoming", "open", "closed")  # of a collection
@@ -58,19 +59,23 @@ class PromiseError(DiscreetError):
 
 class OverlapError(DiscreetError):
     """Items that were asked about before; `epsilon` is the summed budget of the item about which
-    most would be told.
+    most would be told, `whole` that of whole lists, where lists are asked for.
     """
 
-    def __init__(self, item: str, epsilon: float, earlier: int) -> None:
-        # budgets in floats: the margin keeps the factor above the truth
-        factor = in_words(math.exp(epsilon) * MARGIN if epsilon < 700 else math.inf)
+    def __init__(self, item: str, epsilon: float, earlier: int, whole: float | None = None) -> None:
         times = "an earlier answer" if earlier == 1 else f"{earlier} earlier answers"
+        lists = f", and about whole lists by at most {_factor(whole)}" if whole else ""
         super().__init__(
             f"you already gave {times} about the same items; together, your reports can change "
-            f'what is known about "{item}" by a factor of at most {factor} (budget {epsilon:.4g}); '
-            "agree to that (--agree, agree=True) or refuse"
+            f'what is known about "{item}" by a factor of at most {_factor(epsilon)} '
+            f"(budget {epsilon:.4g}){lists}; agree to that (--agree, agree=True) or refuse"
         )
-        self.item, self.epsilon = item, epsilon
+        self.item, self.epsilon, self.whole = item, epsilon, whole
+
+
+def _factor(epsilon: float) -> str:
+    """In words; budgets are summed in floats, and the margin keeps the factor above the truth."""
+    return in_words(math.exp(epsilon) * MARGIN if epsilon < 700 else math.inf)
 
 
 class TotalError(DiscreetError):
@@ -172,10 +177,17 @@ class Client:
         mechanism = Mechanism.from_document(document)
         if fingerprint is not None and mechanism.fingerprint != fingerprint:
             raise PromiseError(
-                f"the invitation is for fingerprint {fingerprint[:16]}… but this is "
-                f"{mechanism.fingerprint[:16]}…; do not answer, and ask who invited you"
+                f"the invitation is for fingerprint {short_fingerprint(fingerprint)}… but this is "
+                f"{short_fingerprint(mechanism.fingerprint)}…; do not answer, and ask who invited "
+                "you"
             )
-        if policy is not None and (differences := policy.differences(mechanism.policy)):
+        if mechanism.policy.name != name:
+            raise PromiseError(
+                f"the link is for {show(name)}, but the question there is called "
+                f"{show(mechanism.policy.name)}; a link of your own could tell who you are: do not "
+                "answer, and compare the whole link with somebody else's"
+            )
+        if policy is not None and (differences := mechanism.differences(policy)):
             raise PromiseError(
                 f'"{name}" is not the policy you named: {differences[0]}; do not answer, and ask '
                 "who invited you"
@@ -209,6 +221,16 @@ class Client:
                 entries.append(entry)
         sent = bytes.fromhex(entry["id"]), bytes.fromhex(entry["report"])
         return Prepared(asked, *sent, repeated, agreed, most)
+
+    def unsent(self, asked: Asked) -> Prepared | None:
+        """The report that was on its way to this collection when something went wrong: nobody knows
+        whether it arrived. Send it again; its id makes sure that it is counted once.
+        """
+        with self.ledger.locked() as entries:
+            entry = _find(entries, self.origin, asked)
+        if entry is None or entry["state"] != LEAVING:
+            return None
+        return Prepared(asked, bytes.fromhex(entry["id"]), bytes.fromhex(entry["report"]), True)
 
     def send(self, prepared: Prepared) -> Receipt:
         """Upload the report, again and again while the collector is away: it is counted once."""
@@ -278,7 +300,7 @@ class Client:
                     )
                 if len(raw) < _whole(answer.headers.get("Content-Length")):
                     raise http.client.IncompleteRead(raw)
-                return json.loads(raw)
+                return read_json(raw)
             except urllib.error.HTTPError as error:
                 with error:  # it holds the connection
                     if error.code < 500 and error.code not in (408, 425, 429):
@@ -364,9 +386,7 @@ def _split(url: object) -> SplitResult | None:
 
 
 def _check_budgets(mechanism: Mechanism, limit: float | Mapping[str, float]) -> None:
-    levels = mechanism.guarantee().epsilons.tolist()
-    if mechanism.policy.takes_sets:  # an item is told by less than its level's budget, a list more
-        levels = [float(budget) for budget in mechanism.policy.binding]
+    levels = mechanism.guarantee().budgets.tolist()
     given = limit if isinstance(limit, Mapping) else {}
     pinned: dict[str, float] = {}  # by every look of its item; of two pins the smaller counts
     for item, most in [*given.items(), *([] if isinstance(limit, Mapping) else [("", limit)])]:
@@ -453,7 +473,7 @@ class Ledger:
         if text is None:
             return []
         try:
-            whole = json.loads(text)
+            whole = read_json(text)
             entries = whole["entries"]
             shape = len(whole) == 1 and isinstance(entries, list)
             if shape and all(_is_entry(entry) for entry in entries):
@@ -559,7 +579,11 @@ def _overlap(mechanism: Mechanism, earlier: list[dict[str, Any]]) -> OverlapErro
         if each:
             totals.append((math.fsum([*each, own[k]]), item))
     epsilon, item = max(totals)
-    return OverlapError(item, epsilon, len(earlier))
+    whole = None
+    if mechanism.policy.takes_sets:
+        each = [entry["budgets"]["whole"] for entry in earlier]
+        whole = math.fsum([*each, mechanism.guarantee().ldp_epsilon])
+    return OverlapError(item, epsilon, len(earlier), whole)
 
 
 def _spent(entry: dict[str, Any]) -> dict[str, float]:

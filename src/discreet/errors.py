@@ -6,6 +6,22 @@ attributes say the same to code.
 
 from __future__ import annotations
 
+import json
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+_COMPARED = 32  # digits of a fingerprint that people compare: nobody finds two that share them
+
+
+def short_fingerprint(fingerprint: str) -> str:
+    """The digits of a fingerprint that people compare, in groups of four.
+
+    >>> short_fingerprint("0123456789abcdef" * 4)
+    '0123 4567 89ab cdef 0123 4567 89ab cdef'
+    """
+    return " ".join(fingerprint[k : k + 4] for k in range(0, _COMPARED, 4)).strip()
+
 
 class DiscreetError(Exception):
     """Base of every error that discreet raises on purpose."""
@@ -28,9 +44,9 @@ class FingerprintError(MechanismError):
 
     def __init__(self, expected: str, got: str) -> None:
         super().__init__(
-            f"the content has fingerprint {got[:16]}… but the file says {expected[:16]}…: it was "
-            "changed "
-            "after it was made; get it again from the organiser"
+            f"the content has fingerprint {short_fingerprint(got)}… but the file says "
+            f"{short_fingerprint(expected)}…: it was changed after it was made; get it again from "
+            "the organiser"
         )
         self.expected, self.got = expected, got
 
@@ -53,5 +69,21 @@ class MissingExtra(DiscreetError):
     """Something that needs an optional dependency which is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f'{what} needs the extra "{extra}": pip install "discreet[{extra}]"')
+        source = _installed_from()
+        super().__init__(f'{what} needs the extra "{extra}": pip install "{source}[{extra}]"')
         self.extra = extra
+
+
+def _installed_from() -> str:
+    """What pip can install this package from again: the folder or file it came from (PEP 610), or
+    its name.
+    """
+    try:
+        recorded = metadata.distribution("discreet").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        recorded = None
+    url = urlsplit(json.loads(recorded)["url"] if recorded else "")
+    path = Path(unquote(url.path))
+    if url.scheme != "file" or not ((path / "pyproject.toml").is_file() or path.is_file()):
+        return "discreet"
+    return "." if path == Path.cwd() else str(path)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import lzma
 import os
 import sys
@@ -96,7 +95,7 @@ def read_shares(path: str, what: str) -> Any:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
         if path.endswith(".json"):
-            return json.loads(text)
+            return texts.read_json(text)
         rows = [line.rsplit(",", 1) for line in text.splitlines() if line.strip()]
         return {name.strip(): float(share) for name, share in rows[1:]}
     except OSError as error:

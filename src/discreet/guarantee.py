@@ -22,6 +22,8 @@ from discreet.parts import Floats, Part
 from discreet.policy import Budget, Policy
 from discreet.sets import Promises, log
 
+WEAK = 100  # a factor between two answers above which nobody is told that they are safe
+
 
 @dataclass(frozen=True)
 class PairPromise:
@@ -215,6 +217,54 @@ class Guarantee:
         return float(self.level_epsilons.max())
 
     @cached_property
+    def budgets(self) -> Floats:
+        """Per level what counts against a limit: the log-ratio that is realised for one of its
+        answers. For sets no less than the level's budget, which a set may use up, and no less than
+        what is realised between two sets where that is above all budgets.
+        """
+        policy = self._only("a budget per level").policy
+        if not policy.takes_sets:
+            return self.epsilons
+        binding = _epsilons(policy)
+        excess = policy.pads and self.ldp_epsilon > binding.max() + 1e-9
+        least = np.full_like(binding, self.ldp_epsilon) if excess else binding
+        return np.maximum.reduce([self.epsilons, binding, least])
+
+    @cached_property
+    def caution(self) -> str:
+        """A warning in place of any sentence that reassures: where one report can change the odds
+        between two answers by more than WEAK, or a pair of answers is not protected at all. Empty
+        where neither is so.
+        """
+        self._only("a caution")
+        if any(paths[i, j] == math.inf for _, paths, i, j in self._open):
+            return (
+                "Some answers are not protected from each other: whoever sees your report may know "
+                "which of them is yours."
+            )
+        if max(self.factors) > WEAK:
+            between = "having and not having an answer" if self.policy.takes_sets else "two answers"
+            return _weak(between, in_words(max(self.factors)))
+        if self.policy.pads and self.set_factor > WEAK:
+            return _weak("two lists of answers", in_words(self.set_factor))
+        if self.policy.takes_sets and not self.policy.pads and self.ldp_epsilon > math.log(WEAK):
+            return (
+                "Each answer is protected on its own, but a list of several answers is not: "
+                "whoever sees your report may be almost sure of the list as a whole."
+            )
+        return ""
+
+    @property
+    def lead(self) -> str:
+        """What a participant reads first; it reassures only where that is true."""
+        safe = (
+            "From one report nobody, not even the organiser, can tell for sure what you answered; "
+            "the reports of many people together still give good counts."
+        )
+        change = "Your device changes your answer at random before anything is sent."
+        return f"{change} {self.caution or safe}"
+
+    @cached_property
     def ldp_bound(self) -> float:
         """The budget of plain LDP that the policy implies: Lemma 1's min{max E, 2 min E} for one
         `min` policy; in general the longest of the shortest paths, since a pair may be protected
@@ -311,7 +361,8 @@ class Guarantee:
         return self.mechanisms[0]
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences())
+        alone = len(self.mechanisms) == 1
+        return "\n".join([*([self.caution] if alone and self.caution else []), *self.sentences()])
 
     def _repr_html_(self) -> str:
         from discreet import notebook
@@ -370,6 +421,13 @@ class Guarantee:
                 f"apart {still}."
             )
         return found
+
+
+def _weak(between: str, factor: str) -> str:
+    return (
+        f"This is weak protection: one report can change the odds between {between} by a factor of "
+        f"{factor}, so whoever sees yours may be almost sure what you answered."
+    )
 
 
 def compose(guarantees: Iterable[Guarantee]) -> Guarantee:
@@ -494,23 +552,40 @@ def _of_others(values: Floats, sizes: Any) -> Floats:
 
 
 def _ldp_bound(policy: Policy) -> float:
-    sets = policy.takes_sets  # then an item has another input of its level: itself with others
-    if policy.m == 1 and not sets:
-        return 0.0
-    if sets and not policy.pads:
+    if policy.takes_sets and not policy.pads:
         return float(_epsilons(policy) @ np.array(policy.sizes))
+    return float(_longest(policy).max())
+
+
+def acting(policy: Policy) -> list[float | None]:
+    """Per level what its budget acts as, where it cannot be used up; else None. With budgets 1 and
+    2.5 under `min`, two answers of the second level are each within 1 of one of the first, so 2.5
+    acts as 2.
+    """
+    alone = policy.takes_sets and not policy.pads  # every item is a question of its own
+    if alone:
+        return [None] * len(policy.levels)
+    both = zip(_epsilons(policy).tolist(), _longest(policy).tolist(), strict=True)
+    return [acts if acts < budget - 1e-9 else None for budget, acts in both]
+
+
+def _longest(policy: Policy) -> Floats:
+    """Per level the longest of the shortest paths of pair budgets from one of its inputs to any
+    other input (Lemma 1's min{max E, 2 min E} is the largest for one `min` policy).
+    """
+    sets = policy.takes_sets  # then an item has another input of its level: itself with others
+    lone = (np.array(policy.sizes) == 1) & (not sets)
     if policy.overrides:
         paths = _shortest(policy)
-        lone = (np.array(policy.sizes) == 1) & (not sets)
         paths[np.diag_indices_from(paths)] = np.where(lone, 0.0, np.diag(paths))
-        return float(paths.max())
-    many = np.full(len(policy.sizes), 2) if sets else np.minimum(policy.sizes, 2)
-    eps = np.sort(np.repeat(_epsilons(policy), many))
+        return paths.max(axis=1)
+    eps = _epsilons(policy)
+    if policy.m == 1 and not sets:
+        return np.zeros(1)
+    others = _of_others(eps[None, :], np.where(lone, 1, 2))[0]  # the largest budget of another one
     if policy.notion == "min":
-        return float(
-            min(eps[-2], 2 * eps[0])
-        )  # max E: the largest budget that two different inputs share
-    return float((eps[-1] + eps[-2]) / 2)
+        return np.minimum(np.minimum(eps, others), 2 * eps.min())
+    return (eps + others) / 2
 
 
 def _shortest(policy: Policy) -> Floats:

@@ -33,6 +33,7 @@ def save(
     link: str,
     path: str | Path,
     question: str,
+    lead: str,
     promises: Sequence[str],
     about: Sequence[tuple[str, str]] = (),
 ) -> None:
@@ -43,17 +44,21 @@ def save(
     if kind not in KINDS:
         raise DataError(f"{path}: an invitation is written as {', '.join(KINDS)}")
     if kind == ".html":
-        write_text(path, poster(link, question, promises, about))
+        write_text(path, poster(link, question, lead, promises, about))
         return
     with written_aside(path) as aside, aside.open("wb") as file:
         code(link).save(file, kind=kind[1:], scale=10, border=4)
 
 
 def poster(
-    link: str, question: str, promises: Sequence[str], about: Sequence[tuple[str, str]] = ()
+    link: str,
+    question: str,
+    lead: str,
+    promises: Sequence[str],
+    about: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """A page of paper: the question, who asks, the code, the link, what is promised. It loads
-    nothing.
+    """A page of paper: the question, the organiser, what happens to an answer, the code, the link,
+    what is promised. It loads nothing.
     """
     told = "".join(f"<p>{escape(key.capitalize())}: {escape(line)}</p>" for key, line in about)
     drawn = code(link).svg_inline(scale=6, border=4)
@@ -78,13 +83,11 @@ li {{ margin: .4em 0 }}
 <body>
 <h1>{escape(question)}</h1>
 {told}
-<p>Your device changes your answer at random before anything is sent. From one report nobody, not
-even who asks, can tell for sure what you answered; the reports of many people together still give
-good counts.</p>
+<p>{escape(lead)}</p>
 {drawn}
 <p>Scan the code, or open:<br><code>{escape(link)}</code></p>
-<p>What follows the # is the fingerprint of the question. It is the same for everybody: compare it
-with somebody else's.</p>
+<p>The whole link is the same for everybody: compare it with somebody else's, character by
+character. What follows the # is the fingerprint of the question.</p>
 <h2>What is promised</h2>
 <ul>{listed}</ul>
 </body>

@@ -26,16 +26,24 @@ _FORMATS = (  # of the category Cf, and default-ignorable: refused by the catego
 _silent, _empty = re.compile(f"[{_SILENT}]"), re.compile(f"[{_EMPTY}]")
 _unseen = re.compile(f"[{_SILENT}{_EMPTY}{_FORMATS}]")
 _blanks = re.compile("[\\s\x1c-\x1f\x85]+")
-# Greek and Cyrillic letters, and a few of the rest of Latin, by the letter or digit they look like.
-TWINS = (  # a letter, then its twins
+# Greek and Cyrillic letters, small capitals, a few of the rest of Latin, and punctuation: a
+# character, then those that look like it.
+TWINS = (
     "A\u0391\u0410 B\u0392\u0412 C\u03f9\u0421 E\u0395\u0415 G\u050c H\u0397\u041d "
     "I\u0399\u0406\u04c0 J\u037f\u0408 K\u039a\u041a M\u039c\u041c N\u039d O\u039f\u041e "
     "P\u03a1\u0420 Q\u051a S\u0405 T\u03a4\u0422 V\u0474 W\u051c X\u03a7\u0425 "
-    "Y\u03a5\u0423 Z\u0396 a\u03b1\u0430\u0251 b\u0432 c\u03f2\u0441 d\u0501 "
-    "e\u03b5\u0435 g\u0261 h\u04bb i\u03b9\u0456\u0131 j\u03f3\u0458\u0237 k\u03ba\u043a "
-    "l\u04cf m\u043c n\u03b7 o\u03bf\u043e p\u03c1\u0440 q\u051b r\u0433 s\u0455 "
-    "t\u03c4\u0442 u\u03c5 v\u03bd\u0475 w\u051d x\u03c7\u0445 y\u03b3\u0443 "
-    "3\u0417\u0437 6\u0431 \u0413\u0393 \u041f\u03a0 \u0424\u03a6 \u0444\u03c6"
+    "Y\u03a5\u0423 Z\u0396 a\u03b1\u0430\u0251\u1d00 b\u0432\u0299 c\u03f2\u0441\u1d04 "
+    "d\u0501\u1d05 e\u03b5\u0435\u1d07 g\u0261\u0262 h\u04bb\u029c "
+    "i\u03b9\u0456\u0131\u026a j\u03f3\u0458\u0237\u1d0a k\u03ba\u043a\u1d0b "
+    "l\u04cf\u029f m\u043c\u1d0d n\u03b7\u0274 o\u03bf\u043e\u1d0f p\u03c1\u0440\u1d18 "
+    "q\u051b\ua7af r\u0433\u0280 s\u0455\ua731 t\u03c4\u0442\u1d1b u\u03c5\u1d1c "
+    "v\u03bd\u0475\u1d20 w\u051d\u1d21 x\u03c7\u0445 y\u03b3\u0443\u028f 3\u0417\u0437 "
+    "6\u0431 \u0413\u0393 \u041f\u03a0 \u0424\u03a6 \u0444\u03c6 f\ua730 z\u1d22 "
+    "-\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u02d7 "
+    "\u0027\u2018\u2019\u201b\u02b9\u02bb\u02bc\u02bd\u02c8\u2032\u055a\ua78c "
+    "\u0022\u201c\u201d\u201e\u201f\u02ba\u02ee /\u2044\u2215\u29f8\u2571 "
+    ":\u2236\ua789\u02d0\u0589 ,\u201a ~\u223c\u2053 |\u2223\u01c0 !\u01c3 *\u2217\u204e "
+    "=\ua78a <\u2039\u02c2 >\u203a\u02c3 \u00b7\u2022\u2219\u22c5\u2027"
 )
 _LETTER_OF = str.maketrans({twin: all_[0] for all_ in TWINS.split() for twin in all_})
 _LONGEST_SAID = 300  # characters of what a stranger says
@@ -79,8 +87,8 @@ def cleaned(text: str) -> str:
 
 def looks(label: str) -> tuple[str, str]:
     """Two labels that share one of these are the same to people: without what nobody sees, width
-    and form of letters, case, and how many blanks there are; the second with Greek and Cyrillic
-    letters as the Latin ones they look like.
+    and form of letters, case, and how many blanks there are; in the second, letters and
+    punctuation are replaced by the plain ones they look like.
     """
     if label.isascii():
         return (plain := " ".join(label.lower().split())), plain

@@ -32,6 +32,7 @@ from discreet.exact import D
 from discreet.labels import cleaned, is_text, show
 from discreet.parts import AnyPart, Floats, fixed
 from discreet.policy import Policy, check_padding
+from discreet.texts import read_json
 
 if TYPE_CHECKING:
     from discreet.guarantee import Guarantee
@@ -86,6 +87,8 @@ class Certificate:
     def to_canonical(self) -> dict[str, str]:
         """Texts only: plain decimals of at most twelve digits."""
         bound = "" if self.lower_bound is None else _decimal(max(0.0, self.lower_bound))
+        if bound and _number(bound) > _number(_decimal(self.value)):  # by the floats' own error
+            bound = _decimal(self.value)
         return {"value": _decimal(self.value), "lower_bound": bound, "note": self.note}
 
     @classmethod
@@ -98,8 +101,12 @@ class Certificate:
         note = raw["note"]
         if len(note) > 400 or (note and not is_text(note)):
             raise ValueError("note of the certificate")
-        bound = _number(raw["lower_bound"]) if raw["lower_bound"] else None
-        return cls(_number(raw["value"]), bound, note)
+        value, bound = _number(raw["value"]), None
+        if raw["lower_bound"]:
+            bound = _number(raw["lower_bound"])
+            if bound > value:
+                raise ValueError("the certificate claims less error than its own lower bound")
+        return cls(value, bound, note)
 
 
 def _percent(gap: float) -> str:
@@ -161,6 +168,7 @@ class Mechanism:
             raise DesignError(f"prior = {show(self.prior)} must be one of {', '.join(PRIORS)}")
         if not 1 <= len(self.parts) <= MAX_PARTS:
             raise DesignError(f"a mechanism has 1 to {MAX_PARTS} parts, got {len(self.parts)}")
+        self._check_parts()
         problem = self.encoding.problem(self.m, len(self.parts)) or self.encoding.misfit(self)
         if problem:
             raise DesignError(problem)
@@ -169,6 +177,21 @@ class Mechanism:
             names = tuple(self.policy.levels[self.groups.index(g)].name for g in violation.groups)
             raise GuaranteeError(violation.sentence, names, violation.part)
         self._check_shares()
+
+    def _check_parts(self) -> None:
+        """Raise unless every part is what its numbers give with this policy and encoding: the check
+        must not take bases, groups or a prime from whoever made the part.
+        """
+        for part in self.parts:
+            try:
+                expected = self.encoding.part(part.document(), self.bases, self.groups)
+            except (AttributeError, KeyError, TypeError, ValueError):
+                expected = None
+            if type(part) is not type(expected) or part != expected:
+                raise DesignError(
+                    f'a part is not one of this policy and the encoding "{self.encoding.kind}": '
+                    "its bases, groups or numbers are of another mechanism"
+                )
 
     def _check_shares(self) -> None:
         wanted = len(self.group_sizes) + self.policy.takes_sets
@@ -181,6 +204,15 @@ class Mechanism:
     def check(self) -> exact.Violation | None:
         """The exact check of the guarantee; what it finds cannot be constructed."""
         return self.encoding.check(self.policy, self.groups, self.parts)
+
+    def differences(self, policy: Policy) -> list[str]:
+        """Sentences that name everything in which this is not the mechanism of a policy; empty when
+        the promise is the same.
+        """
+        found = policy.differences(self.policy)
+        if policy.padding is not None and policy.padding != self.padding:
+            found.append(f"padding is {self.padding}, not {policy.padding}")
+        return found
 
     def certified(self, certificate: Certificate) -> Mechanism:
         """The same mechanism with a certificate; its numbers were checked already."""
@@ -463,11 +495,12 @@ def read_bytes(raw: bytes) -> dict[str, Any]:
     doubles, so 2.0 is 2. What it holds is judged afterwards.
     """
     try:
-        document = json.loads(
+        document = read_json(
             raw.decode("utf-8-sig"), parse_float=_double, parse_int=_double, parse_constant=_refuse
         )
-    except (ValueError, RecursionError):
-        raise MechanismError("this is not a mechanism file, which is JSON") from None
+    except (ValueError, RecursionError) as error:
+        why = f": {cleaned(str(error))}" if "twice" in str(error) else ""
+        raise MechanismError(f"this is not a mechanism file, which is JSON{why}") from None
     if not isinstance(document, dict):
         raise MechanismError("this is not a mechanism file, which is a JSON object")
     return document

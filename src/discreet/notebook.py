@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.errors import short_fingerprint
 from discreet.guarantee import in_words
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def mechanism(found: Mechanism) -> str:
         )
     ]
     heads = ("level", "items", "epsilon", "promised factor", "variance / person")
-    lines_after = [f"Fingerprint <code>{found.fingerprint[:16]}…</code>"]
+    lines_after = [f"Fingerprint <code>{short_fingerprint(found.fingerprint)}…</code>"]
     return _page(lines, _table(heads, rows, len(levels), texts=(0,)), lines_after)
 
 

@@ -6,7 +6,6 @@ A policy is public, frozen and hashable. Everything about it is validated here, 
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 import sys
@@ -236,12 +235,12 @@ class Policy:
             return cls.from_budgets(dict(zip(items, budgets, strict=True)), name=path.stem)
         try:
             if suffix == ".json":
-                document = json.loads(text, parse_float=Decimal)
+                document = texts.read_json(text, parse_float=Decimal)
             else:
                 document = tomllib.loads(text, parse_float=Decimal)
         except (ValueError, RecursionError) as error:
             with suppress(ValueError, RecursionError):
-                _refuse_others(path, json.loads(text))
+                _refuse_others(path, texts.read_json(text))
             kind = "JSON" if suffix == ".json" else "TOML"
             raise PolicyError(f"{_name(path)} is not {kind}: {error}") from None
         _refuse_others(path, document)
@@ -305,6 +304,11 @@ class Policy:
                     "and characters that nobody sees"
                 )
         _refuse_duplicates(self.items, "item")
+        places = range(len(self.levels))
+        if len(self.level_of) != len(self.items) or any(
+            type(k) is not int or k not in places for k in self.level_of
+        ):
+            raise PolicyError("level_of must give every item the place of one of the levels")
         _refuse_duplicates([level.name for level in self.levels], "level")
         for level in self.levels:
             if not isinstance(level.name, str) or not is_label(level.name):
@@ -461,13 +465,18 @@ class Policy:
             counts[place] += 1
         return tuple(counts)
 
-    @cached_property
+    @property
     def overrides(self) -> Mapping[tuple[int, int], Budget | None]:
-        """Explicit pair budgets by the levels' places, both orders; None where a pair is not
-        protected. None at all if `strict`: then every pair has the smallest budget.
+        """The explicit pair budgets that bind as such: none if `strict`, where every pair has the
+        smallest budget of all.
         """
-        if self.strict:
-            return {}
+        return {} if self.strict else self.explicit
+
+    @cached_property
+    def explicit(self) -> Mapping[tuple[int, int], Budget | None]:
+        """Explicit pair budgets by the levels' places, both orders; None where a pair is not
+        protected.
+        """
         place = {level.name: k for k, level in enumerate(self.levels)}
         both: dict[tuple[int, int], Budget | None] = {}
         for pair in self.pairs:
@@ -540,11 +549,6 @@ class Policy:
             about = About.read(raw.get("about", {}))
         except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise PolicyError(f"the policy in the file is not complete: {error!r}") from None
-        places = range(len(levels))
-        if len(level_of) != len(items) or any(
-            type(k) is not int or k not in places for k in level_of
-        ):
-            raise PolicyError("the policy in the file does not give every item one of its levels")
         return cls(items, level_of, levels, pairs=pairs, about=about, **said)
 
     def differences(self, other: Policy) -> list[str]:
@@ -579,13 +583,13 @@ class Policy:
 
     def _pairs_differ(self, other: Policy) -> bool:
         """Whether some pair of items has an explicit budget here and not there, whatever the levels
-        are called.
+        are called. With `strict` too: the smallest of them may be the budget of every pair.
         """
         mine = dict(zip(self.items, self.level_of, strict=True))
         both = {(mine[item], k) for item, k in zip(other.items, other.level_of, strict=True)}
         silent = object()
         return any(
-            self.overrides.get((i, j), silent) != other.overrides.get((k, l), silent)
+            self.explicit.get((i, j), silent) != other.explicit.get((k, l), silent)
             for i, k in both
             for j, l in both
         )

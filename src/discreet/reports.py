@@ -127,12 +127,24 @@ def once(paths: Iterable[str | Path]) -> None:
         seen.add(path.resolve())
 
 
-class Countings:
-    """Countings by the value of a column, made as values appear; without a column one, of None."""
+By = tuple[str, ...]  # the columns whose values make a group
 
-    def __init__(self, mechanism: Mechanism, by: str | None = None) -> None:
+
+def columns_of(by: str | Iterable[str] | None) -> By:
+    """The columns to count by, each once; none, one or several may be named."""
+    if by is None:
+        return ()
+    return (by,) if isinstance(by, str) else tuple(dict.fromkeys(by))
+
+
+class Countings:
+    """Countings by the value of a column, made as values appear; by the values of several columns
+    as tuples; without a column one, of None.
+    """
+
+    def __init__(self, mechanism: Mechanism, by: By = ()) -> None:
         self.mechanism, self.by = mechanism, by
-        self._found: dict[Any, Counting] = {} if by is not None else {None: Counting(mechanism)}
+        self._found: dict[Any, Counting] = {} if by else {None: Counting(mechanism)}
         self._lock = threading.Lock()
 
     def of(self, key: Any) -> Counting:
@@ -149,15 +161,20 @@ class Countings:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if self.by is None:
+        if not self.by:
             self._add(None, batch, column, counted)
             return
-        values = batch.column(self.by).dictionary_encode()
-        codes = pc.fill_null(values.indices, -1).to_numpy(zero_copy_only=False)
-        names = [None if key != key else key for key in values.dictionary.to_pylist()]
-        for code in np.unique(codes).tolist():  # what has no value, or none that is a number: None
-            some = batch.filter(pa.array(codes == code))
-            self._add(None if code < 0 else names[code], some, column, counted)
+        group = np.zeros(len(batch), np.int64)
+        values: list[list[Any]] = []  # of every column; what has none, or no number, is None
+        for name in self.by:
+            found = batch.column(name).dictionary_encode()
+            codes = pc.fill_null(found.indices, -1).to_numpy(zero_copy_only=False)
+            known = [None if key != key else key for key in found.dictionary.to_pylist()]
+            values.append([*known, None])
+            group = group * len(values[-1]) + codes % len(values[-1])  # -1 is the last
+        for code in np.unique(group).tolist():
+            some = batch.filter(pa.array(group == code))
+            self._add(_group_of(code, values), some, column, counted)
 
     def _add(self, key: Any, batch: Any, column: str, counted: str | None) -> None:
         import pyarrow.compute as pc
@@ -182,6 +199,15 @@ class Countings:
         return dict(reversed(tallies.items()))
 
 
+def _group_of(code: int, values: list[list[Any]]) -> Any:
+    """The value, or the tuple of values, that a code stands for."""
+    found = []
+    for known in reversed(values):
+        code, place = divmod(code, len(known))
+        found.append(known[place])
+    return found[0] if len(found) == 1 else tuple(reversed(found))
+
+
 def _times(batch: Any, counted: str) -> NDArray[np.int64]:
     values = batch.column(counted)
     if values.null_count:
@@ -192,25 +218,27 @@ def _times(batch: Any, counted: str) -> NDArray[np.int64]:
 def tally_files(
     paths: Iterable[Path],
     mechanism: Mechanism,
-    by: str | None = None,
+    by: str | Iterable[str] | None = None,
     advance: Advance = lambda _: None,
     counted: bool = False,
     threads: int | None = None,
 ) -> dict[Any, Tally]:
-    """Tallies of files of reports, or of `report,count` tables, per value of the column `by`; the
-    key is None without it. Row groups are read and counted in threads.
+    """Tallies of files of reports, or of `report,count` tables, per value of the column `by`, or
+    per combination of values of several; the key is None without. Row groups are read and counted
+    in threads.
     """
-    groups, lock = Countings(mechanism, by), threading.Lock()
+    columns = columns_of(by)
+    groups, lock = Countings(mechanism, columns), threading.Lock()
     count = "count" if counted else None
 
     def work(piece: Piece) -> None:
-        for batch in read_piece(piece, mechanism, by, counted):
+        for batch in read_piece(piece, mechanism, columns, counted):
             with _named(piece.path):
                 groups.add(batch, counted=count)
         with lock:
             advance(piece.size)
 
-    pieces = [piece for path in paths for piece in pieces_of(path, mechanism, by, counted)]
+    pieces = [piece for path in paths for piece in pieces_of(path, mechanism, columns, counted)]
     run_blocks(lambda k, _: work(pieces[k]), len(pieces), 1, threads, fewest=2)
     return groups.tallies(threads)
 
@@ -227,9 +255,7 @@ class Piece(NamedTuple):
     metadata: Any = None  # of the file, where it was read already
 
 
-def pieces_of(
-    path: Path, mechanism: Mechanism, by: str | None, counted: bool = False
-) -> list[Piece]:
+def pieces_of(path: Path, mechanism: Mechanism, by: By = (), counted: bool = False) -> list[Piece]:
     """What threads share of a file, checked: each some megabytes."""
     if counted and path.suffix.lower() == ".csv":
         return [Piece(path, None, os.path.getsize(path) if path.is_file() else 0)]
@@ -248,10 +274,10 @@ def pieces_of(
 
 
 def read_piece(
-    piece: Piece, mechanism: Mechanism, by: str | None = None, counted: bool = False
+    piece: Piece, mechanism: Mechanism, by: By = (), counted: bool = False
 ) -> Iterator[Any]:
     """Its record batches."""
-    wanted = ("report", "count" if counted else None, by, "fingerprint")
+    wanted = ("report", *(["count"] if counted else []), *by, "fingerprint")
     if piece.groups is None:
         yield from _read_csv(piece.path, mechanism, by)
         return
@@ -261,7 +287,7 @@ def read_piece(
         yield from file.iter_batches(some, piece.groups, columns=names, use_threads=False)
 
 
-def _read_csv(path: Path, mechanism: Mechanism, by: str | None) -> Iterator[Any]:
+def _read_csv(path: Path, mechanism: Mechanism, by: By) -> Iterator[Any]:
     """Batches of a CSV of `report,count`: a ticket as a number, everything else in hexadecimal."""
     import pyarrow as pa
     import pyarrow.csv as pc
@@ -269,8 +295,7 @@ def _read_csv(path: Path, mechanism: Mechanism, by: str | None) -> Iterator[Any]
     number = mechanism.encoding.number
     types = {"report": pa.int64() if number else pa.string(), "count": pa.int64()}
     types["fingerprint"] = pa.string()
-    if by is not None:
-        types[by] = pa.string()
+    types |= dict.fromkeys(by, pa.string())
     wanted = pc.ConvertOptions(column_types=types)
     with _named(path):
         try:
@@ -310,7 +335,7 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def check_reports(
-    path: Path, file: Any, mechanism: Mechanism, by: str | None = None, counted: bool = False
+    path: Path, file: Any, mechanism: Mechanism, by: By = (), counted: bool = False
 ) -> None:
     """Refuse a Parquet file without a column of reports, or whose metadata name another
     mechanism.
@@ -341,14 +366,14 @@ def check_reports(
         raise DataError(f"{path} has reports of another mechanism; its fingerprint differs")
 
 
-def _check_columns(path: Path, names: list[str], by: str | None, counted: bool) -> None:
-    for name in ("report", "count" if counted else None, by):
-        if name is not None and name not in names:
+def _check_columns(path: Path, names: list[str], by: By, counted: bool) -> None:
+    for name in ("report", *(["count"] if counted else []), *by):
+        if name not in names:
             raise DataError(f'{path} has no column "{name}"; it has {", ".join(names) or "none"}')
-    for name in ("report", "count", "fingerprint", *([by] if by else [])):
+    for name in ("report", "count", "fingerprint", *by):
         if names.count(name) > 1:
             raise DataError(f'{path} has {names.count(name)} columns "{name}"; keep one')
-    if "count" in names and not counted and by != "count":
+    if "count" in names and not counted and "count" not in by:
         raise DataError(
             f'{path} has a column "count": if its reports are counted already, say --counted'
         )

@@ -132,6 +132,8 @@ def _guarantee(out: Console, facts: dict[str, Any]) -> None:
     if facts["protect"] == "item":
         overall = "every item by its own budget, whole sets by no more than their sum;"
     out.print(f"Guarantee, checked exactly: {overall} for each level:")
+    if facts["caution"]:
+        out.print(f"[yellow]Warning: {escape(facts['caution'])}[/yellow]", soft_wrap=True)
     for sentence in facts["promises"] or [
         "(too many levels to list; see --json or mechanism.guarantee().pairs)"
     ]:

@@ -14,6 +14,7 @@ from discreet.designs import BASELINES, alternatives, best_of, default_model, pl
 from discreet.errors import DesignError
 from discreet.exact_hits import LARGEST
 from discreet.fakes import Reach
+from discreet.guarantee import acting
 from discreet.labels import show
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
@@ -74,6 +75,7 @@ def describe(mechanism: Mechanism, prior: Any = "uniform") -> dict[str, Any]:
         "set_factor": float(guarantee.set_factor) if policy.pads else None,
         "ldp_bound": guarantee.ldp_bound if math.isfinite(guarantee.ldp_bound) else None,
         "holds": guarantee.holds,
+        "caution": guarantee.caution,
         "promises": guarantee.sentences() if len(policy.levels) <= MAX_ROWS else [],
         "certificate": _certificate(mechanism),
         "fake": fake(mechanism),
@@ -167,7 +169,22 @@ def warnings(policy: Policy) -> list[str]:
             f"epsilon = {budget.text} in {what}{more} asks for next to no protection: it allows a "
             f"factor of e^{float(budget):.3g} on the odds; was a smaller number meant?"
         )
-    return found
+    return found + _beyond_reach(policy)
+
+
+def _beyond_reach(policy: Policy) -> list[str]:
+    """Budgets that cannot be used up, as a sentence about the largest difference."""
+    less = [(k, acts) for k, acts in enumerate(acting(policy)) if acts is not None]
+    if not less:
+        return []
+    k, acts = max(less, key=lambda row: float(policy.levels[row[0]].budget) - row[1])
+    level, more = policy.levels[k], len(less) - 1
+    others = f" (and {more} more level{'s' if more > 1 else ''} likewise)" if more else ""
+    return [
+        f'epsilon = {level.budget.text} in level "{level.name}" acts as {acts:.4g}{others}: '
+        "answers are also protected through the smaller budgets of others, so a larger epsilon "
+        "gains nothing"
+    ]
 
 
 def _instead_of_hits(mechanism: Mechanism) -> list[str]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from discreet.encodings import Bytes
 from discreet.errors import DataError
 from discreet.mechanism import Mechanism
+from discreet.texts import read_json
 from discreet.threads import run_blocks
 
 if TYPE_CHECKING:
@@ -133,10 +134,16 @@ class Tally:
         sentence.
         """
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            raw = Path(path).read_bytes()
+            document = read_json(raw.decode())
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror}") from None
         except (ValueError, RecursionError):
+            if raw.lstrip().startswith(b"{"):
+                raise DataError(
+                    f"{path} is a damaged tally: its JSON is cut off or was changed; bring back a "
+                    "copy, or count the reports again"
+                ) from None
             raise DataError(
                 f"{path} is not a tally, which is JSON; reports are counted into one with: "
                 f"discreet tally mechanism.json {path} -o tally.json"
@@ -179,11 +186,26 @@ def join(tallies: dict[Any, Tally], more: Mapping[Any, Tally]) -> None:
         tallies[group] = tallies[group] + tally if group in tallies else tally
 
 
-def save_groups(tallies: Mapping[Any, Tally], folder: str | Path, by: str) -> None:
-    """One file per value of the column `by`."""
-    names = {group: re.sub(r"[^\w.-]", "_", str(group)) for group in tallies}
-    if len(set(names.values())) < len(names):
-        raise DataError(f"two values of {by} would have the same file name; rename them")
+def group_name(group: Any) -> str:
+    """A group as people read it: the value of its column, or its values where there are several.
+
+    >>> group_name("north"), group_name(("north", 30))
+    ('north', 'north, 30')
+    """
+    return ", ".join(map(str, group)) if isinstance(group, tuple) else str(group)
+
+
+def save_groups(tallies: Mapping[Any, Tally], folder: str | Path) -> None:
+    """One file per group."""
+    names = {group: re.sub(r"[^\w.-]", "_", group_name(group)) for group in tallies}
+    seen: dict[str, Any] = {}
+    for group, name in names.items():
+        if name in seen:
+            raise DataError(
+                f'the groups "{group_name(seen[name])}" and "{group_name(group)}" would have the '
+                "same file name; rename one"
+            )
+        seen[name] = group
     Path(folder).mkdir(parents=True, exist_ok=True)
     for group, tally in tallies.items():
         tally.save(Path(folder) / f"{names[group]}.json")

@@ -1,10 +1,12 @@
-"""What a file is that was meant to be UTF-8 text with commas and is not, and what to do about it:
-the rest of a sentence that begins with its name.
+"""Text files: JSON read strictly, and what a file is that was meant to be UTF-8 text with commas
+and is not, with what to do about it (the rest of a sentence that begins with its name).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
 
 SPREADSHEET = "is a spreadsheet; save its table as CSV (UTF-8, commas between the columns)"
 NOT_UTF_8 = 'is not UTF-8 text (Latin-1, perhaps); save it as UTF-8, in spreadsheets "CSV UTF-8"'
@@ -21,6 +23,25 @@ _STARTS = {
     b"PAR1": "is a Parquet file, not text; where one is taken its name ends in .parquet",
 }
 _MARKS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+
+
+def read_json(text: str | bytes, **parse: Callable[[str], Any]) -> Any:
+    """JSON in which no object has a key twice: of two values every reader takes another one.
+
+    >>> read_json('{"padding": 1, "padding": 5}')
+    Traceback (most recent call last):
+    ValueError: the key "padding" is there twice
+    """
+    return json.loads(text, object_pairs_hook=_refuse_duplicate_keys, **parse)  # type: ignore[arg-type]
+
+
+def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in table:
+            raise ValueError(f'the key "{key}" is there twice')
+        table[key] = value
+    return table
 
 
 def stranger(head: bytes) -> str | None:

@@ -328,10 +328,14 @@ def still_good(good: dict[str, Document]) -> dict[str, Document]:
     decimals = ["0", "1", "0.5", "10", "100000000000000000000000000000", "123456789012",
                 "1234567890.12", "0.000000123456789012", "12345678901200000",
                 "0." + "0" * 29 + "1", "1200000000000.5"[:11] + "5"]  # fmt: skip
-    found = {f"value-{text}": changed(note, "certificate/value", text) for text in decimals}
+    unbounded = changed(note, "certificate/lower_bound", "")
+    found = {f"value-{text}": changed(unbounded, "certificate/value", text) for text in decimals}
     return found | {
         "note-of-400": changed(note, "certificate/note", "n" * 400),
         "note-of-400-beyond-16-bits": changed(note, "certificate/note", "🙂" * 400),
+        "lower-bound-reached": changed(
+            note, "certificate/lower_bound", note["certificate"]["value"]
+        ),
         "no-certificate": changed(note, "certificate", ...),
         "question-empty": changed(toy, "policy/question", ""),
         "question-of-any-blanks": changed(toy, "policy/question", "Quoi\u202f? \u3000何\u00a0?"),
@@ -829,6 +833,9 @@ def wrong_certificates(good: dict[str, Document]) -> dict[str, Document]:
         "lower-bound-null": changed(note, "certificate/lower_bound", None),
         "lower-bound-is-a-number": changed(note, "certificate/lower_bound", 3),
         "lower-bound-not-canonical": changed(note, "certificate/lower_bound", "3.50"),
+        "lower-bound-above-value": altered(
+            note, {"certificate/value": "3", "certificate/lower_bound": "3.00000000001"}
+        ),
         "lower-bound-blank": changed(note, "certificate/lower_bound", " "),
         "note-too-long": changed(note, "certificate/note", "n" * 401),
         "note-with-a-line-break": changed(note, "certificate/note", "a\nb"),

@@ -95,8 +95,9 @@ def files() -> list[Document]:
         "minus-zero": text.replace(padding, '"padding": -0'),
         "minus-zero-point": text.replace(padding, '"padding": -0.0'),
         "tiny-is-zero": text.replace(padding, '"padding": 1e-400'),
-        "key-twice": text.replace(padding, '"padding": 7, "padding": 0'),
-        "part-key-twice": text.replace(own, f'"own": [1.5e1], {own}'),
+        "looks-like-a-key-twice": json.dumps(
+            changed(grr, "policy/items/0", 'a": 1, "a": 2, \\"b\\": 3'), ensure_ascii=False
+        ),
     }
     numbers = {
         "nan": "NaN", "infinity": "Infinity", "minus-infinity": "-Infinity", "overflow": "1e400",
@@ -114,9 +115,13 @@ def files() -> list[Document]:
         "comment": text + "// a comment", "apostrophes": text.replace('"', "'"),
         "two-byte-order-marks": "\ufeff\ufeff" + text, "no-break-space": "\u00a0" + text,
         "raw-line-break-in-a-label": text.replace("HIV", "H\nV"), "deep": "[" * 5000 + "]" * 5000,
-        "key-twice-the-last-counts": json.dumps(changed(grr, "padding", 7)).replace(
-            '"padding": 7', '"padding": 0, "padding": 7'
-        ),
+        "key-twice": text.replace(padding, '"padding": 7, "padding": 0'),
+        "key-twice-alike": text.replace(padding, f"{padding}, {padding}"),
+        "key-twice-escaped": text.replace(padding, f'"p\\u0061dding": 0, {padding}'),
+        "part-key-twice": text.replace(own, f'"own": [1.5e1], {own}'),
+        "level-key-twice": text.replace('"epsilon": ', '"epsilon": "9", "epsilon": ', 1),
+        "fingerprint-twice": text.replace('"fingerprint"', '"fingerprint": "", "fingerprint"'),
+        "key-twice-changed": text.replace(own, f'"own": [{HALF}], "own": [{HALF + 1}]'),
         "half-a-surrogate-pair": json.dumps(surrogate), "utf-16": text.encode("utf-16"),
         "invalid-byte": text.replace("HIV", "H?V").encode().replace(b"?", b"\xff"),
         "latin-1": text.replace("HIV", "größe").encode("latin-1"),
@@ -127,7 +132,6 @@ def files() -> list[Document]:
     changed_ = {
         "changed": text.replace("HIV", "flu"),
         "changed-by-an-escape": text.replace("HIV", "HI\\u0057"),
-        "key-twice-changed": text.replace(own, f'"own": [{HALF}], "own": [{HALF + 1}]'),
     }  # fmt: skip
     found = []
     for expect, cases in (("ok", good), ("mechanism", wrong), ("fingerprint", changed_)):

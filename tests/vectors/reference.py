@@ -63,10 +63,17 @@ def read(raw: bytes) -> Any:
     try:
         text = raw.decode("utf-8")
         return json.loads(
-            text.removeprefix("\ufeff"), parse_int=number, parse_float=number, parse_constant=number
-        )
+            text.removeprefix("\ufeff"), parse_int=number, parse_float=number,
+            parse_constant=number, object_pairs_hook=once,
+        )  # fmt: skip
     except (ValueError, RecursionError):
         raise Refused("mechanism") from None
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object that names every key once."""
+    must(len({key for key, _ in pairs}) == len(pairs))
+    return dict(pairs)
 
 
 def number(text: str) -> int:
@@ -377,6 +384,8 @@ def check_certificate(certificate: Any) -> None:
         if key == "value" or text != "":
             must(isinstance(text, str) and DECIMAL.fullmatch(text) is not None)
             must(len(text.replace(".", "").strip("0")) <= 12)
+    value, bound = (Fraction(certificate[key] or 0) for key in ("value", "lower_bound"))
+    must(bound <= value)
     must(printable(certificate["note"]) and len(certificate["note"]) <= 400)
 
 

@@ -18,6 +18,7 @@ from discreet.cli.group import (
 from discreet.errors import DataError
 
 if TYPE_CHECKING:
+    from discreet.client import Receipt
     from discreet.policy import Policy
 
 
@@ -47,17 +48,21 @@ def invite(url: str, output: tuple[str, ...], as_json: bool) -> None:
     found = Client(server, patience=5).collection(name, fingerprint=pinned)
     if found.state == "closed":
         raise DataError(f'"{name}" is closed; nobody can answer it')
-    policy, promises = found.mechanism.policy, found.mechanism.guarantee().sentences()
+    policy, guarantee = found.mechanism.policy, found.mechanism.guarantee()
     for path in output:
         title = policy.question or policy.name
-        invitations.save(url, path, title, promises, policy.about.rows())
+        promises, about = guarantee.sentences(), policy.about.rows()
+        invitations.save(url, path, title, guarantee.lead, promises, about)
     here = address.is_here(urlsplit(server).hostname or "")
     if as_json:
         facts = {"url": url, "state": found.state, "this_machine_only": here}
+        facts["caution"] = guarantee.caution
         print_json({**facts, "output": list(output)})
         return
     click.echo(invitations.terminal(url), nl=False)
     click.echo(url)
+    if guarantee.caution:
+        click.echo(f"Warning: {guarantee.caution}", err=True)
     if here:
         click.echo("This link is for this machine only; serve --public-url makes one for phones.")
 
@@ -111,7 +116,8 @@ def answer(
     The answer never stands on the command line, where other users and the shell's history could see
     it. A script gives it on standard input with --yes, one item per line; for a set, a line with -
     alone says that none applies. It stays in this process; only the perturbed report leaves it.
-    What was sent is remembered in a ledger.
+    What was sent is remembered in a ledger; a report that may not have arrived is sent again before
+    anything else.
     """
     from discreet.client import Client, invitation
 
@@ -132,16 +138,26 @@ def answer(
     )
     asked = collection.mechanism.policy
     asks = _person()
+    unsent = None if question else client.unsent(collection)
+    if unsent is not None:
+        if not as_json:
+            click.echo("The report that you sent last time may not have arrived; sending it again.")
+        _receipt(client.send(unsent), as_json)
+        return
     if question or asks:
-        promises = collection.mechanism.guarantee().sentences()
+        guarantee = collection.mechanism.guarantee()
+        promises = guarantee.sentences()
         if as_json:
             shown = {"about": asked.about.to_canonical(), "state": collection.state}
+            shown["caution"] = guarantee.caution
             shown |= {"question": asked.question, "promises": promises, "items": list(asked.items)}
             print_json(shown)
         else:
             for key, line in asked.about.rows():
                 click.echo(f"{key}: {line}")
-            click.echo("\n".join([asked.question, *(f"  • {promise}" for promise in promises)]))
+            warning = [f"Warning: {guarantee.caution}"] if guarantee.caution else []
+            listed = [f"  • {promise}" for promise in promises]
+            click.echo("\n".join([asked.question, *warning, *listed]))
             click.echo("\n".join(f"{k:>5}  {item}" for k, item in enumerate(asked.items, 1)))
         if question:
             return
@@ -161,7 +177,10 @@ def answer(
             + (" (drawn before, whatever you answer now)" if prepared.repeated else "")
         )
         click.confirm("Send it? It cannot be taken back", abort=True)
-    receipt = client.send(prepared)
+    _receipt(client.send(prepared), as_json)
+
+
+def _receipt(receipt: Receipt, as_json: bool) -> None:
     if as_json:
         facts = {"accepted": receipt.accepted, "duplicates": receipt.duplicates}
         print_json({**facts, "id": receipt.id.hex(), "report": receipt.report.hex()})

@@ -95,7 +95,12 @@ def perturb(
     required=True,
     help="Write the tally here (JSON); with --by a folder, one file per group.",
 )
-@click.option("--by", help="One tally per value of this column, as one job.")
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="COLUMN",
+    help="One tally per value of this column; several times: per combination of their values.",
+)
 @click.option(
     "--counted",
     is_flag=True,
@@ -107,7 +112,7 @@ def tally(
     mechanism: str,
     reports: tuple[str, ...],
     output: str,
-    by: str | None,
+    by: tuple[str, ...],
     counted: bool,
     engine: str,
     master: str | None,
@@ -115,7 +120,7 @@ def tally(
 ) -> None:
     """Count REPORTS: Parquet files or folders of them, or tallies (.json) to add up."""
     from discreet.reports import once, report_files, tally_files
-    from discreet.tally import Tally, join, save_groups
+    from discreet.tally import Tally, group_name, join, save_groups
 
     saved = [path for path in reports if path.endswith(".json")]
     once(saved)
@@ -141,18 +146,18 @@ def tally(
         with progress("Counting reports", paths) as advance:
             join(tallies, tally_files(paths, loaded, by, advance, counted))
     if by:
-        save_groups(tallies, output, by)
+        save_groups(tallies, output)
     else:
         tallies[None].save(output)
     whole = sum(tallies.values(), Tally.empty(loaded))
     total, refused = whole.n, dict(whole.refused)
     if as_json:
-        groups = {"groups": {str(group): t.n for group, t in tallies.items()}} if by else {}
+        groups = {"groups": {group_name(group): t.n for group, t in tallies.items()}} if by else {}
         print_json({"reports": total, "refused": refused, "output": output, **groups})
         return
     click.echo(
         f"Counted {how_many(total)} into {output}"
-        + (f", {len(tallies)} groups by {by}." if by else ".")
+        + (f", {len(tallies)} groups by {' and '.join(by)}." if by else ".")
     )
     for reason, count in refused.items():
         click.echo(

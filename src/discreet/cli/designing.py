@@ -23,6 +23,7 @@ from discreet.cli.group import (
     wishes,
     written_as,
 )
+from discreet.errors import short_fingerprint
 
 
 @main.command(epilog="Example:  discreet design survey.toml -o mechanism.json")
@@ -57,8 +58,8 @@ def design(
     show.mechanism(mechanism, facts)
     if output:
         click.echo(
-            f"Wrote {output}, fingerprint {mechanism.fingerprint[:16]}…; anyone can verify it: "
-            f"discreet check {output}"
+            f"Wrote {output}, fingerprint {short_fingerprint(mechanism.fingerprint)}…; anyone can "
+            f"verify it: discreet check {output}"
         )
 
 
@@ -78,6 +79,7 @@ def check(mechanism: str, policy: str | None, as_json: bool) -> None:
             {
                 "holds": not findings.problems,
                 "problems": findings.problems,
+                "caution": findings.caution,
                 "promises": findings.promises,
                 "certificate": findings.certificate,
                 "fingerprint": findings.fingerprint,
@@ -88,6 +90,8 @@ def check(mechanism: str, policy: str | None, as_json: bool) -> None:
             click.echo(f"FAILED: {problem}")
         if not findings.problems:
             click.echo(f"OK: the guarantee holds exactly; fingerprint {findings.fingerprint}")
+            if findings.caution:
+                click.echo(f"Warning: {findings.caution}")
             for sentence in findings.promises:
                 click.echo(f"  • {sentence}")
             if findings.certificate:

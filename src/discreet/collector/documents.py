@@ -12,6 +12,7 @@ from discreet.collector.store import Collection, Event
 from discreet.designs import best_plain
 from discreet.estimate import COLUMNS, Estimate
 from discreet.fakes import Reach, oddities
+from discreet.guarantee import acting
 from discreet.mechanism import Mechanism
 from discreet.table import Table
 from discreet.tally import Tally
@@ -50,15 +51,21 @@ def describe(collection: Collection, open_results: bool = False) -> dict[str, An
             {
                 "name": level.name,
                 "epsilon": level.budget.text,
+                "acts_as": acts,
                 "items": size,
                 "factor": float(factor),
             }
-            for level, size, factor in zip(
-                policy.levels, policy.sizes, guarantee.factors, strict=True
+            for level, acts, size, factor in zip(
+                policy.levels,
+                acting(policy),
+                policy.sizes,
+                guarantee.factors,
+                strict=True,
             )
         ],
         "guarantee": {
             "holds": guarantee.holds,
+            "caution": guarantee.caution,
             "ldp_epsilon": guarantee.ldp_epsilon,
             "sentences": guarantee.sentences() if few else [],
         },
@@ -74,6 +81,7 @@ class Expected:
         best = best_plain(mechanism.policy, padding=mechanism.padding)
         self.plain_model = best.model
         self.fake = Reach.of(mechanism).sentence(mechanism)
+        self._acting = acting(mechanism.policy)
         self._variances = theory.level_variance(mechanism), theory.level_variance(best)
 
     def levels(self, mechanism: Mechanism, n: int) -> list[dict[str, Any]]:
@@ -82,10 +90,13 @@ class Expected:
             {
                 "name": level.name,
                 "epsilon": level.budget.text,
+                "acts_as": acts,
                 "expected_stderr": math.sqrt(n * mine),
                 "plain_stderr": math.sqrt(n * plain),
             }
-            for level, mine, plain in zip(mechanism.policy.levels, *self._variances, strict=True)
+            for level, acts, mine, plain in zip(
+                mechanism.policy.levels, self._acting, *self._variances, strict=True
+            )
         ]
 
 

@@ -218,12 +218,19 @@ DOCUMENT: dict[str, Any] = {
                     "report_bytes": {"type": "integer", "minimum": 1},
                     "levels": _list(
                         _object(
-                            {"name": _TEXT, "epsilon": _TEXT, "items": _COUNT, "factor": _NUMBER}
+                            {
+                                "name": _TEXT,
+                                "epsilon": _TEXT,
+                                "acts_as": _MAYBE,
+                                "items": _COUNT,
+                                "factor": _NUMBER,
+                            }
                         )
                     ),
                     "guarantee": _object(
                         {
                             "holds": {"const": True},
+                            "caution": _TEXT,
                             "ldp_epsilon": _NUMBER,
                             "sentences": _list(_TEXT),
                         }
@@ -246,6 +253,7 @@ DOCUMENT: dict[str, Any] = {
                             {
                                 "name": _TEXT,
                                 "epsilon": _TEXT,
+                                "acts_as": _MAYBE,
                                 "expected_stderr": _NUMBER,
                                 "plain_stderr": _NUMBER,
                             }

@@ -27,9 +27,11 @@ from discreet.errors import DataError, DiscreetError, MissingExtra
 from discreet.files import parquet_file
 from discreet.mechanism import Mechanism
 from discreet.reports import (
+    By,
     Countings,
     Piece,
     checked_keep,
+    columns_of,
     pieces_of,
     read_piece,
     report_files,
@@ -90,27 +92,31 @@ def _check_java() -> None:
 
 
 def tally(
-    dataframe: DataFrame, mechanism: Mechanism, column: str = "report", by: str | None = None
+    dataframe: DataFrame,
+    mechanism: Mechanism,
+    column: str = "report",
+    by: str | Iterable[str] | None = None,
 ) -> Any:
     """The tally of a column of reports; with `by` a dictionary of tallies, one per value of that
-    column, in one job.
+    column, or per tuple of values of several, in one job.
 
     A column `fingerprint`, where there is one, must name this mechanism; rows that name another are
     refused and counted.
     """
-    for name in (column, by):
-        if name is not None and name not in dataframe.columns:
+    columns = columns_of(by)
+    for name in (column, *columns):
+        if name not in dataframe.columns:
             raise DataError(
                 f'the data have no column "{name}"; they have {", ".join(dataframe.columns)}'
             )
-    return _run(lambda: _tallies(dataframe, mechanism, column, by), "the reports")
+    return _run(lambda: _tallies(dataframe, mechanism, column, columns), "the reports")
 
 
-def _tallies(dataframe: DataFrame, mechanism: Mechanism, column: str, by: str | None) -> Any:
+def _tallies(dataframe: DataFrame, mechanism: Mechanism, column: str, by: By) -> Any:
     if mechanism.encoding.number:
         return _one_or_all(_counted(dataframe, mechanism, column, by), by)
     _check_workers(dataframe.sparkSession)
-    names = [name for name in (column, by, "fingerprint") if name in dataframe.columns]
+    names = [name for name in (column, *by, "fingerprint") if name in dataframe.columns]
     partial = dataframe.select(*dict.fromkeys(names)).mapInArrow(
         _counter(_text(mechanism), column, by), _PARTIAL
     )
@@ -118,17 +124,15 @@ def _tallies(dataframe: DataFrame, mechanism: Mechanism, column: str, by: str | 
     return _one_or_all(_merged(partial, mechanism, width, by), by)
 
 
-def _one_or_all(tallies: dict[Any, Tally], by: str | None) -> Any:
-    return tallies if by is not None else tallies[None]
+def _one_or_all(tallies: dict[Any, Tally], by: By) -> Any:
+    return tallies if by else tallies[None]
 
 
-def _counted(
-    dataframe: DataFrame, mechanism: Mechanism, column: str, by: str | None
-) -> dict[Any, Tally]:
+def _counted(dataframe: DataFrame, mechanism: Mechanism, column: str, by: By) -> dict[Any, Tally]:
     """Tickets are numbers: Spark's own engine groups them, no Python runs on its workers, and the
     items come in here, once.
     """
-    names = [name for name in (column, by, "fingerprint") if name in dataframe.columns]
+    names = [name for name in (column, *by, "fingerprint") if name in dataframe.columns]
     from pyspark.sql import functions
 
     seen = functions.count(functions.lit(1)).alias("discreet_count")
@@ -139,18 +143,16 @@ def _counted(
     return groups.tallies()
 
 
-def _merged(
-    partial: DataFrame, mechanism: Mechanism, width: int, by: str | None
-) -> dict[Any, Tally]:
+def _merged(partial: DataFrame, mechanism: Mechanism, width: int, by: By) -> dict[Any, Tally]:
     """The sums of `width` partitions of partial tallies, merged in a tree down to a few
     per group.
     """
     while width > _FAN_IN:
         width = -(-width // _FAN_IN)
         partial = partial.repartition(width).mapInArrow(_merger(_text(mechanism)), _PARTIAL)
-    tallies: dict[Any, Tally] = {} if by is not None else {None: Tally.empty(mechanism)}
+    tallies: dict[Any, Tally] = {} if by else {None: Tally.empty(mechanism)}
     for row in partial.collect():
-        join(tallies, {json.loads(row["key"]): Tally.from_bytes(bytes(row["tally"]), mechanism)})
+        join(tallies, {_key(row["key"]): Tally.from_bytes(bytes(row["tally"]), mechanism)})
     return tallies
 
 
@@ -189,7 +191,10 @@ def perturb(
 
 
 def tally_files(
-    paths: list[str], mechanism: Mechanism, by: str | None = None, master: str | None = None
+    paths: list[str],
+    mechanism: Mechanism,
+    by: str | Iterable[str] | None = None,
+    master: str | None = None,
 ) -> dict[Any, Tally]:
     """Tallies of files or folders of Parquet, or of URLs that Spark can read; the key is None
     without `by`.
@@ -198,18 +203,18 @@ def tally_files(
     row group: Spark only hands out the work, and the reports never pass through the JVM. Anything
     else goes through Spark's own reader.
     """
-    what, pieces = ", ".join(paths), None
+    what, pieces, columns = ", ".join(paths), None, columns_of(by)
     if all(os.path.exists(path) for path in paths):
-        pieces = _pieces(paths, mechanism, by)
+        pieces = _pieces(paths, mechanism, columns)
     if pieces is None:
-        return _run(lambda: _read_by_spark(session(master), paths, mechanism, by), what)
+        return _run(lambda: _read_by_spark(session(master), paths, mechanism, columns), what)
     if mechanism.encoding.number:
-        return _run(lambda: _tickets_of(session(master), pieces, mechanism, by), what)
-    return _run(lambda: _tally_pieces(session(master), pieces, mechanism, by), what)
+        return _run(lambda: _tickets_of(session(master), pieces, mechanism, columns), what)
+    return _run(lambda: _tally_pieces(session(master), pieces, mechanism, columns), what)
 
 
 def _tickets_of(
-    spark: SparkSession, pieces: list[Piece], mechanism: Mechanism, by: str | None
+    spark: SparkSession, pieces: list[Piece], mechanism: Mechanism, by: By
 ) -> dict[Any, Tally]:
     """Spark takes the columns of one file for those of all: one job for the files of each shape."""
     shapes: dict[tuple[bool, str], list[str]] = {}
@@ -218,20 +223,20 @@ def _tickets_of(
             schema = file.schema_arrow
         shape = "fingerprint" in schema.names, str(schema.field("report").type)
         shapes.setdefault(shape, []).append(path)
-    tallies: dict[Any, Tally] = {} if by is not None else {None: Tally.empty(mechanism)}
+    tallies: dict[Any, Tally] = {} if by else {None: Tally.empty(mechanism)}
     for paths in shapes.values():
         join(tallies, _read_by_spark(spark, paths, mechanism, by))
     return tallies
 
 
 def _read_by_spark(
-    spark: SparkSession, paths: list[str], mechanism: Mechanism, by: str | None
+    spark: SparkSession, paths: list[str], mechanism: Mechanism, by: By
 ) -> dict[Any, Tally]:
     found = tally(spark.read.parquet(*paths), mechanism, by=by)
-    return found if by is not None else {None: found}
+    return found if by else {None: found}
 
 
-def _pieces(paths: list[str], mechanism: Mechanism, by: str | None) -> list[Piece] | None:
+def _pieces(paths: list[str], mechanism: Mechanism, by: By) -> list[Piece] | None:
     """Row groups of these files; None where only Spark can read them (`by` is a folder's name:
     region=north/).
     """
@@ -240,7 +245,7 @@ def _pieces(paths: list[str], mechanism: Mechanism, by: str | None) -> list[Piec
         try:
             pieces = pieces_of(path.absolute(), mechanism, by)
         except DataError:
-            if by is None:
+            if not by:
                 raise
             return None
         listed += [piece._replace(metadata=None) for piece in pieces]
@@ -248,10 +253,10 @@ def _pieces(paths: list[str], mechanism: Mechanism, by: str | None) -> list[Piec
 
 
 def _tally_pieces(
-    spark: SparkSession, pieces: list[Piece], mechanism: Mechanism, by: str | None
+    spark: SparkSession, pieces: list[Piece], mechanism: Mechanism, by: By
 ) -> dict[Any, Tally]:
     if not pieces:
-        return {} if by is not None else {None: Tally.empty(mechanism)}
+        return {} if by else {None: Tally.empty(mechanism)}
     _check_workers(spark)
     width = min(len(pieces), _TASKS * spark.sparkContext.defaultParallelism)
     places = spark.range(0, len(pieces), 1, width)
@@ -328,7 +333,7 @@ def _run(work: Callable[[], Any], what: str) -> Any:
 # ---- what runs on the workers --------------------------------------------------------------------
 
 
-def _counter(text: str, column: str, by: str | None) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def _counter(text: str, column: str, by: By) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         groups = Countings(_mechanism(text), by)
         for batch in batches:
@@ -338,9 +343,7 @@ def _counter(text: str, column: str, by: str | None) -> Callable[[Iterable[Any]]
     return run
 
 
-def _reader(
-    text: str, pieces: list[Piece], by: str | None
-) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def _reader(text: str, pieces: list[Piece], by: By) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         mechanism = _mechanism(text)
         groups = Countings(mechanism, by)
@@ -359,7 +362,7 @@ def _merger(text: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
             for key, raw in zip(
                 batch.column("key").to_pylist(), batch.column("tally").to_pylist(), strict=True
             ):
-                join(found, {json.loads(key): Tally.from_bytes(raw, mechanism)})
+                join(found, {_key(key): Tally.from_bytes(raw, mechanism)})
         yield from _rows(found)
 
     return run
@@ -397,6 +400,12 @@ def _text(mechanism: Mechanism) -> str:
 def _mechanism(text: str) -> Mechanism:
     """Checked once per worker, like any other mechanism."""
     return Mechanism.from_document(json.loads(text))
+
+
+def _key(text: str) -> Any:
+    """A group as `_rows` wrote it: JSON has no tuples."""
+    found = json.loads(text)
+    return tuple(found) if isinstance(found, list) else found
 
 
 def _rows(found: dict[Any, Tally]) -> Iterator[Any]:

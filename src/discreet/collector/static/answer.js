@@ -1,4 +1,6 @@
-import { Client, DiscreetError, ENGLISH, Ledger, cleaned, speak } from "./discreet.js";
+import {
+  Client, DiscreetError, ENGLISH, Ledger, cleaned, shortFingerprint, speak,
+} from "./discreet.js";
 
 // The participant's page: ask, verify, choose, show what will be sent, send, receipt. The answer
 // never leaves this module.
@@ -11,6 +13,7 @@ const FEW = 12; // choices that need no search
 const GROUPS = [2, 40]; // first letters that are worth being chosen from
 const NAMED = 24; // named answers shown one by one
 const REPEATED = 5; // and of those, on the receipt
+const FEW_OWN = 5; // answers of one's own in a list of any length
 const QUOTED = 3; // chosen answers of one level that its promise names
 const SLOW = 2_000; // milliseconds until a slow connection is called slow
 const SAID = "discreet-language"; // in the browser's storage, once a language was chosen
@@ -123,9 +126,15 @@ function invitation({ origin, pathname, hash }) {
   return { server, name, pinned };
 }
 
-/** Who asks, what for, from when to when, as the policy says it. */
-function tell({ policy }, name) {
+/** What happens to an answer, who asks, what for, from when to when. */
+function tell(mechanism, name, keeps) {
+  const { policy } = mechanism;
   const { about } = policy;
+  const caution = mechanism.caution();
+  $("lead").textContent = `${text("lead")} ${caution || text("safe")}`;
+  $("lead").classList.toggle("card", Boolean(caution));
+  $("lead").classList.toggle("problem", Boolean(caution));
+  $("lead").hidden = false;
   document.title = policy.question || cleaned(name);
   $("question").textContent = policy.question || cleaned(name);
   $("rehearsal").hidden = !about.rehearsal;
@@ -136,10 +145,11 @@ function tell({ policy }, name) {
     ...["organiser", "purpose", "consent", "contact"].map((key) => [key, about[key]]),
     ...["opens", "closes"].map((key) => [key, about[key] && time(about[key])]),
     ["minimum", about.minimum && text("minimumText", { n: about.minimum })],
+    ["keeps", text(`${keeps}Kept`)],
   ].filter(([, said]) => said);
   $("about").hidden = !rows.length;
   $("told").replaceChildren(...rows.flatMap(([key, said]) => {
-    const ours = ["opens", "closes", "minimum"].includes(key) ? { lang: words.language } : {};
+    const ours = ["opens", "closes", "minimum", "keeps"].includes(key) ? { lang: words.language } : {};
     const heading = element("dt", text(key), { lang: words.language });
     return [heading, element("dd", said, { dir: "auto", ...ours })];
   }));
@@ -166,9 +176,9 @@ class Page {
   group = ""; // the first letter that is listed
   most = SHOWN;
 
-  constructor(client, name, mechanism, pinned) {
+  constructor(client, name, { mechanism, keeps }, pinned) {
     const many = mechanism.policy.input === "set";
-    Object.assign(this, { client, name, mechanism, pinned, many });
+    Object.assign(this, { client, name, mechanism, keeps, pinned, many });
     this.order = ordered(mechanism.policy);
     this.letters = mechanism.policy.items.map((label) => {
       return Array.from(label.trim().normalize("NFD"))[0].toLocaleUpperCase();
@@ -215,18 +225,42 @@ class Page {
     this.speak();
     status(null);
     this.ask(null);
+    this.resume();
+    this.resumeOthers();
+  }
+
+  /** A report that was on its way when this page was left is sent again, by itself. */
+  async resume() {
+    const { name, mechanism, client } = this;
+    const unsent = client.unsent(name, mechanism);
+    if (unsent) {
+      this.prepared = unsent;
+      await this.send();
+    }
+  }
+
+  /** The same for others who answered on this device; nobody is there to be told. */
+  async resumeOthers() {
+    const { name, mechanism, client: { url } } = this;
+    for (let person = 2; Ledger.isKept(person); person++) {
+      const client = new Client(url, { ledger: new Ledger(undefined, person) });
+      const unsent = client.unsent(name, mechanism);
+      if (unsent) await client.send(unsent).catch(() => {}); // the next visit tries again
+    }
   }
 
   /** All that is said in words, in the language that is chosen now. */
   speak() {
     const { mechanism, many } = this;
-    tell(mechanism, this.name);
+    tell(mechanism, this.name, this.keeps);
+    $("final").textContent = text(this.keeps === "counts" ? "final" : "finalKept");
+    $("note").textContent = text(this.keeps === "counts" ? "receiptNote" : "receiptNoteKept");
     const said = { name: cleaned(this.name), host: new URL(this.client.url).host };
     const here = window.location.host || text("device");
     $("where").textContent = window.location.origin === this.client.origin
       ? text("where", said) : text("copy", { ...said, here });
-    const short = mechanism.fingerprint.slice(0, 12);
-    $("pinned").textContent = text(this.pinned ? "pinned" : "unpinned", { fingerprint: short });
+    const fingerprint = shortFingerprint(mechanism.fingerprint);
+    $("pinned").textContent = text(this.pinned ? "pinned" : "unpinned", { fingerprint });
     $("legend").textContent = text(many ? "yourAnswers" : "yourAnswer");
     const n = mechanism.m;
     $("find").hidden = n <= FEW;
@@ -253,28 +287,39 @@ class Page {
     return this.client.ledger.find(this.client.origin, this.name, this.mechanism.fingerprint);
   }
 
-  /** Another person on the same device, with a ledger of her own. */
+  /** Another person on the same device, with a ledger of their own. */
   somebodyElse() {
     this.person += 1;
     this.client.ledger = new Ledger(undefined, this.person);
+    this.forget();
+    this.ask();
+    this.resume();
+  }
+
+  /** Nothing that a person typed, chose, opened or agreed to is left on the page or in memory. */
+  forget() {
     this.chosen.clear();
+    $("form").reset();
+    Object.assign(this, { group: "", most: SHOWN, told: 0 });
+    for (const details of document.querySelectorAll("details")) details.open = false;
+    this.listGroups();
     this.list();
     this.promise();
-    this.ask();
   }
 
   /** The question, with what this browser remembers of it. */
   ask(focus = "question") {
-    this.unsent = false;
     const earlier = this.earlier();
-    const sent = earlier && earlier.state !== "shown";
+    this.unsent = earlier?.state === "leaving"; // then the network's return sends it
+    this.drawn = earlier !== null;
     const counted = earlier?.state === "counted";
     $("before").hidden = !earlier && this.person === 1;
     $("once").hidden = Boolean(earlier);
     $("again").hidden = !counted;
     $("person").hidden = this.person === 1;
     $("person").textContent = text("person", { n: this.person });
-    $("known").textContent = earlier ? text(sent ? "knownSent" : "knownShown") : "";
+    const known = { shown: "knownShown", leaving: "knownLeaving", counted: "knownSent" };
+    $("known").textContent = earlier ? text(known[earlier.state]) : "";
     this.overlap();
     // not before a report is counted: who could look at another draw instead would tell more
     $("shared").hidden = !counted && (Boolean(earlier) || $("consent").hidden);
@@ -376,8 +421,9 @@ class Page {
       const what = this.oneOf(labels);
       return this.mechanism.promise(level, this.many ? text("anyElse", { what }) : what);
     });
-    const { padding } = this.mechanism;
-    if (padding && this.chosen.size > padding) {
+    const { padding, encoding } = this.mechanism;
+    if (padding && encoding.samples && this.chosen.size) sentences.push(text("tickedOne"));
+    else if (padding && this.chosen.size > padding) {
       sentences.push(text("ticked", { n: padding, k: this.chosen.size }));
     }
     if (this.many) sentences.push(this.mechanism.promiseOf(this.chosen).sentence);
@@ -407,7 +453,7 @@ class Page {
     const { mechanism } = this;
     const alone = mechanism.policy.protect === "item";
     $("exact").open ||= alone;
-    $("example").hidden = alone || first === undefined;
+    $("example").hidden = alone || first === undefined || Boolean(mechanism.caution());
     if ($("example").hidden) return;
     const factor = this.many ? this.whole : mechanism.factor(first);
     const high = factor < 1e6 ? Math.ceil(1000 * factor / (10 * factor + 90) - 1e-9) : 100;
@@ -440,19 +486,24 @@ class Page {
     }
   }
 
+  /** A report that was drawn needs no answer any more: the answer was forgotten then. */
   ready() {
     const waits = !$("consent").hidden && !$("agree").checked;
-    $("prepare").disabled = waits || (!this.many && !this.chosen.size);
-    $("prepare").textContent = text(this.many && !this.chosen.size ? "prepareNone" : "prepare");
+    const none = !this.chosen.size && !this.drawn;
+    $("prepare").disabled = waits || (!this.many && none);
+    $("prepare").textContent = text(this.many && none ? "prepareNone" : "prepare");
   }
 
   // ---- what will be sent
 
   prepare() {
     return this.guard(async () => {
-      const answer = this.many ? [...this.chosen].sort((x, y) => x - y) : [...this.chosen][0];
       const agree = $("agree").checked ? this.told : 0;
+      const chosen = [...this.chosen].sort((x, y) => x - y);
+      const answer = this.drawn ? undefined : this.many ? chosen : chosen[0];
+      $("prepare").disabled = true; // the report is drawn once, also for who presses twice
       this.prepared = await this.client.prepare(this.name, this.mechanism, answer, { agree });
+      this.forget(); // it is written down: the answer is needed no more
       this.explain(this.prepared);
       this.step("check");
     });
@@ -461,7 +512,7 @@ class Page {
   explain({ report, repeated }) {
     const { named, mine, others, sentence } = this.mechanism.meaning(report);
     const { shown, rest } = this.labels(named, NAMED);
-    const own = this.many ? this.mechanism.padding || this.chosen.size : 1; // at most
+    const own = this.many ? this.mechanism.padding || FEW_OWN : 1; // at most, or most often
     const key = this.many && this.mechanism.encoding.samples ? "oftenDrawn" : "often";
     const often = [text(key, { mine: percents(mine), others: percents(others) })];
     if (named.length > 2 * own) often.push(text("chance"));
@@ -547,6 +598,7 @@ class Page {
         $("agree").checked = false;
         this.ask();
       }
+      this.ready();
       say(error, this.unsent ? [text("kept")] : []);
     }
   }
@@ -580,19 +632,22 @@ async function main() {
     const { server, name, pinned } = invitation(window.location);
     $("where").textContent = `discreet · ${cleaned(name)}`;
     const client = new Client(server, { waiting });
-    const { mechanism, state } = await client.describe(name, { fingerprint: pinned });
+    const found = await client.describe(name, { fingerprint: pinned });
+    const { mechanism, state, keeps } = found;
     if (state !== "open") {
       const { opens, closes } = mechanism.policy.about;
       const over = closes && Date.parse(closes) <= Date.now();
       const key = state === "upcoming" ? "upcoming" : over ? "closedOn" : "closed";
+      const lost = client.unsent(name, mechanism) ? ["lateUnsent"] : [];
       heard = () => {
-        tell(mechanism, name);
-        say(new DiscreetError(state, text(key, { time: time(over ? closes : opens ?? 0) })));
+        tell(mechanism, name, keeps);
+        const said = text(key, { time: time(over ? closes : opens ?? 0) });
+        say(new DiscreetError(state, said), lost.map((more) => text(more)));
       };
       heard();
       return;
     }
-    const page = new Page(client, name, mechanism, pinned);
+    const page = new Page(client, name, found, pinned);
     page.start();
     heard = () => page.speak();
   } catch (error) {

@@ -46,6 +46,7 @@ function show(value) {
 // ---- sentences ----------------------------------------------------------------------------------
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
+const WEAK = 100; // a factor between two answers above which nobody is told that they are safe
 const [FACTOR, CHANCE] = ["by at most a factor of {factor}.", "changes the chance of any report"];
 const ODDS = "whoever sees your report can change their odds between";
 const EACH = "Whole lists: each answer is protected on its own and the factors multiply, to at most"
@@ -58,6 +59,9 @@ const ONCE = "You already gave an earlier answer about";
 const OFTEN = "You already gave {n} earlier answers about";
 const TOGETHER = "the same items: together, whoever sees your reports can change their odds between"
   + ` {what} and any other answer ${FACTOR}`;
+const CAUTION = "This is weak protection: one report can change the odds between {between} by a"
+  + " factor of {factor}, so whoever sees yours may be almost sure what you answered.";
+const caution = (between) => CAUTION.replace("{between}", between);
 const TOGETHER_HAVING = "the same items: together, having or not having {what} changes the chance"
   + ` of your reports ${FACTOR}`;
 
@@ -83,6 +87,15 @@ export const ENGLISH = freeze({
   alreadyHaving: freeze({
     one: `${ONCE} ${TOGETHER_HAVING}`, other: `${OFTEN} ${TOGETHER_HAVING}`,
   }),
+  alreadyLists: "Whole lists: together, whoever sees your reports can change their odds between any "
+    + `two of them ${FACTOR}`,
+  cautionOpen: "Some answers are not protected from each other: whoever sees your report may know "
+    + "which of them is yours.",
+  cautionAnswers: caution("two answers"),
+  cautionHaving: caution("having and not having an answer"),
+  cautionLists: caution("two lists of answers"),
+  cautionEach: "Each answer is protected on its own, but a list of several answers is not: whoever "
+    + "sees your report may be almost sure of the list as a whole.",
   answers: freeze({ one: "{n} answer", other: "{n} answers" }),
   none: "none",
   range: "{low} to {high}",
@@ -209,6 +222,13 @@ async function sha256(text) {
   return toHex(new Uint8Array(await subtle.digest("SHA-256", new TextEncoder().encode(text))));
 }
 
+const COMPARED = 32; // digits of a fingerprint that people compare: nobody finds two that share them
+
+/** The digits of a fingerprint that people compare, in groups of four. @param {string} fingerprint */
+export function shortFingerprint(fingerprint) {
+  return (fingerprint.slice(0, COMPARED).match(/.{1,4}/gs) ?? []).join(" ");
+}
+
 function toHex(bytes) {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -286,17 +306,24 @@ const HIDDEN = new RegExp(`(?![${SILENT}])[${CONTROLS}${EMPTY}]`, "gu");
 const UNSEEN = new RegExp(`[${SILENT}${EMPTY}${FORMATS}]`, "gu");
 const BLANKS = /[\s\x1c-\x1f\x85]+/g;
 const LONGEST_SAID = 300; // characters of what a stranger says
-// Greek and Cyrillic letters, and a few of the rest of Latin, after the letter or digit that they
-// look like.
+// Greek and Cyrillic letters, small capitals, a few of the rest of Latin, and punctuation, after
+// the character that they look like.
 const TWINS = (
   "A\u0391\u0410 B\u0392\u0412 C\u03f9\u0421 E\u0395\u0415 G\u050c H\u0397\u041d "
   + "I\u0399\u0406\u04c0 J\u037f\u0408 K\u039a\u041a M\u039c\u041c N\u039d O\u039f\u041e "
   + "P\u03a1\u0420 Q\u051a S\u0405 T\u03a4\u0422 V\u0474 W\u051c X\u03a7\u0425 "
-  + "Y\u03a5\u0423 Z\u0396 a\u03b1\u0430\u0251 b\u0432 c\u03f2\u0441 d\u0501 "
-  + "e\u03b5\u0435 g\u0261 h\u04bb i\u03b9\u0456\u0131 j\u03f3\u0458\u0237 k\u03ba\u043a "
-  + "l\u04cf m\u043c n\u03b7 o\u03bf\u043e p\u03c1\u0440 q\u051b r\u0433 s\u0455 "
-  + "t\u03c4\u0442 u\u03c5 v\u03bd\u0475 w\u051d x\u03c7\u0445 y\u03b3\u0443 "
-  + "3\u0417\u0437 6\u0431 \u0413\u0393 \u041f\u03a0 \u0424\u03a6 \u0444\u03c6"
+  + "Y\u03a5\u0423 Z\u0396 a\u03b1\u0430\u0251\u1d00 b\u0432\u0299 c\u03f2\u0441\u1d04 "
+  + "d\u0501\u1d05 e\u03b5\u0435\u1d07 g\u0261\u0262 h\u04bb\u029c "
+  + "i\u03b9\u0456\u0131\u026a j\u03f3\u0458\u0237\u1d0a k\u03ba\u043a\u1d0b "
+  + "l\u04cf\u029f m\u043c\u1d0d n\u03b7\u0274 o\u03bf\u043e\u1d0f p\u03c1\u0440\u1d18 "
+  + "q\u051b\ua7af r\u0433\u0280 s\u0455\ua731 t\u03c4\u0442\u1d1b u\u03c5\u1d1c "
+  + "v\u03bd\u0475\u1d20 w\u051d\u1d21 x\u03c7\u0445 y\u03b3\u0443\u028f 3\u0417\u0437 "
+  + "6\u0431 \u0413\u0393 \u041f\u03a0 \u0424\u03a6 \u0444\u03c6 f\ua730 z\u1d22 "
+  + "-\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u02d7 "
+  + "\u0027\u2018\u2019\u201b\u02b9\u02bb\u02bc\u02bd\u02c8\u2032\u055a\ua78c "
+  + "\u0022\u201c\u201d\u201e\u201f\u02ba\u02ee /\u2044\u2215\u29f8\u2571 "
+  + ":\u2236\ua789\u02d0\u0589 ,\u201a ~\u223c\u2053 |\u2223\u01c0 !\u01c3 *\u2217\u204e "
+  + "=\ua78a <\u2039\u02c2 >\u203a\u02c3 \u00b7\u2022\u2219\u22c5\u2027"
 ).split(" ");
 const LETTER_OF = new Map(TWINS.flatMap(([letter, ...all]) => all.map((twin) => [twin, letter])));
 
@@ -324,8 +351,8 @@ export function cleaned(text) {
 
 /**
  * Two labels that share one of these are the same to people: without what nobody sees, width and
- * form of letters, case, and how many blanks there are; the second with Greek and Cyrillic letters
- * as the Latin ones they look like.
+ * form of letters, case, and how many blanks there are; in the second, letters and punctuation are
+ * replaced by the plain ones they look like.
  * @param {string} text
  * @returns {string[]}
  */
@@ -336,7 +363,7 @@ function looks(text) {
 }
 
 function latin(text) {
-  return text.replace(/[\u0131-\u051d]/g, (c) => LETTER_OF.get(c) ?? c);
+  return text.replace(/[^\0-\x7f]/gu, (c) => LETTER_OF.get(c) ?? c);
 }
 
 /** As Python's casefold, by steps that Python has too: "ß" is "ss". */
@@ -582,6 +609,9 @@ function checkCertificate(raw) {
   const { value, lower_bound: bound, note } = raw;
   if (!isDecimal(value) || !(bound === "" || isDecimal(bound))) {
     throw refused("value and lower_bound of the certificate must be decimals of at most 12 digits");
+  }
+  if (bound !== "" && Number(bound) > Number(value)) {
+    throw refused("the certificate claims less error than its own lower bound");
   }
   if (!isPrintable(note) || Array.from(note).length > 400) {
     const allowed = "a text of at most 400 characters, none of them a control character";
@@ -1738,9 +1768,26 @@ const KEYS = [
   "format", "policy", "model", "prior", "encoding", "padding", "groups", "shares", "parts",
 ];
 
-/** The JSON value of UTF-8 bytes, which may have a byte-order mark; throws for anything else. */
+/**
+ * The JSON value of UTF-8 bytes, which may have a byte-order mark; throws for anything else, and
+ * where an object has a key twice: of two values every reader takes another one.
+ */
 function parse(bytes) {
-  return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  const value = JSON.parse(text);
+  // in JSON a string before a colon is a key, and every key is one
+  const written = text.match(/"[^"\\]*(?:\\.[^"\\]*)*"\s*:?/g) ?? [];
+  if (written.filter((token) => token.endsWith(":")).length !== countKeys(value)) {
+    throw new SyntaxError("a key is there twice");
+  }
+  return value;
+}
+
+function countKeys(value) {
+  if (typeof value !== "object" || value === null) return 0;
+  const inner = Object.values(value);
+  const own = Array.isArray(value) ? 0 : inner.length;
+  return inner.reduce((total, x) => total + countKeys(x), own);
 }
 
 /**
@@ -1780,7 +1827,7 @@ export class Mechanism {
     const { fingerprint: claimed, ...body } = object(document, "the mechanism");
     const text = canonicalJson(body);
     const got = await fingerprint(body);
-    const short = (value) => `${cleaned(String(value)).slice(0, 16)}…`;
+    const short = (value) => `${shortFingerprint(cleaned(String(value)))}…`;
     if (claimed !== got) {
       const change = "it was changed after it was made; get it again from the organiser";
       const what = `the content has fingerprint ${short(got)} but says ${short(claimed)}`;
@@ -1837,11 +1884,11 @@ export class Mechanism {
    * @returns {Uint8Array}
    */
   perturb(answer) {
-    return this.encoding.report(new Draws(), this.#places(answer));
+    return this.encoding.report(new Draws(), this.places(answer));
   }
 
-  /** The items of an answer, each once: of a single one a list with it. */
-  #places(answer) {
+  /** The items of an answer, each once: of a single one a list with it. @returns {number[]} */
+  places(answer) {
     if (this.policy.input === "single") return [this.#index(answer)];
     if (typeof answer === "string" || typeof answer?.[Symbol.iterator] !== "function") {
       const what = `this question takes a list of items, got ${show(answer)}`;
@@ -1984,6 +2031,43 @@ export class Mechanism {
     return [...protectedOnes, ...this.#wholeLists(), ...unprotected(policy)];
   }
 
+  /**
+   * A warning in place of any sentence that reassures: where one report can change the odds between
+   * two answers by more than 100, or a pair of answers is not protected at all; "" where neither is
+   * so.
+   * @returns {string}
+   */
+  caution() {
+    const { input, protect } = this.policy;
+    if (unprotected(this.policy).some(({ factor }) => factor === Infinity)) {
+      return say("cautionOpen");
+    }
+    const weak = (ratio, key) => {
+      if (!isLess([BigInt(WEAK), 1n], ratio)) return "";
+      return say(key, { factor: local(rounded(square(ratio)).told) });
+    };
+    const own = weak(this.#exact.reduce(larger), input === "set" ? "cautionHaving" : "cautionAnswers");
+    if (own) return own;
+    if (protect === "set") return weak(this.encoding.setFactor(), "cautionLists");
+    const lists = protect === "item" && this.wholeEpsilon() > Math.log(WEAK);
+    return lists ? say("cautionEach") : "";
+  }
+
+  /**
+   * Per level what counts against a limit: the log-ratio that is realised for one of its answers.
+   * For lists no less than the level's budget, which a list may use up, and no less than what is
+   * realised between two lists where that is above all budgets.
+   * @returns {number[]}
+   */
+  levelBudgets() {
+    const realised = this.levelEpsilons();
+    if (this.policy.input === "single") return realised;
+    const binding = bindingBudgets(this.policy);
+    const lists = this.policy.protect === "set" ? this.wholeEpsilon() : 0;
+    const excess = lists > binding.reduce((x, y) => Math.max(x, y)) + 1e-9 ? lists : 0;
+    return realised.map((epsilon, k) => Math.max(epsilon, binding[k], excess));
+  }
+
   #wholeLists() {
     const { protect } = this.policy;
     if (!protect) return [];
@@ -2003,7 +2087,7 @@ export class Mechanism {
       const what = "this question takes one answer, so there is no list to promise something for";
       throw new DiscreetError("answer", `${what}; ask for the promise of its level`);
     }
-    const items = this.#places(answer);
+    const items = this.places(answer);
     const group = (item) => this.encoding.groups.of[item];
     const ratio = protect === "set"
       ? this.encoding.listFactor(items)
@@ -2060,25 +2144,40 @@ function range(shares) {
   return low === high ? low : say("range", { low, high });
 }
 
+/** The budget that binds every level: its own, or the smallest of all if the policy is strict. */
+function bindingBudgets({ levels, pairs, strict }) {
+  const own = levels.map(({ epsilon }) => epsilon);
+  if (!strict) return own;
+  const least = [...own, ...pairs.map(({ epsilon }) => epsilon)].reduce((x, y) => Math.min(x, y));
+  return own.map(() => least);
+}
+
+/** The pair budgets of every two levels, and the shortest paths along them. */
+function shortestPaths({ levels, pairs, notion }) {
+  const place = new Map(levels.map(({ name }, k) => [name, k]));
+  const paths = levels.map((x) => levels.map((y) => {
+    return notion === "min" ? Math.min(x.epsilon, y.epsilon) : (x.epsilon + y.epsilon) / 2;
+  }));
+  for (const { levels: [first, second], epsilon } of pairs) {
+    const [i, j] = [place.get(first), place.get(second)];
+    paths[i][j] = paths[j][i] = epsilon;
+  }
+  const edges = paths.map((row) => [...row]);
+  levels.forEach((_, k) => paths.forEach((row) => row.forEach((x, j) => {
+    row[j] = Math.min(x, row[k] + paths[k][j]);
+  })));
+  return { place, edges, paths };
+}
+
 /**
  * What the policy leaves out, with the bound that it still has through other levels: the shortest
  * path of pair budgets.
  */
 function unprotected(policy) {
-  const { levels, pairs, notion, strict } = policy;
+  const { levels, pairs, strict } = policy;
   const open = strict ? [] : pairs.filter(({ budget }) => !budget);
   if (!open.length) return [];
-  const place = new Map(levels.map(({ name }, k) => [name, k]));
-  const r = levels.map((x) => levels.map((y) => {
-    return notion === "min" ? Math.min(x.epsilon, y.epsilon) : (x.epsilon + y.epsilon) / 2;
-  }));
-  for (const { levels: [first, second], epsilon } of pairs) {
-    r[place.get(first)][place.get(second)] = r[place.get(second)][place.get(first)] = epsilon;
-  }
-  const edges = r.map((row) => [...row]);
-  levels.forEach((_, k) => r.forEach((row) => row.forEach((x, j) => {
-    row[j] = Math.min(x, row[k] + r[k][j]);
-  })));
+  const { place, edges, paths: r } = shortestPaths(policy);
   return open.flatMap(({ levels: [first, second] }) => {
     if (first === second && levels[place.get(first)].count === 1) return [];
     const [i, j] = [place.get(first), place.get(second)];
@@ -2190,6 +2289,7 @@ function rootUp(n, d) {
  */
 
 const LEDGER = "discreet-ledger/3";
+const SETTLE = 150; // milliseconds in which tabs see what one of them wrote
 const STATES = ["shown", "leaving", "counted"];
 
 /** Run work while no other tab of this browser does: two of them must not both draw a report. */
@@ -2205,6 +2305,7 @@ export async function locked(work) {
  */
 export class Ledger {
   #storage;
+  #shared; // with other tabs
   #key;
 
   /**
@@ -2215,7 +2316,13 @@ export class Ledger {
   constructor(storage, person = 1) {
     // late: reading it may throw where storage is blocked
     this.#storage = () => storage ?? globalThis.localStorage;
+    this.#shared = !storage;
     this.#key = person === 1 ? LEDGER : `${LEDGER}/${person}`;
+  }
+
+  /** Whether a ledger of this person is in the browser's storage. @param {number} person */
+  static isKept(person) {
+    return globalThis.localStorage.getItem(`${LEDGER}/${person}`) !== null;
   }
 
   /** The entry of exactly this collection, or null. @returns {Entry | null} */
@@ -2258,9 +2365,16 @@ export class Ledger {
     });
     const worst = foremost(total, (x, y) => x > y);
     const { factor, told } = roundedFloat(Math.exp(total[worst]));
-    const sentence = say(input === "set" ? "alreadyHaving" : "already", {
+    const sentences = [say(input === "set" ? "alreadyHaving" : "already", {
       n: overlaps.length, what: `"${items[worst]}"`, factor: local(told),
-    });
+    })];
+    if (input === "set") {
+      const whole = overlaps.reduce((sum, { entry }) => sum + entry.budgets.whole,
+        mechanism.wholeEpsilon());
+      const lists = roundedFloat(Math.exp(whole)).told;
+      sentences.push(say("alreadyLists", { factor: local(lists) }));
+    }
+    const sentence = sentences.join(" ");
     return { item: items[worst], epsilon: total[worst], factor, sentence };
   }
 
@@ -2296,6 +2410,14 @@ export class Ledger {
     };
     this.#write([...entries, entry]);
     return entry;
+  }
+
+  /**
+   * After a write, inside the lock: until every other tab sees it. Tabs keep copies of
+   * localStorage that catch up with each other a little later than the lock is handed on.
+   */
+  async settled() {
+    if (this.#shared) await new Promise((resolve) => { setTimeout(resolve, SETTLE); });
   }
 
   /** The report is about to leave, or the collector has acknowledged it. */
@@ -2340,6 +2462,11 @@ export class Ledger {
     }
   }
 }
+
+/** What is sent of an entry. @param {Entry} entry */
+const sendable = (name, mechanism, { id, report }) => {
+  return { name, mechanism, id: fromHex(id), report: fromHex(report) };
+};
 
 function isOf(origin, name, fingerprint) {
   return (entry) => {
@@ -2415,28 +2542,44 @@ export class Client {
   /**
    * The collection's mechanism, verified; nothing else that the collector says is used, but its
    * state, and that only until the question's own end.
-   * @param {string} name @param {{fingerprint?: string | null}} [pinned]
-   * @returns {Promise<{mechanism: Mechanism, state: "upcoming" | "open" | "closed"}>}
+   * @param {string} name
+   * @param {{fingerprint?: string | null, maxEpsilon?: number | Record<string, number>}} [pins]
+   *   the only fingerprint to accept; the largest budget to accept, of all items or of each by its
+   *   label
+   * @returns {Promise<{mechanism: Mechanism, state: "upcoming" | "open" | "closed",
+   *   keeps: "counts" | "reports"}>}
    */
-  async describe(name, pinned = {}) {
-    const { mechanism, state } = await this.#request(this.#path(name), {});
+  async describe(name, { fingerprint: pinned, maxEpsilon } = {}) {
+    const { mechanism, state, keeps } = await this.#request(this.#path(name), {});
     if (!["upcoming", "open", "closed"].includes(state)) {
       const what = `the collection's state is ${show(state)}, but must be upcoming, open or closed`;
       throw new DiscreetError("server", `${what}; check the address`);
     }
-    const found = await Mechanism.from(mechanism, pinned);
+    const found = await Mechanism.from(mechanism, { fingerprint: pinned });
+    if (found.policy.name !== name) {
+      const what = `the link is for ${show(name)}, but the question there is called `
+        + show(found.policy.name);
+      const next = "a link of your own could tell who you are: do not answer, and compare the whole"
+        + " link with somebody else's";
+      throw new DiscreetError("pinned", `${what}; ${next}`);
+    }
+    if (maxEpsilon !== undefined) checkBudgets(found, maxEpsilon);
     const { opens, closes } = found.policy.about;
     if (state === "upcoming" && !opens) {
       const what = "the collector says that the question has not opened, which has no such time";
       throw new DiscreetError("server", `${what}; check the address`);
     }
     const over = closes && Date.now() > Date.parse(closes) + LATE;
-    return { mechanism: found, state: over ? "closed" : state };
+    return {
+      mechanism: found, state: over ? "closed" : state,
+      keeps: keeps === "counts" ? "counts" : "reports", // whoever says nothing may keep everything
+    };
   }
 
   /**
    * Perturb an answer and write the report down; nothing is sent yet. It is drawn once: a
-   * collection whose report has been prepared gives it again, whatever the answer.
+   * collection whose report has been prepared gives it again, whatever the answer, which may then
+   * be left out.
    * @param {string} name @param {Mechanism} mechanism
    * @param {{agree?: boolean | number, maxTotal?: number}} [options] agree: to the summed budget of
    *   overlapping questions, or of so many of them; maxTotal, here or of the client, is not lifted
@@ -2445,18 +2588,37 @@ export class Client {
    */
   async prepare(name, mechanism, answer, { agree = false, maxTotal = Infinity } = {}) {
     const most = Math.min(limit(maxTotal), this.maxTotal);
-    const id = globalThis.crypto.getRandomValues(new Uint8Array(16));
-    const report = mechanism.perturb(answer); // also refuses an answer that is none
-    return locked(() => {
-      const earlier = this.ledger.find(this.origin, name, mechanism.fingerprint);
+    const { ledger } = this; // of who answers, whoever comes meanwhile
+    if (answer !== undefined) mechanism.places(answer); // refuses an answer that is none
+    return locked(async () => {
+      const earlier = ledger.find(this.origin, name, mechanism.fingerprint);
       const overlaps = earlier && earlier.state !== "shown"
         ? [] : this.#consented(name, mechanism, most, agree === true ? Infinity : Number(agree));
-      const entry = this.ledger.reserve(this.origin, name, mechanism, report, id);
+      if (!earlier) {
+        const id = globalThis.crypto.getRandomValues(new Uint8Array(16));
+        ledger.reserve(this.origin, name, mechanism, mechanism.perturb(answer), id);
+        await ledger.settled();
+      }
+      const entry = ledger.find(this.origin, name, mechanism.fingerprint);
       return freeze({
-        name, mechanism, id: fromHex(entry.id), report: fromHex(entry.report),
-        repeated: earlier !== null, overlaps, summed: this.ledger.summed(mechanism, overlaps),
-        maxTotal: most,
+        ...sendable(name, mechanism, entry), repeated: earlier !== null, overlaps,
+        summed: ledger.summed(mechanism, overlaps), maxTotal: most,
       });
+    });
+  }
+
+  /**
+   * The report that was on its way when something went wrong: nobody knows whether it arrived. Send
+   * it again; its id makes sure that it is counted once.
+   * @param {string} name @param {Mechanism} mechanism
+   * @returns {Prepared | null}
+   */
+  unsent(name, mechanism) {
+    const entry = this.ledger.find(this.origin, name, mechanism.fingerprint);
+    if (entry?.state !== "leaving") return null;
+    return freeze({
+      ...sendable(name, mechanism, entry), repeated: true, overlaps: [], summed: null,
+      maxTotal: Infinity,
     });
   }
 
@@ -2585,6 +2747,35 @@ function limit(most) {
     throw new DiscreetError("answer", `maxTotal is a positive number, got ${show(most)}`);
   }
   return most;
+}
+
+/** Refuse a mechanism that may tell more of an item than the person allows. */
+function checkBudgets(mechanism, limits) {
+  const { items, levelOf } = mechanism.policy;
+  const given = typeof limits === "object" && limits !== null ? Object.entries(limits) : null;
+  const pinned = new Map(); // by every look of its item; of two pins the smaller counts
+  for (const [item, most] of given ?? [["", limits]]) {
+    if (typeof most !== "number" || !(most > 0)) {
+      throw new DiscreetError("answer", `maxEpsilon is a positive number, got ${show(most)}`);
+    }
+    for (const look of looks(item)) pinned.set(look, Math.min(pinned.get(look) ?? Infinity, most));
+  }
+  const here = new Set(items.flatMap(looks));
+  const unknown = given?.find(([item]) => !looks(item).some((look) => here.has(look)));
+  if (unknown) {
+    const what = `${show(unknown[0])}, for which you pinned a budget, is not an item here`;
+    throw new DiscreetError("pinned", `${what}; do not answer`);
+  }
+  const allowed = (item) => (given
+    ? Math.min(...looks(item).map((look) => pinned.get(look) ?? Infinity)) : limits);
+  const budgets = mechanism.levelBudgets();
+  items.forEach((item, k) => {
+    const budget = budgets[levelOf[k]];
+    if (!(budget > allowed(item) + 1e-9)) return;
+    const what = `${show(item)} has the budget ${brief(budget)} here, above the `
+      + `${brief(allowed(item))} that you allow`;
+    throw new DiscreetError("pinned", `${what}; do not answer`);
+  });
 }
 
 const brief = (x) => String(Number(x.toPrecision(4)));

@@ -68,7 +68,7 @@ function draw() {
   $("n").textContent = n.toLocaleString();
   $("note").textContent = note;
   $("certificate").hidden = !certificate;
-  $("certificate").textContent = `The mechanism’s expected error: ${certificate}.`;
+  $("certificate").textContent = `Expected error, as the designer says: ${certificate}.`;
   $("fake").textContent = fake;
   $("odd").hidden = !odd.length;
   $("oddities").replaceChildren(...odd.map((sentence) => element("li", sentence)));
@@ -86,7 +86,7 @@ function draw() {
 function drawViews(views) {
   $("views").hidden = !views.length;
   const chosen = views.find(({ name }) => name === view());
-  $("about").textContent = chosen ? `Shown: ${chosen.about}.` : "Shown: unbiased estimates.";
+  $("about").textContent = chosen ? `Shown: ${chosen.about}.` : "Shown: unbiased estimates; chance may put them, and the ends of intervals, below zero.";
   const known = new Set([...document.querySelectorAll('[name="view"]')].map(({ value }) => value));
   for (const { name } of views.filter(({ name }) => !known.has(name))) {
     const [label, input] = [element("label"), element("input")];
@@ -117,11 +117,13 @@ function drawLevels(n, levels) {
   }
   $("levels").replaceChildren(...levels.map((level, k) => {
     const { name, epsilon, expected_stderr: mine, plain_stderr: plain } = level;
+    const acts = level.acts_as;
+    const less = acts === null ? "" : `, acts as ${Number(acts.toPrecision(4))}`;
     const card = element("div", "", `level-${k % 8}`);
     const change = plain ? Math.round(100 * (mine / plain - 1)) : 0;
     const side = `${Math.abs(change)} % ${change < 0 ? "below" : "above"}`;
     const against = change ? `${side} plain LDP’s ± ${whole(plain)}` : "as with plain LDP";
-    card.append(element("strong", name), element("div", `budget ${epsilon}`));
+    card.append(element("strong", name), element("div", `budget ${epsilon}${less}`));
     const mineText = `expected error ± ${whole(mine)} people,`;
     if (n) card.append(element("div", mineText), element("div", against));
     return card;
@@ -156,7 +158,7 @@ function drawRow({ item, level, count, lower = null, upper = null, error = null,
   head.title = `${item} (${level})`;
   const chart = element("td", "", "chart");
   chart.append(drawPlot(count, lower, upper, plain, top));
-  const [low, high] = [lower, upper].map((x) => whole(Math.max(0, x)));
+  const [low, high] = [lower, upper].map(whole);
   const interval = lower === null ? "–" : `${low} to ${high}`;
   const errors = `${error === null ? "–" : whole(error)} / ${whole(plain)}`;
   row.append(
@@ -167,11 +169,9 @@ function drawRow({ item, level, count, lower = null, upper = null, error = null,
   return row;
 }
 
-/** An unbiased estimate may be below zero, where nobody is: that is said when one points at it. */
 function people(count, interval) {
-  const cell = element("td", count === null ? "–" : whole(Math.max(0, count)), "number");
+  const cell = element("td", count === null ? "–" : whole(count), "number");
   cell.append(element("small", interval, "phone faint"));
-  if (count !== null && count < 0) cell.title = `unbiased: ${whole(count)}`;
   return cell;
 }
 
