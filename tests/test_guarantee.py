@@ -613,3 +613,93 @@ def test_pairs_of_items_on_their_own_are_allowed_both_budgets():
         assert pair.realised <= pair.allowed * (1 + 1e-12)
     allowed = [pair.allowed for pair in d.design(policy).guarantee().pairs]
     assert allowed == pytest.approx([math.exp(2), math.exp(3), math.exp(4)])
+
+
+# ---- what is said to people ----------------------------------------------------------------------
+
+WEAK = "This is weak protection: one report can change the odds between {} by a factor of {}, so"
+APART = [("a", 1, ["x", "y"]), ("b", 1, ["z", "w"])]
+
+
+@pytest.mark.parametrize(
+    ("rows", "settings", "caution"),
+    [
+        ([("a", "ln(100)", ["x", "y"])], {}, ""),
+        ([("a", "ln(101)", ["x", "y"])], {}, WEAK.format("two answers", 101)),
+        ([("a", 1, ["x"]), ("b", 20, ["y", "z"])], {}, ""),  # 20 acts as 2
+        (APART, {"pairs": [("a", "b", None)]}, "Some answers are not protected from each other:"),
+        # not protected as such, and still by a factor of e^2 through another level
+        ([*APART, ("c", 1, ["u"])], {"pairs": [("a", "b", None)]}, ""),
+        ([("a", 1, ["x"]), ("b", 1, ["y", "z"])], {"pairs": [("a", "a", None)]}, ""),
+        ([("a", 2, "xyz")], {"input": "set", "padding": 2}, ""),
+        (
+            [("a", 6, "xyz")],
+            {"input": "set", "padding": 1},
+            WEAK.format("having and not having an answer", "403.43"),
+        ),
+        (
+            [("a", "ln(105)", "uvwxyz")],
+            {"input": "set", "padding": 6},
+            WEAK.format("two lists of answers", "105"),
+        ),
+        ([("a", 1, "xy")], {"input": "set", "protect": "item"}, ""),
+        (
+            [("a", 1, "vwxyz")],
+            {"input": "set", "protect": "item"},
+            "Each answer is protected on its own, but a list of several answers is not",
+        ),
+        (
+            [("a", 5, "xy")],
+            {"input": "set", "protect": "item"},
+            WEAK.format("having and not having an answer", "148.42"),
+        ),
+    ],
+)
+def test_nobody_is_reassured_where_it_is_not_true(rows, settings, caution):
+    rows = [(name, epsilon, list(items)) for name, epsilon, items in rows]
+    guarantee = d.design(Policy.from_levels(rows, **settings)).guarantee()
+    told = guarantee.caution
+    assert told.startswith(caution) and bool(told) == bool(caution)
+    safe = "nobody, not even the organiser, can tell for sure what you answered"
+    assert (safe in guarantee.lead) == (not caution) and told in guarantee.lead
+    assert str(guarantee).startswith(told or guarantee.sentences()[0])
+
+
+def test_a_caution_is_of_one_mechanism():
+    one = d.design(Policy.from_levels([("a", 6, ["x", "y"])])).guarantee()
+    both = d.compose([one, one])
+    assert str(both) == "\n".join(both.sentences())
+    with pytest.raises(DesignError, match="of one mechanism"):
+        _ = both.caution
+
+
+def longest_path(policy, k):
+    """What the budget of level k can act as, by Bellman and Ford over single inputs."""
+    inputs = range(policy.m)
+    at = policy.level_of
+    distances = []
+    for start in (i for i in inputs if at[i] == k):
+        far = [0.0 if i == start else math.inf for i in inputs]
+        for _ in inputs:
+            for i in inputs:
+                for j in inputs:
+                    if i != j:
+                        far[j] = min(far[j], far[i] + policy.pair_epsilon(at[i], at[j]))
+        distances.append(max(far[i] for i in inputs if i != start))
+    return max(distances)
+
+
+@pytest.mark.parametrize("notion", ["min", "avg"])
+@pytest.mark.parametrize("pairs", [(), [("a", "b", 3)], [("a", "c", None)], [("b", "b", 0.5)]])
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 1, 1), (1, 2, 2), (1, 1, 3)])
+def test_a_budget_acts_as_the_longest_path(notion, pairs, sizes):
+    rows = [
+        (name, epsilon, [f"{name}{k}" for k in range(size)])
+        for name, epsilon, size in zip("abc", (1, 2.5, 7), sizes, strict=True)
+    ]
+    policy = Policy.from_levels(rows, notion=notion, pairs=pairs)
+    for k, acts in enumerate(room.acting(policy)):
+        expected = min(float(policy.levels[k].budget), longest_path(policy, k))
+        assert (float(policy.levels[k].budget) if acts is None else acts) == pytest.approx(expected)
+    longest = max(longest_path(policy, k) for k in range(3))
+    assert d.design(policy).guarantee().ldp_bound == pytest.approx(longest)

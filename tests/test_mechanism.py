@@ -1,5 +1,6 @@
 """A mechanism file says what it says: round trips are equal, and nothing in it can be changed."""
 
+import dataclasses
 import hashlib
 import json
 import string
@@ -575,7 +576,7 @@ def test_unreadable_files(tmp_path, content, sentence):
 
 def test_numbers_are_doubles():
     assert read_bytes(b'\xef\xbb\xbf{"a": [2.0, 2e0, -0, -0.0, 200e-2]}') == {"a": [2, 2, 0, 0, 2]}
-    found = read_bytes(b'{"a": 1, "a": 9007199254740991}')
+    found = read_bytes(b'{"a": 9007199254740991}')
     assert found == {"a": 2**53 - 1} and type(found["a"]) is int
 
 
@@ -601,3 +602,59 @@ def test_a_number_too_long_for_python(tmp_path):
 def test_deep_documents_are_one_sentence(depth):
     with pytest.raises(MechanismError):
         Mechanism.from_document(read_bytes(b'{"policy":' + b"[" * depth + b"]" * depth + b"}"))
+
+
+def test_a_part_cannot_bring_its_own_bases():
+    """1,000 items, one of them named: with a lying base of 2 the check saw a factor of 1."""
+    items = [f"i{k}" for k in range(1000)]
+    policy = Policy.from_levels([("a", 1, items)])
+    honest = d.design(policy, "grr")
+    lying = Part((D,), (D // 2,), (1,), None, (2,), (0,))
+    with pytest.raises(DesignError, match="is not one of this policy and the encoding"):
+        replace(honest, parts=(lying,))
+    with pytest.raises(GuaranteeError):
+        replace(honest, parts=(replace(lying, bases=(1000,)),))
+
+
+@pytest.mark.parametrize("change", [{"bases": (3, 4)}, {"groups": (1, 0)}, {"groups": (0,)}])
+def test_a_part_is_of_its_mechanism(change):
+    honest = designed("min")
+    assert honest.parts[0].groups == honest.groups
+    with pytest.raises(DesignError, match="of another mechanism"):
+        replace(honest, parts=(replace(honest.parts[0], **change), *honest.parts[1:]))
+
+
+def test_a_part_of_hits_cannot_bring_its_own_prime():
+    policy = Policy.from_levels([("a", 1, ["x", "y", "z"])], input="set")
+    honest = d.design(policy, "hits", padding=2)
+    lying = replace(honest.parts[0], prime=honest.encoding.prime + 6)
+    for part in (lying, replace(honest.parts[0], groups=(1,)), "no part", designed("min").parts[0]):
+        with pytest.raises(DesignError, match="of another mechanism"):
+            replace(honest, parts=(part,))
+
+
+def test_a_part_cannot_say_one_thing_to_the_check_and_do_another():
+    honest = designed("min")
+
+    class Lying(Part):
+        @property
+        def chances(self):
+            return honest.parts[0].chances
+
+    fields = (getattr(honest.parts[0], f.name) for f in dataclasses.fields(Part))
+    with pytest.raises(DesignError, match="of another mechanism"):
+        replace(honest, parts=(Lying(*fields), *honest.parts[1:]))
+
+
+def test_no_certificate_is_below_its_own_bound():
+    below = Certificate(1.0, 1.0 + 1e-9)
+    with pytest.raises(ValueError, match="less error than its own lower bound"):
+        Certificate.from_canonical({"value": "1", "lower_bound": "1.00000000001", "note": ""})
+    assert Certificate.from_canonical(below.to_canonical()) == Certificate(1.0, 1.0)
+
+
+def test_a_padding_that_was_named_is_part_of_the_policy():
+    policy = Policy.from_levels([("a", 1, ["x", "y", "z"])], input="set", padding=2)
+    assert d.design(policy).differences(policy) == []
+    assert d.design(policy, padding=3).differences(policy) == ["padding is 3, not 2"]
+    assert d.design(policy, padding=3).differences(replace(policy, padding=None)) == []

@@ -745,3 +745,63 @@ def test_what_binds():
     assert [budget.text for budget in strict.binding] == ["ln(2)", "ln(2)"]
     assert strict.overrides == {} and policy.overrides != {}
     assert {strict.pair_epsilon(i, j) for i in (0, 1) for j in (0, 1)} == {math.log(2)}
+
+
+def random_policy(rng):
+    """A few items in one to three levels, with pairs of all kinds; strict or not."""
+    levels = int(rng.integers(1, 4))
+    rows = [
+        (f"l{k}", float(rng.choice([0.5, 1, 2])), [f"{k}{x}" for x in "abc"[: rng.integers(1, 4)]])
+        for k in range(levels)
+    ]
+    pairs = {
+        tuple(sorted(rng.choice(levels, 2))): [None, 0.25, 0.5, 3.0][rng.integers(4)]
+        for _ in range(rng.integers(3))
+    }
+    named = [(f"l{i}", f"l{j}", budget) for (i, j), budget in pairs.items()]
+    strict = bool(rng.integers(2))
+    return Policy.from_levels(rows, pairs=named, input="set", padding=2, strict=strict)
+
+
+def promised(policy):
+    """What every two items are promised, the same item twice too: all that `differences` is for."""
+    return {
+        (x, y): policy.pair_epsilon(policy.level_of[i], policy.level_of[j])
+        for i, x in enumerate(policy.items)
+        for j, y in enumerate(policy.items)
+    }
+
+
+def test_policies_without_a_difference_promise_the_same():
+    """Strict ones too, whose every pair has the smallest budget, be it that of a pair."""
+    rng = np.random.default_rng(5)
+    policies = [random_policy(rng) for _ in range(300)]
+    alike = [(x, y) for x in policies for y in policies if not x.differences(y)]
+    assert sum(x is not y and x.strict and bool(x.pairs) for x, y in alike) > 20
+    for first, second in alike:
+        assert promised(first) == promised(second)
+
+
+def test_a_strict_policy_with_other_pairs_is_another():
+    """Both have the smallest budget everywhere, and it is not the same."""
+
+    def strict(budget):
+        rows = [("a", 1, ["x"]), ("b", 2, ["y"])]
+        pairs = [("a", "b", budget)]
+        return Policy.from_levels(rows, pairs=pairs, input="set", padding=1, strict=True)
+
+    assert strict(0.5).differences(strict(0.25)) == ["the explicit pair budgets differ"]
+    assert strict(0.5).differences(strict(0.5)) == []
+
+
+@pytest.mark.parametrize("level_of", [(0,), (0, 1, 0), (0, 2), (0, -1), (0, True), (0, 0.0)])
+def test_every_item_has_a_level(level_of):
+    levels = (Level("a", Budget.parse(1)), Level("b", Budget.parse(2)))
+    with pytest.raises(PolicyError, match="level_of must give every item"):
+        Policy(("x", "y"), level_of, levels)
+
+
+def test_a_key_twice_is_no_policy(tmp_path):
+    (tmp_path / "p.json").write_text('{"level": [{"name": "a", "epsilon": 1, "epsilon": 9}]}')
+    with pytest.raises(PolicyError, match='is not JSON: the key "epsilon" is there twice'):
+        Policy.load(tmp_path / "p.json")

@@ -604,9 +604,19 @@ def test_a_file_that_is_no_tally(saved, content):
 def test_every_truncation_of_a_tally_is_refused(saved):
     mechanism, path, _ = saved
     whole = path.read_bytes()
-    for length in range(0, len(whole) - 1, 7):
+    for length in range(1, len(whole) - 1, 7):
         path.write_bytes(whole[:length])
-        assert "is not a tally, which is JSON" in load_refused(mechanism, path)
+        told = load_refused(mechanism, path)
+        assert "is a damaged tally: its JSON is cut off" in told and "discreet tally" not in told
+    for other in (b"", b"PAR1", b"report,count\n"):
+        path.write_bytes(other)
+        assert "reports are counted into one with: discreet tally" in load_refused(mechanism, path)
+
+
+def test_a_key_twice_is_refused(saved):
+    mechanism, path, _ = saved
+    path.write_text(path.read_text().replace('"n": ', '"n": 0, "n": ', 1))
+    assert "is a damaged tally" in load_refused(mechanism, path)
 
 
 def test_deeply_nested_json_is_refused(saved):

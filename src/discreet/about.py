@@ -110,9 +110,8 @@ class About:
             "by sending you agree": self.consent,
             "opens": moment(self.opens),
             "closes": moment(self.closes),
-            "results": f"nobody but the organiser sees any before there are {self.minimum:,} reports"
-            if self.minimum
-            else "",
+            "results": self.minimum
+            and f"nobody but the organiser sees any before there are {self.minimum:,} reports",
             "rehearsal": "nothing here is real; simulated people answer" * self.rehearsal,
         }
         return [(key, line) for key, text in told.items() if text for line in text.split("\n")]

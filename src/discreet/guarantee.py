@@ -563,7 +563,7 @@ def acting(policy: Policy) -> list[float | None]:
     acts as 2.
     """
     alone = policy.takes_sets and not policy.pads  # every item is a question of its own
-    if alone:
+    if alone or (policy.m == 1 and not policy.takes_sets):
         return [None] * len(policy.levels)
     both = zip(_epsilons(policy).tolist(), _longest(policy).tolist(), strict=True)
     return [acts if acts < budget - 1e-9 else None for budget, acts in both]

@@ -17,6 +17,7 @@ from postgres import GROUP
 from test_deploying import NAME, PROXIES, Proxy, certificate, free_port  # noqa: F401
 
 from discreet.collector.store import open_store
+from discreet.errors import short_fingerprint
 
 if chromium.missing():
     pytest.skip(chromium.missing(), allow_module_level=True)
@@ -77,7 +78,7 @@ def take_part(browser, link, label, **settings):
     page.goto(link)
     page.locator("#form").wait_for()
     expect(page.locator("#told")).to_contain_text("Students' council")
-    expect(page.locator("#pinned")).to_contain_text(f"{link[-64:][:12]}…")
+    expect(page.locator("#pinned")).to_contain_text(short_fingerprint(link[-64:]))
     page.get_by_label(label, exact=True).check()
     page.locator("#prepare").click()
     page.locator("#send").click()

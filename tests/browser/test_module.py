@@ -929,10 +929,14 @@ def test_budgets_have_one_spelling():
 
 def test_certificates_have_one_spelling():
     good = {"value": "1.5", "lower_bound": "1.25", "note": ""}
-    assert compare(constant(certificate={**good, "value": x}) for x in DECIMALS) == 19
+    unbounded = {**good, "lower_bound": ""}
+    assert compare(constant(certificate={**unbounded, "value": x}) for x in DECIMALS) == 19
+    huge = {**good, "value": "9" * 12 + "0" * 18}
     assert (
-        compare(constant(certificate={**good, "lower_bound": x}) for x in DECIMALS) == 20
+        compare(constant(certificate={**huge, "lower_bound": x}) for x in DECIMALS) == 20
     )  # and "": none is known
+    bounds = ["1.49999999999", "1.5", "1.50000000001", "2", "0", "10"]
+    assert compare(constant(certificate={**good, "lower_bound": x}) for x in bounds) == 3
     assert compare(constant(certificate={**good, "note": x}) for x in NOTES) == 7
     changes = [
         {**good, "more": ""},
@@ -1331,15 +1335,20 @@ def test_mutated_files_get_the_same_verdict():
     )
 
 
-@pytest.mark.parametrize("number", ["0.5", "9007199254740992", "1e400"])
-def test_what_a_repeated_key_hides_is_not_judged(number):
-    raw = (
-        json.dumps(signed(constant()))
-        .replace('"prior":', f'"prior": {number}, "prior":', 1)
-        .encode()
-    )
-    assert verify_files([raw])[0]["code"] == "ok"
-    assert file_verdict(raw) == "ok"
+@pytest.mark.parametrize("value", ["0.5", "9007199254740992", '"uniform"'])
+def test_a_repeated_key_is_refused(value):
+    """Also one that is right twice, and where a label looks like keys."""
+    whole = json.dumps(signed(constant()))
+    raw = whole.replace('"prior":', f'"prior": {value}, "prior":', 1).encode()
+    assert verify_files([whole.encode(), raw])[1]["code"] == "mechanism"
+    assert file_verdict(raw) == "mechanism"
+
+
+def test_labels_that_look_like_keys_are_no_keys():
+    good = [x["document"] for x in vectors("mechanisms") if x["expect"] == "ok"]
+    raw = [json.dumps(x).encode() for x in good]
+    assert any(rb"a\": 1, \"a\": 2" in x for x in raw)
+    assert {x["code"] for x in verify_files(raw)} == {"ok"}
 
 
 @pytest.mark.parametrize("raw", [None, 1, "x", [], [1], True])
@@ -1922,31 +1931,37 @@ class Collector(BaseHTTPRequestHandler):
             "marked": (
                 200,
                 b"\xef\xbb\xbf"
-                + json.dumps({"mechanism": self.server.document, "state": "open"}).encode(),
+                + json.dumps({"mechanism": self.named(name), "state": "open"}).encode(),
             ),
-            "stateless": (200, {"mechanism": self.server.document}),
+            "stateless": (200, {"mechanism": self.named(name)}),
             "without": (200, {"state": "open"}),
             "tampered": (200, {"mechanism": self.server.tampered, "state": "open"}),
             "changed": (
                 200,
-                {"mechanism": {**self.server.document, "groups": [0]}, "state": "open"},
+                {"mechanism": {**self.named(name), "groups": [0]}, "state": "open"},
             ),
-            "closed": (200, {"mechanism": self.server.document, "state": "closed"}),
-            "over": (200, {"mechanism": self.dated(-70), "state": "open"}),
-            "just-over": (200, {"mechanism": self.dated(-30), "state": "open"}),
-            "timeless": (200, {"mechanism": self.server.document, "state": "upcoming"}),
+            "closed": (200, {"mechanism": self.named(name), "state": "closed"}),
+            "over": (200, {"mechanism": self.dated(name, -70), "state": "open"}),
+            "just-over": (200, {"mechanism": self.dated(name, -30), "state": "open"}),
+            "timeless": (200, {"mechanism": self.named(name), "state": "upcoming"}),
         }
         if name == "moved":
             return self.reply(302, "", {"Location": "/v1/collections/elsewhere"})
         if name == "hanging":
             return self.server.stop.wait(30)
         return self.reply(
-            *special.get(name, (200, {"mechanism": self.server.document, "state": "open"}))
+            *special.get(name, (200, {"mechanism": self.named(name), "state": "open"}))
         )
 
-    def dated(self, minutes):
-        """The same question, which closes so many minutes from now."""
+    def named(self, name):
+        """The question of this name, but for one that keeps another."""
         found = copy.deepcopy(self.server.document)
+        found["policy"]["name"] = "good" if name == "another-name" else name
+        return signed(found)
+
+    def dated(self, name, minutes):
+        """The same question, which closes so many minutes from now."""
+        found = self.named(name)
         closes = datetime.now(UTC) + timedelta(minutes=minutes)
         found["policy"]["about"] = {"closes": closes.strftime("%Y-%m-%dT%H:%M:%SZ")}
         return signed(found)
@@ -2022,7 +2037,10 @@ def client_checks():
     )
     labels = ["HIV", "anemia", "headache", "stomachache", "toothache"]
     server.document = unary([("serious", "ln(4)", labels[:1]), ("common", "ln(6)", labels[1:])])
+    server.document["policy"]["name"] = "good"
+    server.document = signed(server.document)
     server.tampered = copy.deepcopy(server.document)
+    server.tampered["policy"]["name"] = "tampered"
     server.tampered["parts"][0]["own"][0] += 1_000_000
     server.tampered = signed(server.tampered)
     thread = threading.Thread(target=server.serve_forever)

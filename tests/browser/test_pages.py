@@ -39,6 +39,7 @@ import discreet as d
 from discreet import rehearsal
 from discreet.collector import pages
 from discreet.demo import example
+from discreet.errors import short_fingerprint
 from discreet.fakes import Reach, oddities
 from discreet.guarantee import in_words
 from discreet.mechanism import fingerprint
@@ -282,7 +283,7 @@ def test_answer_a_single_question(visitor, server, name, label):
     expect(page).to_have_title(mechanism.policy.question)
     expect(page.get_by_role("heading", level=1)).to_have_text(mechanism.policy.question)
     expect(page.locator("#pinned")).to_contain_text(
-        f"was verified on your device (fingerprint {mechanism.fingerprint[:12]}…)"
+        f"was verified on your device. Fingerprint: {short_fingerprint(mechanism.fingerprint)}"
     )
     button = page.get_by_role("button", name="Show what will be sent")
     expect(button).to_be_disabled()
@@ -333,7 +334,10 @@ def promises_of(name, chosen):
             f"report by at most a factor of {in_words(guarantee.factors[level])}."
         )
     padding = mechanism.padding or policy.m
-    if len(chosen) > padding:
+    if policy.pads and mechanism.encoding.samples:
+        one = "Of the answers that you tick, at most one is drawn at random; nothing else is reported."
+        found += [one] * bool(chosen)
+    elif len(chosen) > padding:
         drawn = "one of them is" if padding == 1 else f"{padding} of them are"
         found.append(
             f"You ticked {len(chosen)}: {drawn} drawn at random, and nothing else is reported."

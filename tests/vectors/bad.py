@@ -341,6 +341,7 @@ def still_good(good: dict[str, Document]) -> dict[str, Document]:
         "question-of-any-blanks": changed(toy, "policy/question", "Quoi\u202f? \u3000何\u00a0?"),
         "question-with-joiners": changed(toy, "policy/question", f"{NINE[4]} {NINE[7]}"),
         "items-alike-but-for-accents": changed(toy, "policy/items/1", "H\u0406V\u0301"),
+        "item-like-keys": changed(toy, "policy/items/1", 'a": 1, "a": 2, \\"b\\": [3], "a":'),
         "items-in-two-scripts": changed(toy, "policy/items/1", "вич"),
         "item-with-a-selector": changed(toy, "policy/items/1", "⚕\ufe0f"),
         "share-zero": changed(note, "shares", [0, D]),

@@ -95,9 +95,6 @@ def files() -> list[Document]:
         "minus-zero": text.replace(padding, '"padding": -0'),
         "minus-zero-point": text.replace(padding, '"padding": -0.0'),
         "tiny-is-zero": text.replace(padding, '"padding": 1e-400'),
-        "looks-like-a-key-twice": json.dumps(
-            changed(grr, "policy/items/0", 'a": 1, "a": 2, \\"b\\": 3'), ensure_ascii=False
-        ),
     }
     numbers = {
         "nan": "NaN", "infinity": "Infinity", "minus-infinity": "-Infinity", "overflow": "1e400",

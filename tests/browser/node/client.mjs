@@ -60,6 +60,8 @@ await checks.check("describe verifies what it is given", async () => {
   await refusal("server", () => client.describe("latin-1"));
   assert.equal((await client.describe("marked")).mechanism.m, 5); // a byte-order mark is ignored
   await refusal("server", () => client.describe("moved"));
+  const another = await refusal("pinned", () => client.describe("another-name"));
+  assert.match(another.message, /link is for "another-name", but .* called "good".*whole link/);
   assert.deepEqual(await seen("elsewhere"), []);
   assert.deepEqual(entriesOf(storage), []);
 });
@@ -85,12 +87,12 @@ await checks.check("what the collector says is cleaned before it is shown", asyn
   assert.equal(await said({ detail: " \n" }), "the collector refuses with 404");
   const odd = { state: "\u202e\u001bopen", mechanism: input.document };
   const strange = await refusal("server", () => {
-    return fresh({ fetch: async () => Response.json(odd) }).client.describe("x");
+    return fresh({ fetch: async () => Response.json(odd) }).client.describe("good");
   });
   const marked = await refusal("fingerprint", () => {
     const mechanism = { ...input.document, fingerprint: "\u001b[2J\u202e" };
     const body = { state: "open", mechanism };
-    return fresh({ fetch: async () => Response.json(body) }).client.describe("x");
+    return fresh({ fetch: async () => Response.json(body) }).client.describe("good");
   });
   for (const error of [strange, marked]) assert.doesNotMatch(error.message, /[\p{Cc}\p{Cf}]/u);
 });
@@ -209,6 +211,46 @@ await checks.check("4xx is not retried, the report stays, and goes out the next 
   const [one, two] = (await posts("refusing")).map(body);
   assert.equal(one, two);
   assert.equal(entriesOf(storage)[0].state, "counted");
+});
+
+await checks.check("what was on its way is sent again", async () => {
+  const { client, storage } = fresh();
+  const { mechanism } = await client.describe("garbled2");
+  assert.equal(client.unsent("garbled2", mechanism), null);
+  const prepared = await client.prepare("garbled2", mechanism, 0);
+  assert.equal(client.unsent("garbled2", mechanism), null); // nothing has left
+  client.ledger.mark(client.origin, "garbled2", mechanism.fingerprint, "leaving");
+  const later = new Client(url, { ledger: new Ledger(storage), pause: 1 });
+  const unsent = later.unsent("garbled2", mechanism);
+  assert.deepEqual([unsent.id, unsent.report], [prepared.id, prepared.report]);
+  assert.equal((await later.send(unsent)).accepted, 1);
+  assert.equal(entriesOf(storage)[0].state, "counted");
+  assert.equal(later.unsent("garbled2", mechanism), null);
+});
+
+await checks.check("a report that was drawn needs no answer any more", async () => {
+  const { client } = fresh();
+  const { mechanism } = await client.describe("drawn");
+  await refusal("answer", () => client.prepare("drawn", mechanism));
+  const { id, report } = await client.prepare("drawn", mechanism, 0);
+  const again = await client.prepare("drawn", mechanism);
+  assert.deepEqual([again.id, again.report, again.repeated], [id, report, true]);
+});
+
+await checks.check("a budget can be pinned for all items or for each", async () => {
+  const { client } = fresh();
+  const { mechanism } = await client.describe("good");
+  const most = Math.max(...mechanism.levelBudgets());
+  const pinned = (maxEpsilon) => client.describe("good", { maxEpsilon });
+  await pinned(most);
+  await refusal("pinned", () => pinned(most - 1e-3));
+  const [serious] = mechanism.levelBudgets();
+  await pinned({ HIV: serious });
+  for (const label of ["HIV", "hiv", "НІV"]) {
+    await refusal("pinned", () => pinned({ [label]: serious - 1e-3 }));
+  }
+  await refusal("pinned", () => pinned({ HIV: serious, flu: 9 }));
+  for (const wrong of [0, -1, NaN, "1", null, { HIV: 0 }]) await refusal("answer", () => pinned(wrong));
 });
 
 await checks.check("patience ends, and the report stays", async () => {
@@ -370,7 +412,8 @@ await checks.check(
       ? new Response("", { status: 503, headers: header === null ? {} : { "Retry-After": header } })
       : Response.json({ state: "open", mechanism: input.document }));
     const describe = (fetch, patience) => virtually(() => {
-      return new Client(url, { ledger: new Ledger(new Storage()), fetch, patience }).describe("x");
+      const ledger = new Ledger(new Storage());
+      return new Client(url, { ledger, fetch, patience }).describe("good");
     });
     const pauses = await describe(ask(9, null), 1e7);
     assert.equal(pauses.length, 9);

@@ -1,6 +1,4 @@
-import {
-  Client, DiscreetError, ENGLISH, Ledger, cleaned, shortFingerprint, speak,
-} from "./discreet.js";
+import { Client, DiscreetError, ENGLISH, Ledger, cleaned, shortFingerprint, speak } from "./discreet.js";
 
 // The participant's page: ask, verify, choose, show what will be sent, send, receipt. The answer
 // never leaves this module.
@@ -131,10 +129,9 @@ function tell(mechanism, name, keeps) {
   const { policy } = mechanism;
   const { about } = policy;
   const caution = mechanism.caution();
-  $("lead").textContent = `${text("lead")} ${caution || text("safe")}`;
-  $("lead").classList.toggle("card", Boolean(caution));
-  $("lead").classList.toggle("problem", Boolean(caution));
-  $("lead").hidden = false;
+  $("safe").textContent = caution ? "" : text("safe");
+  $("caution").hidden = !caution;
+  $("caution").textContent = caution;
   document.title = policy.question || cleaned(name);
   $("question").textContent = policy.question || cleaned(name);
   $("rehearsal").hidden = !about.rehearsal;
@@ -145,8 +142,8 @@ function tell(mechanism, name, keeps) {
     ...["organiser", "purpose", "consent", "contact"].map((key) => [key, about[key]]),
     ...["opens", "closes"].map((key) => [key, about[key] && time(about[key])]),
     ["minimum", about.minimum && text("minimumText", { n: about.minimum })],
-    ["keeps", text(`${keeps}Kept`)],
   ].filter(([, said]) => said);
+  if (rows.length || keeps === "reports") rows.push(["keeps", text(`${keeps}Kept`)]);
   $("about").hidden = !rows.length;
   $("told").replaceChildren(...rows.flatMap(([key, said]) => {
     const ours = ["opens", "closes", "minimum", "keeps"].includes(key) ? { lang: words.language } : {};
@@ -301,7 +298,7 @@ class Page {
     this.chosen.clear();
     $("form").reset();
     Object.assign(this, { group: "", most: SHOWN, told: 0 });
-    for (const details of document.querySelectorAll("details")) details.open = false;
+    for (const details of $("form").querySelectorAll("details")) details.open = false;
     this.listGroups();
     this.list();
     this.promise();
@@ -500,7 +497,7 @@ class Page {
     return this.guard(async () => {
       const agree = $("agree").checked ? this.told : 0;
       const chosen = [...this.chosen].sort((x, y) => x - y);
-      const answer = this.drawn ? undefined : this.many ? chosen : chosen[0];
+      const answer = this.drawn && !chosen.length ? undefined : this.many ? chosen : chosen[0];
       $("prepare").disabled = true; // the report is drawn once, also for who presses twice
       this.prepared = await this.client.prepare(this.name, this.mechanism, answer, { agree });
       this.forget(); // it is written down: the answer is needed no more
