@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 # ---- requests ------------------------------------------------------------------------------------
-CONNECTIONS = 1000  # beyond, people are asked to come back
+CONNECTIONS = 1000  # beyond, idle connections and unfinished bodies give way to new ones
 HEAD_SECONDS = 10.0  # for the head of a request
 HEAD_SIZE = 32 << 10
+LINGER = 2.0  # for a client whose head was refused to read the answer
+DROPPED = 1 << 20  # that it may still send meanwhile
 BODY_SIZE = 8 << 20
 FRAMES = 10_000  # reports in one body
 BODY_PAUSE = 10.0  # without a byte of the body
