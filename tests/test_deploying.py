@@ -111,6 +111,7 @@ def test_the_guide_quotes_the_files_as_they_are():
 def test_the_limits_of_the_proxies_are_those_of_the_collector():
     caddy, nginx = shipped("Caddyfile"), shipped("nginx.conf")
     assert limits.BODY_SIZE == 8 << 20 and "client_max_body_size 8m;" in nginx
+    assert "client_body_buffer_size 8m;" in nginx and "max_buffer_size 8MiB" in caddy
     assert limits.HEAD_SECONDS == limits.BODY_PAUSE == 10 and "read_header 10s" in caddy
     assert "client_header_timeout 10s;" in nginx and "client_body_timeout 10s;" in nginx
     assert limits.BODY_SECONDS == 60 and "read_body 60s" in caddy
@@ -196,6 +197,7 @@ class Proxy:
             shipped("nginx.conf"),
             {
                 "/run/nginx.pid": f"{own}/nginx.pid",
+                "/run/nginx-body": f"{own}/client_body",
                 "/var/log/nginx/": f"{own}/",
                 "/etc/ssl/survey": f"{self.certificate}/survey",
                 "/var/www/acme": f"{own}/acme",
@@ -206,7 +208,7 @@ class Proxy:
                 "http {\n": "http {\n"
                 + "".join(
                     f"    {what}_temp_path {own}/{what};\n"
-                    for what in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+                    for what in ("proxy", "fastcgi", "uwsgi", "scgi")
                 ),
             },
         )
@@ -398,6 +400,8 @@ def test_uploads_up_to_the_limit_are_counted_once_and_larger_ones_are_refused(li
     some, rows = ids(limits.FRAMES), people(made, limits.FRAMES)
     content = body(some, rows)
     assert 0.99 * limits.BODY_SIZE < len(content) <= limits.BODY_SIZE
+    aside = proxy.folder / "client_body"  # where nginx would write bodies that are too large for it
+    untouched = aside.exists() and aside.stat().st_mtime_ns
     with proxy.visitor() as client:
         before = reports(client, "long")
         assert client.post(**posting(made, content)).json() == {
@@ -413,6 +417,8 @@ def test_uploads_up_to_the_limit_are_counted_once_and_larger_ones_are_refused(li
             if proxy.kind == "caddy":
                 assert_is_problem(answer, 413)
         assert reports(client, "long") == before + limits.FRAMES
+    assert aside.exists() == (proxy.kind == "nginx")
+    assert untouched == (aside.exists() and aside.stat().st_mtime_ns)  # no file was made there
 
 
 def reports(client, name):
