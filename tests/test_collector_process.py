@@ -197,7 +197,8 @@ def test_serve_refuses_files_and_stores_that_are_none(here):
     ("host", "sentence"),
     [("127.0.0.1", "already in use"), ("192.0.2.1", "Cannot assign"), ("a..b", "listen on a..b")],
 )
-def test_serve_refuses_an_address_it_cannot_have(here, host, sentence):
+def test_serve_refuses_an_address_it_cannot_have(here, monkeypatch, host, sentence):
+    monkeypatch.setattr(limits, "LISTEN_SECONDS", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         line = refused("serve", here(), "--host", host, "--port", taken.getsockname()[1])
     assert sentence in line and line.endswith("choose another with --host and --port")

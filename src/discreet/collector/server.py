@@ -5,6 +5,7 @@ data.
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
 import multiprocessing
@@ -12,7 +13,6 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -29,7 +29,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 from uvicorn.supervisors import Multiprocess
 
-from discreet.collector import limits
+from discreet.collector import limits, scratch
 from discreet.collector.app import Settings, from_environment
 from discreet.collector.headers import STRICT, with_headers
 from discreet.collector.problems import RETRY, Problem
@@ -301,24 +301,42 @@ LOGGING: dict[str, Any] = {
 }
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket, or one sentence why not."""
-    try:
-        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        found = socket.socket(family, kind, proto)
+def listen(host: str, port: int, patience: float = 0.0) -> socket.socket:
+    """A listening socket, or one sentence why not.
+
+    An address that is in use is tried again for `patience` seconds: the workers of a collector that
+    was killed listen for a moment longer.
+    """
+    end, said = time.monotonic() + patience, False
+    while True:
         try:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            found.bind(address)
-        except BaseException:
-            found.close()
-            raise
-        found.set_inheritable(True)
-        return found
-    except (OSError, UnicodeError, OverflowError) as error:
-        words = getattr(error, "strerror", None) or str(error)
-        raise DataError(
-            f"cannot listen on {host} port {port}: {words}; choose another with --host and --port"
-        ) from None
+            return _listening(host, port)
+        except (OSError, UnicodeError, OverflowError) as error:
+            if getattr(error, "errno", None) != errno.EADDRINUSE or time.monotonic() >= end:
+                words = getattr(error, "strerror", None) or str(error)
+                raise DataError(
+                    f"cannot listen on {host} port {port}: {words}; choose another with --host and "
+                    "--port"
+                ) from None
+        if not said:
+            said = True
+            words = f"port {port} is in use; trying again for {patience:.0f} seconds"
+            print(words, file=sys.stderr, flush=True)
+        time.sleep(0.1)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    found = socket.socket(family, kind, proto)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+        found.listen(limits.BACKLOG)  # now, because only then the address is ours
+    except BaseException:
+        found.close()
+        raise
+    found.set_inheritable(True)
+    return found
 
 
 def run(
@@ -334,7 +352,7 @@ def run(
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit(0)
     )  # what is left of the signal once everything is finished
-    with tempfile.TemporaryDirectory(prefix="discreet-") as counters:
+    with scratch.folder("counters") as counters:
         settings = Settings(store, counters, open_results, public_url)
         os.environ["DISCREET_COLLECTOR"] = json.dumps(asdict(settings))
         config = uvicorn.Config(
