@@ -249,9 +249,9 @@ class Proxy:
         return ssl.create_default_context(cafile=self.certificate / "ca.pem")
 
     @contextmanager
-    def visitor(self, name=NAME):
-        """A client who checks the certificate, from an address of her own."""
-        transport = httpx.HTTPTransport(verify=self.context(), local_address=VISITOR, retries=0)
+    def visitor(self, name=NAME, source=VISITOR):
+        """A client who checks the certificate, from an address of its own."""
+        transport = httpx.HTTPTransport(verify=self.context(), local_address=source, retries=0)
 
         def prepared(request):
             request.headers["Host"] = f"{name}:{self.secure}"
@@ -644,6 +644,23 @@ def test_slow_bodies_of_one_visitor_shut_nobody_out(kind, buffered, tmp_path, ce
                 assert answer.json() == {"accepted": 1, "duplicates": 0}
         if buffered:
             assert connected(server) < 15
+
+
+@needs("nginx", "nginx-light")
+def test_nginx_limits_the_requests_of_one_address(tmp_path, certificate):
+    made = mechanism("bits")
+    fewer = {"limit_conn visitors 200;": "limit_conn visitors 5;"}
+
+    def status(source):
+        with proxy.visitor(source=source) as client:
+            return client.post(**posting(made, frames(made, 1))).status_code
+
+    with (
+        deployed("nginx", tmp_path, certificate, made, changes=fewer) as (proxy, _),
+        slow_bodies(proxy, made, 5),
+    ):
+        until(lambda: status(VISITOR) == 503, "nginx has the bodies")
+        assert status("127.0.0.78") == 200
 
 
 # ---- systemd -------------------------------------------------------------------------------------
