@@ -143,6 +143,9 @@ def certificate(tmp_path_factory):
         own = x509.SubjectKeyIdentifier.from_public_key(keys[k].public_key())
         for extension in (authority, own):
             made = made.add_extension(extension, critical=False)
+        if k == 0:
+            signs = x509.KeyUsage(*[False] * 5, True, *[False] * 3)  # certificates, nothing else
+            made = made.add_extension(signs, critical=True)
         if alternative:
             listed = x509.SubjectAlternativeName([x509.DNSName(name) for name in alternative])
             made = made.add_extension(listed, critical=False)
