@@ -233,12 +233,14 @@ class Server:
         return self
 
     def _answers(self):
+        """Whether a worker does: the socket takes connections before."""
         try:
-            self.connect().close()
-        except ConnectionRefusedError:
+            with self.connect() as line:
+                line.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+                return bool(line.recv(1))
+        except OSError:
             assert self.process.poll() is None, self.log
             return False
-        return True
 
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE)

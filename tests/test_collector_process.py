@@ -2,6 +2,7 @@
 matter.
 """
 
+import fcntl
 import gc
 import hashlib
 import http.client
@@ -15,7 +16,7 @@ import socket
 import sys
 import time
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -196,7 +197,8 @@ def test_serve_refuses_files_and_stores_that_are_none(here):
     ("host", "sentence"),
     [("127.0.0.1", "already in use"), ("192.0.2.1", "Cannot assign"), ("a..b", "listen on a..b")],
 )
-def test_serve_refuses_an_address_it_cannot_have(here, host, sentence):
+def test_serve_refuses_an_address_it_cannot_have(here, monkeypatch, host, sentence):
+    monkeypatch.setattr(limits, "LISTEN_SECONDS", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         line = refused("serve", here(), "--host", host, "--port", taken.getsockname()[1])
     assert sentence in line and line.endswith("choose another with --host and --port")
@@ -729,24 +731,24 @@ def test_idle_connections_do_not_shut_others_out(tmp_path, saved):
 
 
 def test_a_crowd_that_is_busy_is_asked_to_come_back(tmp_path, saved):
+    """Whole uploads wait for the store, which another process holds: they do not make room."""
     made = d.Mechanism.load(saved)
-    head = (
-        f"POST /v1/collections/{made.policy.name}/reports HTTP/1.1\r\nHost: x\r\n"
-        f"Content-Type: application/octet-stream\r\nDiscreet-Mechanism: {made.fingerprint}\r\n"
-        "Content-Length: 100\r\n\r\n"
-    ).encode()
-    with serving(tmp_path, saved, before=FEW) as server:
-        crowd = [server.connect() for _ in range(3)]
-        try:
-            for connection in crowd:
-                connection.sendall(head)  # and then nothing: each waits for its body
-            time.sleep(0.3)
-            with server.connect() as visitor:
-                visitor.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-                answer = heard_one(visitor)
-        finally:
-            for connection in crowd:
-                connection.close()
+    content = frames(made, 1)
+    with serving(tmp_path, saved, before=FEW) as server, ExitStack() as stack:
+        crowd = [stack.enter_context(server.connect()) for _ in range(3)]
+        for connection in crowd:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert b" 200 " in heard_one(connection)
+        lock = stack.enter_context((tmp_path / "discreet.sqlite-lock").open("rb"))
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for connection in crowd:
+            connection.sendall(head(made, len(content)) + content)
+        time.sleep(0.3)
+        with server.connect() as visitor:
+            visitor.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            answer = heard_one(visitor)
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        assert all(b" 200 " in heard_one(connection) for connection in crowd)
     assert answer.startswith(b"HTTP/1.1 503 ")
     assert (
         b"application/problem+json" in answer and b"nosniff" in answer and b"retry-after" in answer

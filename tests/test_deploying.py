@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -43,6 +43,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from postgres import GROUP
+from smuggling import lost_reports, upload_request
 
 import discreet as d
 from discreet.collector import limits
@@ -110,6 +111,7 @@ def test_the_guide_quotes_the_files_as_they_are():
 def test_the_limits_of_the_proxies_are_those_of_the_collector():
     caddy, nginx = shipped("Caddyfile"), shipped("nginx.conf")
     assert limits.BODY_SIZE == 8 << 20 and "client_max_body_size 8m;" in nginx
+    assert "client_body_buffer_size 8m;" in nginx and "max_buffer_size 8MiB" in caddy
     assert limits.HEAD_SECONDS == limits.BODY_PAUSE == 10 and "read_header 10s" in caddy
     assert "client_header_timeout 10s;" in nginx and "client_body_timeout 10s;" in nginx
     assert limits.BODY_SECONDS == 60 and "read_body 60s" in caddy
@@ -136,6 +138,14 @@ def certificate(tmp_path_factory):
             now - datetime.timedelta(days=1), now + datetime.timedelta(days=30),
         )  # fmt: skip
         made = made.add_extension(x509.BasicConstraints(k == 0, None), critical=True)
+        # Python 3.13 refuses a chain without these
+        authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(keys[0].public_key())
+        own = x509.SubjectKeyIdentifier.from_public_key(keys[k].public_key())
+        for extension in (authority, own):
+            made = made.add_extension(extension, critical=False)
+        if k == 0:
+            signs = x509.KeyUsage(*[False] * 5, True, *[False] * 3)  # certificates, nothing else
+            made = made.add_extension(signs, critical=True)
         if alternative:
             listed = x509.SubjectAlternativeName([x509.DNSName(name) for name in alternative])
             made = made.add_extension(listed, critical=False)
@@ -158,15 +168,18 @@ def free_port():
 
 
 class Proxy:
-    """nginx or Caddy with its shipped file, in a folder of its own; `loud` logs as usual."""
+    """nginx or Caddy with its shipped file, in a folder of its own; `loud` logs as usual, `changes`
+    are words of the file and what stands there instead.
+    """
 
-    def __init__(self, kind, folder, certificate, upstream, port=None, loud=False):
+    def __init__(self, kind, folder, certificate, upstream, port=None, loud=False, changes=None):
         self.kind, self.folder, self.certificate = kind, folder, certificate
         self.secure, self.plain = port or free_port(), free_port()
         folder.mkdir()
         folder.chmod(0o755)
         config = folder / "config"
-        config.write_text(getattr(self, f"_{kind}")(upstream, loud), encoding="utf-8")
+        text = replaced(getattr(self, f"_{kind}")(upstream, loud), changes or {})
+        config.write_text(text, encoding="utf-8")
         command = {
             "nginx": [
                 *(found("nginx"), "-e", folder / "start.log", "-p", folder),
@@ -187,6 +200,7 @@ class Proxy:
             shipped("nginx.conf"),
             {
                 "/run/nginx.pid": f"{own}/nginx.pid",
+                "/run/nginx-body": f"{own}/client_body",
                 "/var/log/nginx/": f"{own}/",
                 "/etc/ssl/survey": f"{self.certificate}/survey",
                 "/var/www/acme": f"{own}/acme",
@@ -197,7 +211,7 @@ class Proxy:
                 "http {\n": "http {\n"
                 + "".join(
                     f"    {what}_temp_path {own}/{what};\n"
-                    for what in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+                    for what in ("proxy", "fastcgi", "uwsgi", "scgi")
                 ),
             },
         )
@@ -238,9 +252,9 @@ class Proxy:
         return ssl.create_default_context(cafile=self.certificate / "ca.pem")
 
     @contextmanager
-    def visitor(self, name=NAME):
-        """A client who checks the certificate, from an address of her own."""
-        transport = httpx.HTTPTransport(verify=self.context(), local_address=VISITOR, retries=0)
+    def visitor(self, name=NAME, source=VISITOR):
+        """A client who checks the certificate, from an address of its own."""
+        transport = httpx.HTTPTransport(verify=self.context(), local_address=source, retries=0)
 
         def prepared(request):
             request.headers["Host"] = f"{name}:{self.secure}"
@@ -254,14 +268,20 @@ class Proxy:
         ) as client:
             yield client
 
-    def raw(self, content, encrypted=True, name=NAME):
-        """What is answered to bytes that may be no request."""
+    @contextmanager
+    def line(self, encrypted=True, name=NAME):
+        """A connection for bytes that may be no request."""
         address = "127.0.0.1", self.secure
         with socket.create_connection(address, 5, source_address=(VISITOR, 0)) as plain:
             line = self.context().wrap_socket(plain, server_hostname=name) if encrypted else plain
-            with line, suppress(OSError):
-                line.sendall(content)
-                return line.recv(1 << 16)
+            with line:
+                yield line
+
+    def raw(self, content, **how):
+        """What is answered to bytes that may be no request."""
+        with self.line(**how) as line, suppress(OSError):
+            line.sendall(content)
+            return line.recv(1 << 16)
         return b""
 
     def stop(self):
@@ -291,13 +311,17 @@ def serve_arguments(file, public):
 
 
 @contextmanager
-def deployed(kind, folder, certificate, made, loud=False):
-    """The collector as the unit starts it, behind the proxy; (proxy, server)."""
+def deployed(kind, folder, certificate, made, loud=False, changes=None, before=""):
+    """The collector as the unit starts it, behind the proxy; (proxy, server). With `before`, which
+    is Python that only the first process runs, it has one worker.
+    """
     made.save(folder / "mechanism.json")
     port = free_port()
     arguments = serve_arguments(folder / "mechanism.json", f"https://{NAME}:{port}")
-    with serving(folder, *arguments) as server:
-        proxy = Proxy(kind, folder / "proxy", certificate, server.port, port, loud)
+    if before:
+        arguments += ["--workers", "1"]
+    with serving(folder, *arguments, before=before) as server:
+        proxy = Proxy(kind, folder / "proxy", certificate, server.port, port, loud, changes)
         try:
             yield proxy, server
         finally:
@@ -379,6 +403,8 @@ def test_uploads_up_to_the_limit_are_counted_once_and_larger_ones_are_refused(li
     some, rows = ids(limits.FRAMES), people(made, limits.FRAMES)
     content = body(some, rows)
     assert 0.99 * limits.BODY_SIZE < len(content) <= limits.BODY_SIZE
+    aside = proxy.folder / "client_body"  # where nginx would write bodies that are too large for it
+    untouched = aside.exists() and aside.stat().st_mtime_ns
     with proxy.visitor() as client:
         before = reports(client, "long")
         assert client.post(**posting(made, content)).json() == {
@@ -394,6 +420,8 @@ def test_uploads_up_to_the_limit_are_counted_once_and_larger_ones_are_refused(li
             if proxy.kind == "caddy":
                 assert_is_problem(answer, 413)
         assert reports(client, "long") == before + limits.FRAMES
+    assert aside.exists() == (proxy.kind == "nginx")
+    assert untouched == (aside.exists() and aside.stat().st_mtime_ns)  # no file was made there
 
 
 def reports(client, name):
@@ -493,6 +521,47 @@ def test_logs_as_they_usually_are_would_have_it(kind, tmp_path, certificate):
 
 @pytest.mark.parametrize("kind", PROXIES)
 def test_the_collector_is_told_the_name_and_not_the_address(kind, tmp_path, certificate):
+    with recorder() as (port, heads):
+        proxy = Proxy(kind, tmp_path / "proxy", certificate, port)
+        try:
+            with proxy.visitor() as client:
+                assert client.get("/c/x").status_code == 204
+        finally:
+            proxy.stop()
+    (head,) = heads
+    assert f"\r\nhost: {NAME}:{proxy.secure}\r\n" in head.lower()
+    assert VISITOR not in head and "forwarded-for" not in head.lower()
+
+
+# ---- what one visitor can do to others -----------------------------------------------------------
+
+UNGUARDED = {"header_up -Upgrade": "", "header_up -Connection": ""}  # Caddy passes upgrades on
+
+
+def assert_none_lost(proxy, folder, made):
+    acknowledged, lost = lost_reports(proxy, folder, made, 12)
+    assert not lost, f"{len(lost)} of {len(acknowledged)} acknowledged reports are lost"
+    assert len(acknowledged) == 12
+
+
+@pytest.mark.parametrize("kind", PROXIES)
+def test_no_acknowledged_report_is_lost_to_smuggled_requests(kind, tmp_path, certificate):
+    made = mechanism("bits")
+    with deployed(kind, tmp_path, certificate, made) as (proxy, _):
+        assert_none_lost(proxy, tmp_path, made)
+
+
+@needs("caddy", "caddy")
+def test_the_collector_alone_withstands_smuggled_requests(tmp_path, certificate):
+    """Caddy passes upgrades on here, as it does by itself."""
+    made = mechanism("bits")
+    with deployed("caddy", tmp_path, certificate, made, changes=UNGUARDED) as (proxy, _):
+        assert_none_lost(proxy, tmp_path, made)
+
+
+@contextmanager
+def recorder():
+    """An upstream that answers every connection once; its port, and the heads it was sent."""
     heads = []
     with socket.create_server(("127.0.0.1", 0)) as upstream:
 
@@ -506,17 +575,95 @@ def test_the_collector_is_told_the_name_and_not_the_address(kind, tmp_path, cert
 
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()
-        proxy = Proxy(kind, tmp_path / "proxy", certificate, upstream.getsockname()[1])
         try:
-            with proxy.visitor() as client:
-                assert client.get("/c/x").status_code == 204
+            yield upstream.getsockname()[1], heads
+        finally:
+            upstream.shutdown(socket.SHUT_RDWR)
+            thread.join(DEADLINE)
+
+
+def assert_no_upgrade(kind, folder, certificate, changes=None):
+    """The proxy alone: what it passes on of requests that ask for another protocol."""
+    with recorder() as (port, heads):
+        proxy = Proxy(kind, folder, certificate, port, changes=changes)
+        try:
+            for wish in ("x", "h2c", "websocket"):
+                asked = f"GET /readyz HTTP/1.1\r\nHost: {NAME}\r\nUpgrade: {wish}\r\n"
+                answer = proxy.raw((asked + "Connection: keep-alive, Upgrade\r\n\r\n").encode())
+                assert answer.startswith(b"HTTP/1.1 204 ")
         finally:
             proxy.stop()
-            upstream.shutdown(socket.SHUT_RDWR)
-        thread.join(DEADLINE)
-    (head,) = heads
-    assert f"\r\nhost: {NAME}:{proxy.secure}\r\n" in head.lower()
-    assert VISITOR not in head and "forwarded-for" not in head.lower()
+    assert len(heads) == 3 and not [head for head in heads if "upgrade" in head.lower()]
+
+
+@pytest.mark.parametrize("kind", PROXIES)
+def test_a_proxy_passes_no_upgrade_on(kind, tmp_path, certificate):
+    assert_no_upgrade(kind, tmp_path / "proxy", certificate)
+    if kind == "caddy":
+        must_fail(assert_no_upgrade, kind, tmp_path / "other", certificate, UNGUARDED)
+
+
+FEW = "from discreet.collector import limits\nlimits.CONNECTIONS = 20"
+UNBUFFERED = {
+    "nginx": {"proxy_request_buffering on;": "proxy_request_buffering off;"},
+    "caddy": {"buffer_requests": "", "max_buffer_size 8MiB": ""},
+}
+
+
+@contextmanager
+def slow_bodies(proxy, made, count):
+    """Uploads whose last byte does not come, of one visitor."""
+    content = frames(made, 1)
+    start = upload_request(made, content)[:-1]
+    with ExitStack() as stack:
+        for _ in range(count):
+            stack.enter_context(proxy.line()).sendall(start)
+        yield
+
+
+def connected(server):
+    """How many connections the collector has, this one left out."""
+    found = httpx.get(f"{server.url}/metrics", headers=BEARER, timeout=DEADLINE).text
+    return int(re.search(r"\ndiscreet_connections (\d+)\n", found)[1]) - 1
+
+
+@pytest.mark.parametrize("buffered", [True, False], ids=["as shipped", "unbuffered"])
+@pytest.mark.parametrize("kind", PROXIES)
+def test_slow_bodies_of_one_visitor_shut_nobody_out(kind, buffered, tmp_path, certificate):
+    """Three times as many as the collector takes connections. As shipped the proxies keep them;
+    a proxy that passes them on shows that the collector makes room by itself.
+    """
+    made = mechanism("bits")
+    changes = None if buffered else UNBUFFERED[kind]
+    with (
+        deployed(kind, tmp_path, certificate, made, changes=changes, before=FEW) as (proxy, server),
+        slow_bodies(proxy, made, 60),
+    ):
+        if not buffered:
+            until(lambda: connected(server) >= 19, "the collector has the bodies")
+        for _ in range(10):
+            with proxy.visitor() as client:
+                answer = client.post(**posting(made, frames(made, 1)))
+                assert answer.json() == {"accepted": 1, "duplicates": 0}
+        if buffered:
+            assert connected(server) < 15
+
+
+@needs("nginx", "nginx-light")
+def test_nginx_limits_the_requests_of_one_address(tmp_path, certificate):
+    made = mechanism("bits")
+    fewer = {"limit_conn visitors 200;": "limit_conn visitors 5;"}
+
+    def status(source):
+        with proxy.visitor(source=source) as client:
+            return client.post(**posting(made, frames(made, 1))).status_code
+
+    with (
+        deployed("nginx", tmp_path, certificate, made, changes=fewer) as (proxy, _),
+        slow_bodies(proxy, made, 5),
+    ):
+        until(lambda: status(VISITOR) == 503, "nginx has the bodies")
+        assert status("127.0.0.78") == 200
 
 
 # ---- systemd -------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import tempfile
 import threading
 from importlib.resources import files
 from pathlib import Path
@@ -94,7 +93,7 @@ def _collect(console: Console, mechanism: Mechanism) -> None:
 def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
     """A collector on this machine, in a folder that goes with it."""
     try:
-        from discreet.collector import server
+        from discreet.collector import scratch, server
         from discreet.collector.store import open_store
     except ModuleNotFoundError:
         raise MissingExtra("the collector", "serve") from None
@@ -103,7 +102,7 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
     except DataError:
         sock = server.listen("127.0.0.1", 0)  # someone else is there
     base = f"http://127.0.0.1:{sock.getsockname()[1]}"
-    with tempfile.TemporaryDirectory(prefix="discreet-demo-") as folder:
+    with scratch.folder("demo") as folder:
         store = str(Path(folder) / "discreet.sqlite")
         opened = open_store(store)
         for mechanism in (survey, toy):

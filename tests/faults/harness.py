@@ -84,28 +84,26 @@ def group(leader: int) -> list[Process]:
 class Service:
     """`discreet serve` with its workers, in a process group of its own."""
 
-    def __init__(self, folder: Path, store: str, workers: int = 1) -> None:
+    def __init__(
+        self, folder: Path, store: str, workers: int = 1, temporary: Path | None = None
+    ) -> None:
         self.folder, self.store, self.workers = folder, store, workers
         self.port: int | None = None
         self.process: subprocess.Popen[bytes] | None = None
-        self.temporary = folder / "tmp"
-        self.temporary.mkdir()
+        self.temporary = temporary or folder / "tmp"
+        self.temporary.mkdir(exist_ok=True)
         self._said = folder / "stderr"
         MECHANISM.save(folder / "mechanism.json")
+
+    def arguments(self) -> list[str]:
+        """Of `discreet serve`; the port is the last."""
+        found = ["mechanism.json", "--store", self.store, "--workers", str(self.workers)]
+        return [*found, "--keep", "reports", "--port", "0"]
 
     def launch(self) -> None:
         """Start it; whether it comes up is not waited for."""
         assert self.process is None
-        command = [
-            Path(sys.executable).parent / "discreet",
-            "serve",
-            "mechanism.json",
-            "--store",
-            self.store,
-            "--port",
-            "0",
-        ]
-        command += ["--workers", str(self.workers), "--keep", "reports"]
+        command = [Path(sys.executable).parent / "discreet", "serve", *self.arguments()]
         environment = {**os.environ, "DISCREET_TOKEN": TOKEN, "TMPDIR": str(self.temporary)}
         with (self.folder / "stdout").open("wb") as out, self._said.open("ab") as err:
             self.process = subprocess.Popen(
@@ -124,10 +122,13 @@ class Service:
         text = self.folder / "stdout"
         wait_for(
             "discreet serve says that it collects",
-            lambda: "Collecting" in text.read_text() or self.process.poll() is not None,
+            lambda: self.said_collecting() or self.process.poll() is not None,
         )
         assert self.alive(), self.words()
         self.port = int(re.search(r"http://127\.0\.0\.1:(\d+)/", text.read_text())[1])
+
+    def said_collecting(self) -> bool:
+        return "Collecting" in (self.folder / "stdout").read_text()
 
     def alive(self) -> bool:
         return self.process is not None and self.process.poll() is None
@@ -200,9 +201,11 @@ PATH = "/v1/collections/faults/reports"
 
 
 @contextmanager
-def running(folder: Path, store: str, workers: int = 1) -> Iterator[Service]:
+def running(
+    folder: Path, store: str, workers: int = 1, temporary: Path | None = None
+) -> Iterator[Service]:
     """A started service; nothing of it survives the block."""
-    service = Service(folder, store, workers)
+    service = Service(folder, store, workers, temporary)
     try:
         service.start()
         yield service

@@ -99,7 +99,6 @@ def serve(
     """Collect reports for every FILE, a mechanism or a policy, until Ctrl-C. Needs the extra
     "serve".
     """
-    import tempfile
     import threading
 
     from discreet import rehearsal
@@ -107,7 +106,7 @@ def serve(
     from discreet.errors import MissingExtra
 
     try:
-        from discreet.collector import address, server, tokens
+        from discreet.collector import address, limits, scratch, server, tokens
         from discreet.collector.store import checked_name, open_store
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("discreet"):
@@ -121,8 +120,8 @@ def serve(
         context = click.get_current_context()
         source = context.get_parameter_source("store")
         if source is not click.core.ParameterSource.COMMANDLINE:  # no trace where real people are
-            aside = tempfile.TemporaryDirectory(prefix="discreet-rehearsal-")
-            store = f"{context.with_resource(aside)}/rehearsal.sqlite"
+            aside = context.with_resource(scratch.folder("rehearsal"))
+            store = f"{aside}/rehearsal.sqlite"
     for mechanism in mechanisms:
         checked_name(mechanism.policy.name)
     token = tokens.prepare(token_file)
@@ -138,7 +137,7 @@ def serve(
                 )
     finally:
         opened.close()
-    sock = server.listen(host, port)
+    sock = server.listen(host, port, limits.LISTEN_SECONDS)
     shown = "127.0.0.1" if address.is_any(host) else f"[{host}]" if ":" in host else host
     here = f"http://{shown}:{sock.getsockname()[1]}"
     facts: dict[str, Any] = {"listening": here, "token_file": token.file}

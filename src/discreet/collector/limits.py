@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 # ---- requests ------------------------------------------------------------------------------------
-CONNECTIONS = 1000  # beyond, people are asked to come back
+CONNECTIONS = 1000  # beyond, idle connections and unfinished bodies give way to new ones
+BACKLOG = 2048  # connections that the kernel keeps until a worker takes them
 HEAD_SECONDS = 10.0  # for the head of a request
 HEAD_SIZE = 32 << 10
+LINGER = 2.0  # for a client whose head was refused to read the answer
+DROPPED = 1 << 20  # that it may still send meanwhile
 BODY_SIZE = 8 << 20
 FRAMES = 10_000  # reports in one body
 BODY_PAUSE = 10.0  # without a byte of the body
@@ -23,6 +26,7 @@ STORE_SECONDS = 10.0  # for a transaction; then the store hangs
 STORE_RATE = 5_000  # reports a second for which a large transaction gets more time
 LOCK_SECONDS = 10.0  # for a lock that another process holds, or a transaction that froze
 CONNECT_SECONDS = 5  # for a connection to a database server
+ROOM = 256 << 10  # that must fit on the disk for the store to be ready
 RESTART = 1  # between two tries to reach a store that is down when we start
 BLOCK = 10_000  # stored reports that are exported at once
 PAGE = 1 << 10  # of a SQLite file: one report writes whole pages
@@ -47,6 +51,7 @@ SILENCE = 10  # in which the log does not say again that the store is down
 LABELLED = 100  # collections that have counters of their own; others are counted together
 ESTIMATES = 8  # rendered estimates that are remembered
 GRACE = 30  # for requests in flight when we are asked to stop
+LISTEN_SECONDS = 10.0  # to wait for an address that a killed collector still holds
 IDLE = 20  # for a connection without a request
 WORKER_SECONDS = 60  # until a worker that says nothing is replaced
 SWITCH = 0.0005  # the committing thread must not wait long for the event loop, eight times each

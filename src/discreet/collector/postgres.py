@@ -280,8 +280,12 @@ class PostgresStore(Store):
             self._db.execute("SELECT 1 FROM discreet_schema").fetchone()
 
     def can_write(self) -> None:
-        """StoreDown unless something can be written, now."""
+        """StoreDown unless something can be written, now, and there is room for more: rows that do
+        not fit into the least working memory go to a temporary file on the database's disk.
+        """
         with self.writing():
+            self._db.execute("SET LOCAL work_mem = '64kB'")
+            self._db.execute("SELECT count(*) FROM generate_series(1, %s)", (limits.ROOM // 24,))
             self._db.execute("UPDATE discreet_schema SET version = version WHERE version = 1")
 
     def tidy(self, wait: bool = True) -> None:

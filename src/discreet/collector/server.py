@@ -5,6 +5,7 @@ data.
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
 import multiprocessing
@@ -12,19 +13,23 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 from uvicorn.supervisors import Multiprocess
 
-from discreet.collector import limits
+from discreet.collector import limits, scratch
 from discreet.collector.app import Settings, from_environment
 from discreet.collector.headers import STRICT, with_headers
 from discreet.collector.problems import RETRY, Problem
@@ -33,16 +38,22 @@ from discreet.errors import DataError
 
 
 class Patient(HttpToolsProtocol):
-    """uvicorn's protocol with two limits it lacks: the head of a request must be complete in some
-    seconds, and small.
+    """uvicorn's protocol with the limits it lacks.
+
+    - The head of a request must be small and come within some seconds.
+    - Upgrades are refused.
+    - An answer that is given before the body is complete ends the connection.
+    - In a crowd, connections on which nothing is being done make room.
     """
 
-    since = 0.0  # when it was last heard of
+    since = 0.0  # when it was last heard of; of an unfinished body, when its head was complete
     _timer: asyncio.TimerHandle | None = None
     _head = 0  # bytes seen since the last request was complete
+    _in_head = False  # whether a head has begun and is not complete
+    _refused = False  # nothing more is read from this connection
 
     def connection_made(self, transport: Any) -> None:
-        """A new connection owes us a request; in a crowd it takes the place of one that is idle."""
+        """A new connection owes us a request; in a crowd another one gives way to it."""
         super().connection_made(transport)
         self._count()
         self.since = self.loop.time()
@@ -51,15 +62,20 @@ class Patient(HttpToolsProtocol):
         self._expect()
 
     def _make_room(self) -> None:
-        """Close a connection between two requests: of the address that has most of them, the one
-        that has been so longest.
+        """Close a connection on which nothing is being done: one of the address that holds most of
+        them. Idle ones go first, then unfinished bodies, each time the one that waits longest.
+
+        Behind a proxy all have one address. There it is the order that protects people: their
+        bodies are complete within moments, so that the oldest unfinished ones are somebody else's.
         """
         others = (x for x in self.connections if isinstance(x, Patient) and x is not self)
-        idle = [x for x in others if x.is_idle()]
-        many = Counter(x.client and x.client[0] for x in idle)
-        if idle:
-            longest = min(idle, key=lambda x: (-many[x.client and x.client[0]], x.since))
-            longest.transport.close()
+        waiting = [x for x in others if x.is_idle() or x.is_unfinished()]
+        many = Counter(x.client and x.client[0] for x in waiting)
+        if waiting:
+            min(
+                waiting,
+                key=lambda x: (-many[x.client and x.client[0]], x.is_unfinished(), x.since),
+            ).give_way()
 
     def _crowded(self) -> bool:
         if len(self.connections) <= limits.CONNECTIONS:
@@ -71,33 +87,98 @@ class Patient(HttpToolsProtocol):
         """Whether nothing is being done for this connection."""
         return self._between() and not self.transport.is_closing()
 
+    def is_unfinished(self) -> bool:
+        """Whether we wait for the rest of a body."""
+        cycle = self.cycle
+        return (
+            cycle is not None
+            and cycle.more_body
+            and not cycle.response_started
+            and not self.pipeline
+            and not self.transport.is_closing()
+        )
+
+    def give_way(self) -> None:
+        """Close the connection; whoever has begun to send a body is asked to come back."""
+        if self.is_unfinished():
+            self.cycle.disconnected = True  # the application must not answer as well
+            self.cycle.message_event.set()
+            self._answer(Problem("busy", _COME_BACK, RETRY))
+        self.transport.close()
+
     def data_received(self, data: bytes) -> None:
         """Between requests, only the beginning of the next one may come: not slowly, and not too
         much of it.
         """
-        self.since = self.loop.time()
-        super().data_received(data)
-        if not self._between() or self.transport.is_closing():
+        if self._refused:
+            self._drop(len(data))
             return
-        self._head += len(data)
-        if self._head > limits.HEAD_SIZE:
+        if not self.is_unfinished():
+            self.since = self.loop.time()
+        begun = self._in_head
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._between() or (begun and self._in_head):
+            self._head += len(data)
+            if self._head > limits.HEAD_SIZE:
+                self._refuse_head()
+            elif self._timer is None and self._between():
+                self._expect()
+
+    def _refuse_head(self) -> None:
+        """Say that it is too large. Read on for a moment and drop what comes: to close while more
+        is on its way would reset the connection, and the answer would be lost.
+        """
+        self._refused = True
+        if self._between():
+            self._answer(_large_head())
+            self._forget()
+            self.transport.write_eof()
+            self._timer = self.loop.call_later(limits.LINGER, self.transport.close)
+        else:  # an earlier request is not answered yet, and this must not look like its answer
             self.transport.close()
-        elif self._timer is None:
-            self._expect()
+
+    def _drop(self, size: int) -> None:
+        self._head += size
+        if self._head > limits.DROPPED:
+            self.transport.close()
+
+    def on_message_begin(self) -> None:
+        """The first bytes of a request are here."""
+        self._in_head = True
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """The request is here; when there is a crowd, it is asked to come back."""
+        """The head is here. The parser does not read the body of a request that asks for an
+        upgrade; its bytes would be taken for requests. So such a request is refused and is the
+        last one.
+        """
         self._forget()
-        self.app = _CROWDED if self._crowded() else self.config.loaded_app
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        app = _CROWDED if self._crowded() else self.config.loaded_app
+        if self.parser.should_upgrade():
+            app, self._refused = _UPGRADE, True
+        elif size > limits.HEAD_SIZE:
+            app, self._refused = _LARGE_HEAD, True
+        self.app = last = _LastIfUnread(app)
         super().on_headers_complete()
+        last.cycle = self.cycle
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Anyone can ask for one; it is answered, and not a line of the log."""
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP is answered like everything else."""
-        problem = Problem("http", "this is not a request in HTTP/1.1").response()
-        head = [(b"connection", b"close"), *problem.raw_headers, *STRICT]
-        lines = [b"HTTP/1.1 400 Bad Request", *(name + b": " + value for name, value in head)]
-        self.transport.write(b"\r\n".join([*lines, b"", bytes(problem.body)]))
+        self._answer(Problem("http", "this is not a request in HTTP/1.1"))
         self.transport.close()
+
+    def _answer(self, problem: Problem) -> None:
+        """Answer past the application, as the last thing on this connection."""
+        response = problem.response()
+        head = [(b"connection", b"close"), *response.raw_headers, *STRICT]
+        lines = [STATUS_LINE[problem.status][:-2], *(name + b": " + value for name, value in head)]
+        self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing more to wait for."""
@@ -116,19 +197,56 @@ class Patient(HttpToolsProtocol):
         self._timer = self.loop.call_later(limits.HEAD_SECONDS, self.transport.close)
 
     def _forget(self) -> None:
-        self._head = 0
+        self._head, self._in_head = 0, False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
 
-async def _crowd(scope: Any, receive: Any, send: Any) -> None:
-    detail = "too many are connected; come back in some seconds"
-    problem = Problem("busy", detail, {**RETRY, "Connection": "close"})
-    await problem.response()(scope, receive, send)
+class _LastIfUnread:
+    """An application whose answer ends the connection if the body is not complete by then. Client
+    and server could disagree on whether the rest still comes: after `Expect: 100-continue` it may
+    or may not. Then one person's request would become part of another one's body.
+    """
+
+    cycle: RequestResponseCycle
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def sending(message: Any) -> None:
+            if self.cycle.more_body:
+                self.cycle.keep_alive = False
+            await send(message)
+
+        await self._app(scope, receive, sending)
 
 
-_CROWDED = with_headers(_crowd)
+def _always(problem: Callable[[], Problem]) -> Any:
+    """An application that answers everything with this problem, and closes the connection."""
+
+    async def refuse(scope: Any, receive: Any, send: Any) -> None:
+        said = problem()
+        said.headers["Connection"] = "close"
+        await said.response()(scope, receive, send)
+
+    return with_headers(refuse)
+
+
+_COME_BACK = "too many are connected; come back in some seconds"
+
+
+def _large_head() -> Problem:
+    detail = f"the head of a request has at most {limits.HEAD_SIZE:,} bytes; send fewer headers"
+    return Problem("http", detail, status=431)
+
+
+_CROWDED = _always(lambda: Problem("busy", _COME_BACK, RETRY))
+_UPGRADE = _always(
+    lambda: Problem("http", "no other protocol is spoken here; leave out the Upgrade header")
+)
+_LARGE_HEAD = _always(_large_head)
 
 
 class JsonLines(logging.Formatter):
@@ -183,24 +301,42 @@ LOGGING: dict[str, Any] = {
 }
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket, or one sentence why not."""
-    try:
-        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        found = socket.socket(family, kind, proto)
+def listen(host: str, port: int, patience: float = 0.0) -> socket.socket:
+    """A listening socket, or one sentence why not.
+
+    An address that is in use is tried again for `patience` seconds: the workers of a collector that
+    was killed listen for a moment longer.
+    """
+    end, said = time.monotonic() + patience, False
+    while True:
         try:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            found.bind(address)
-        except BaseException:
-            found.close()
-            raise
-        found.set_inheritable(True)
-        return found
-    except (OSError, UnicodeError, OverflowError) as error:
-        words = getattr(error, "strerror", None) or str(error)
-        raise DataError(
-            f"cannot listen on {host} port {port}: {words}; choose another with --host and --port"
-        ) from None
+            return _listening(host, port)
+        except (OSError, UnicodeError, OverflowError) as error:
+            if getattr(error, "errno", None) != errno.EADDRINUSE or time.monotonic() >= end:
+                words = getattr(error, "strerror", None) or str(error)
+                raise DataError(
+                    f"cannot listen on {host} port {port}: {words}; choose another with --host and "
+                    "--port"
+                ) from None
+        if not said:
+            said = True
+            words = f"port {port} is in use; trying again for {patience:.0f} seconds"
+            print(words, file=sys.stderr, flush=True)
+        time.sleep(0.1)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    found = socket.socket(family, kind, proto)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+        found.listen(limits.BACKLOG)  # now, because only then the address is ours
+    except BaseException:
+        found.close()
+        raise
+    found.set_inheritable(True)
+    return found
 
 
 def run(
@@ -216,7 +352,7 @@ def run(
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit(0)
     )  # what is left of the signal once everything is finished
-    with tempfile.TemporaryDirectory(prefix="discreet-") as counters:
+    with scratch.folder("counters") as counters:
         settings = Settings(store, counters, open_results, public_url)
         os.environ["DISCREET_COLLECTOR"] = json.dumps(asdict(settings))
         config = uvicorn.Config(

@@ -8,6 +8,7 @@ import errno
 import fcntl
 import os
 import sqlite3
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -334,7 +335,13 @@ class SqliteStore(Store):
             self._db.execute("SELECT count(*) FROM collection").fetchone()
 
     def can_write(self) -> None:
-        """StoreDown unless something can be written, now."""
+        """StoreDown unless something can be written, now, and there is room for more: a log that
+        was emptied takes some pages on a full disk, too.
+        """
+        with failing_as(_ERRORS), tempfile.TemporaryFile(dir=self.path.resolve().parent) as room:
+            room.write(bytes(limits.ROOM))
+            room.flush()
+            os.fsync(room.fileno())
         with self.writing():
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             self._db.execute(f"PRAGMA user_version = {version}")
