@@ -595,6 +595,7 @@ class Page {
         $("agree").checked = false;
         this.ask();
       }
+      if (error.code === "answer") this.ask(); // the ledger was removed meanwhile
       this.ready();
       say(error, this.unsent ? [text("kept")] : []);
     }

@@ -1,0 +1,438 @@
+"""What a participant is promised, held against a real Chromium: an answer that left arrives, nobody
+sees the answer of the person before, and no sentence reassures where it is not true.
+"""
+
+import json
+import re
+import time
+from functools import cache
+
+import chromium
+import pytest
+from chromium import Server, Visitor
+
+import discreet as d
+
+if chromium.missing():
+    pytest.skip(chromium.missing(), allow_module_level=True)
+
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.xdist_group("browser")
+LEVELS = [("serious", 1, ["HIV", "hepatitis"]), ("common", 2, ["cold", "flu", "acne"])]
+FRUIT = [f"{name} {k}" for k in range(30) for name in ("apple", "banana", "cherry")]
+SAFE = "can tell for sure what you answered"
+
+
+def survey(name, levels=LEVELS, **more):
+    policy = d.Policy.from_levels(levels, name=name, question="Which of these?", **more)
+    return d.design(policy)
+
+
+@cache
+def mechanisms():
+    weak = [("a", 6, ["HIV", "cold", "flu"])]
+    free = {"pairs": [("serious", "common", None)]}
+    found = [
+        survey("plain"),
+        survey("other"),
+        survey("wide", [("a", 1, FRUIT)]),
+        survey("wide-lists", [("a", 1, FRUIT)], input="set", padding=2),
+        survey("weak", weak),
+        survey("open", **free),
+        survey("each", [("a", 2, ["HIV", "cold", "flu"])], input="set", protect="item"),
+        survey("capped", [("a", 1, ["HIV"]), ("b", "2.5", ["cold", "flu"])]),
+    ]
+    return {mechanism.policy.name: mechanism for mechanism in found}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    found = Server(tmp_path_factory.mktemp("server"), [*mechanisms().values()])
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium.launched() as found:
+        yield found
+
+
+@pytest.fixture
+def visitor(browser, server):
+    found = Visitor(browser, server.base)
+    yield found
+    found.context.set_offline(False)
+    found.leave()
+    found.context.close()
+
+
+def asked(visitor, link):
+    page = visitor.open(link)
+    page.locator("#form").wait_for()
+    return page
+
+
+def prepared(page, *labels):
+    for label in labels:
+        page.get_by_label(label, exact=True).check()
+    page.locator("#prepare").click()
+    page.locator("#check").wait_for()
+
+
+def answered(page, *labels):
+    prepared(page, *labels)
+    page.locator("#send").click()
+    page.locator("#receipt").wait_for()
+
+
+def states(page, key="discreet-ledger/3"):
+    text = page.evaluate("(key) => localStorage.getItem(key)", key)
+    return [entry["state"] for entry in json.loads(text or '{"entries": []}')["entries"]]
+
+
+# ---- an answer that left arrives -----------------------------------------------------------------
+
+
+def test_a_report_that_was_on_its_way_is_sent_on_the_next_visit(visitor, server):
+    page = visitor.another(server.links["plain"])
+    page.locator("#form").wait_for()
+    prepared(page, "cold")
+    before = server.n("plain")
+    visitor.context.set_offline(True)
+    page.locator("#send").click()
+    expect(page.locator("#status")).to_contain_text("You are offline")
+    page.close()
+    assert server.n("plain") == before
+    visitor.context.set_offline(False)
+    page = visitor.open(server.links["plain"])
+    page.locator("#receipt").wait_for()
+    assert server.n("plain") == before + 1 and states(page) == ["counted"]
+    page.reload()
+    expect(page.locator("#known")).to_contain_text("This browser has answered this question")
+    assert server.n("plain") == before + 1
+
+
+def test_until_it_is_acknowledged_nobody_is_told_that_it_is_answered(visitor, server):
+    """Also where it arrived, and only the acknowledgement was lost: it is counted once."""
+    page = asked(visitor, server.links["plain"])
+    prepared(page, "cold")
+    before = server.n("plain")
+    lost = [True]
+
+    def lose(route):
+        if lost[0]:
+            route.fetch()
+            route.abort()
+        else:
+            route.continue_()
+
+    visitor.context.route("**/reports", lose)
+    page.locator("#send").click()
+    expect(page.locator("#status")).to_contain_text("does not answer just now")
+    assert server.n("plain") == before + 1 and states(page) == ["leaving"]
+    page.reload()
+    page.locator("#form").wait_for()
+    expect(page.locator("#known")).to_contain_text("Your report is not sent yet, or nobody knows")
+    assert "answered" not in page.locator("#known").inner_text()
+    expect(page.get_by_role("button", name="Show the receipt")).to_be_hidden()
+    expect(page.get_by_role("button", name="Somebody else answers")).to_be_hidden()
+    lost[0] = False
+    page.reload()
+    page.locator("#receipt").wait_for()
+    expect(page.locator("#thanks")).to_contain_text("it is counted once")
+    assert server.n("plain") == before + 1 and len({*visitor.posts()}) == 1
+
+
+def test_the_report_of_a_second_person_is_sent_on_the_next_visit_too(visitor, server):
+    page = asked(visitor, server.links["plain"])
+    answered(page, "cold")
+    page.go_back()
+    page.get_by_role("button", name="Somebody else answers").click()
+    prepared(page, "flu")
+    before = server.n("plain")
+    visitor.context.set_offline(True)
+    page.locator("#send").click()
+    expect(page.locator("#status")).to_contain_text("You are offline")
+    page.goto("about:blank")
+    visitor.context.set_offline(False)
+    page = asked(visitor, server.links["plain"])
+    end = time.monotonic() + 20
+    while states(page, "discreet-ledger/3/2") != ["counted"]:
+        assert time.monotonic() < end
+        page.wait_for_timeout(50)
+    assert server.n("plain") == before + 1
+
+
+def test_what_was_on_its_way_when_the_question_closed_is_said(visitor, server):
+    mechanism = survey("closing")
+    fingerprint = mechanism.fingerprint
+    body = {"state": "open", "keeps": "counts", "mechanism": mechanism.to_document()}
+    visitor.context.route("**/v1/collections/closing", lambda route: route.fulfill(json=body))
+    visitor.context.route("**/v1/collections/closing/reports", lambda route: route.abort())
+    link = f"{server.base}/c/closing#{fingerprint}"
+    page = asked(visitor, link)
+    prepared(page, "cold")
+    page.locator("#send").click()
+    expect(page.locator("#status")).to_contain_text("does not answer just now")
+    body["state"] = "closed"
+    page.reload()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("This question is closed; it takes no more answers.")
+    expect(alert).to_contain_text("nobody knows whether it arrived in time")
+
+
+# ---- nobody sees the answer of the person before -------------------------------------------------
+
+
+def held(page, place):
+    """How many sets of numbers in the page's memory hold this place of an item."""
+    session = page.context.new_cdp_session(page)
+    kind = session.send("Runtime.evaluate", {"expression": "Set.prototype"})["result"]["objectId"]
+    found = session.send("Runtime.queryObjects", {"prototypeObjectId": kind})["objects"]
+    counted = session.send(
+        "Runtime.callFunctionOn",
+        {
+            "objectId": found["objectId"],
+            "functionDeclaration": "function (k) { return this.filter((x) => x.has(k)).length; }",
+            "arguments": [{"value": place}],
+            "returnByValue": True,
+        },
+    )
+    session.detach()
+    return counted["result"]["value"]
+
+
+def test_once_the_report_is_written_down_the_answer_is_nowhere(visitor, server):
+    page = asked(visitor, server.links["wide"])
+    place = FRUIT.index("cherry 7")
+    page.locator("#search").fill("cherry 7")
+    page.get_by_label("cherry 7", exact=True).check()
+    expect(page.locator("#promise")).to_contain_text("cherry 7")
+    assert held(page, place) > 0
+    page.locator("#prepare").click()
+    page.locator("#check").wait_for()
+    for step in ("prepared", "counted"):
+        if step == "counted":
+            page.locator("#send").click()
+            page.locator("#receipt").wait_for()
+        assert held(page, place) == 0
+        form = page.locator("#form").inner_html()
+        assert 'class="what"' in form and page.locator("#search").input_value() == ""
+        assert page.evaluate("document.querySelectorAll('input:checked').length") == 0
+        assert page.locator("#sentences").inner_text() == page.locator("#chosen").inner_text() == ""
+    page.go_back()
+    page.locator("#form").wait_for()
+    expect(page.get_by_role("radio", checked=True)).to_have_count(0)
+    expect(page.locator("#promise")).to_be_hidden()
+    expect(page.locator("#chosen")).to_be_hidden()
+
+
+def test_back_from_the_check_needs_no_answer_any_more(visitor, server):
+    page = asked(visitor, server.links["plain"])
+    prepared(page, "HIV")
+    shown = page.locator("#bytes").inner_text()
+    page.locator("#back").click()
+    expect(page.get_by_role("radio", checked=True)).to_have_count(0)
+    page.locator("#prepare").click()
+    expect(page.locator("#bytes")).to_have_text(shown)
+
+
+@pytest.mark.parametrize("name", ["wide", "wide-lists"])
+def test_somebody_else_finds_nothing_of_the_person_before(visitor, server, name):
+    page = asked(visitor, server.links[name])
+    answered(page, "apple 0")
+    page.go_back()
+    page.locator("#groups button", has_text="C").click()
+    page.locator("#search").fill("cherry 29")
+    page.get_by_label("cherry 29", exact=True).check()
+    page.locator("#exact summary").click()
+    page.get_by_role("button", name="Somebody else answers").click()
+    assert page.locator("#search").input_value() == ""
+    expect(page.locator("#choices .what")).to_have_count(60)
+    expect(page.locator("#groups button[aria-pressed=true]")).to_have_text("All")
+    assert page.evaluate("document.querySelectorAll('input:checked').length") == 0
+    assert "cherry 29" not in page.locator("#form").inner_text()
+    assert page.evaluate("document.querySelectorAll('#form details[open]').length") == 0
+
+
+def test_one_person_s_consent_is_not_the_next_one_s(visitor, server):
+    """Both were asked about the same items before: each agrees for themselves."""
+    page = asked(visitor, server.links["plain"])
+    answered(page, "cold")
+    page.go_back()
+    page.get_by_role("button", name="Somebody else answers").click()
+    answered(page, "flu")
+    page = asked(visitor, server.links["other"])
+    page.locator("#agree").check()
+    answered(page, "cold")
+    page.go_back()
+    page.get_by_role("button", name="Somebody else answers").click()
+    expect(page.locator("#consent")).to_be_visible()
+    expect(page.locator("#agree")).not_to_be_checked()
+    page.get_by_label("flu", exact=True).check()
+    expect(page.locator("#prepare")).to_be_disabled()
+    page.locator("#agree").check()
+    expect(page.locator("#prepare")).to_be_enabled()
+
+
+def test_the_browser_helps_with_nothing_that_is_typed_or_chosen(visitor, server):
+    """Spelling and translation may be done by others."""
+    page = asked(visitor, server.links["wide-lists"])
+    page.get_by_label("apple 0", exact=True).check()
+    search = page.locator("#search")
+    told = {"spellcheck": "false", "autocomplete": "off", "translate": "no", "autocorrect": "off"}
+    assert {key: search.get_attribute(key) for key in told} == told
+    sealed = page.evaluate(
+        "[...document.querySelectorAll('[translate=no]')].map((x) => x.id).filter((x) => x)"
+    )
+    wanted = {"search", "groups", "choices", "count", "promise", "chosen", "check", "receipt"}
+    assert wanted == {*sealed}
+    kept = page.evaluate("document.getElementById('form').autocomplete")
+    assert kept == page.locator("#agree").get_attribute("autocomplete") == "off"
+
+
+def race(visitor, link):
+    """Two tabs draw at the same moment: what each shows, and what the ledger has."""
+    pages = visitor.context.pages[:2]
+    for page in pages:
+        page.evaluate("localStorage.clear()")
+    for page in pages:
+        page.goto("about:blank")
+        page.goto(link)
+        page.locator("#form").wait_for()
+        page.get_by_label("HIV", exact=True).check()
+    start = pages[0].evaluate("Date.now()") + 120
+    press = "() => document.getElementById('prepare').click()"
+    wait = f"(start) => {{ setTimeout({press}, start - Date.now()); }}"
+    for page in pages:
+        page.evaluate(wait, start)
+    for page in pages:
+        page.locator("#check").wait_for()
+    shown = [page.locator("#bytes").inner_text() for page in pages]
+    text = pages[0].evaluate("localStorage.getItem('discreet-ledger/3')")
+    return shown, [entry["report"] for entry in json.loads(text)["entries"]]
+
+
+def raced(visitor, server, trials):
+    visitor.open(server.links["wide"])
+    visitor.another(server.links["wide"])
+    link = server.links["plain"]
+    for page in visitor.context.pages:
+        page.goto(link)
+        page.locator("#form").wait_for()
+    different = 0
+    for _ in range(trials):
+        shown, kept = race(visitor, link)
+        different += shown[0] != shown[1] or [shown[0].replace(" ", "")] != kept
+    return different
+
+
+def test_two_tabs_at_the_same_moment_draw_one_report(visitor, server):
+    assert raced(visitor, server, 20) == 0
+
+
+@pytest.mark.slow
+def test_two_tabs_at_the_same_moment_draw_one_report_five_hundred_times(visitor, server):
+    assert raced(visitor, server, 500) == 0
+
+
+# ---- no sentence reassures where it is not true --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "caution"),
+    [
+        ("plain", ""),
+        (
+            "weak",
+            "This is weak protection: one report can change the odds between two answers by",
+        ),
+        ("open", "Some answers are not protected from each other"),
+        ("each", "Each answer is protected on its own, but a list of several answers is not"),
+    ],
+)
+@pytest.mark.parametrize("language", ["en", "de", "ar"])
+def test_weak_protection_is_said_instead(visitor, server, name, caution, language):
+    page = asked(visitor, server.links[name])
+    page.locator("#language").select_option(language)
+    if language == "en":
+        assert caution in page.locator("#caution").inner_text() if caution else True
+        assert (SAFE in page.locator("main").inner_text()) == (not caution)
+    expect(page.locator("#caution")).to_be_visible(visible=bool(caution))
+    assert bool(page.locator("#safe").inner_text()) == (not caution)
+    page.get_by_label("HIV", exact=True).check()
+    expect(page.locator("#example")).to_be_visible(visible=not caution)
+
+
+def test_a_link_of_one_s_own_is_refused(visitor, server):
+    """The same question and fingerprint, under a name that only this person was given."""
+    mechanism = mechanisms()["plain"]
+    body = {"state": "open", "keeps": "counts", "mechanism": mechanism.to_document()}
+    visitor.context.route("**/v1/collections/for-you", lambda route: route.fulfill(json=body))
+    page = visitor.open(f"{server.base}/c/for-you#{mechanism.fingerprint}")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text('The link is for "for-you", but the question there is called')
+    expect(alert).to_contain_text("compare the whole link")
+    expect(page.locator("#form")).to_be_hidden()
+
+
+def test_the_fingerprint_is_shown_as_people_compare_it(visitor, server):
+    page = asked(visitor, server.links["plain"])
+    fingerprint = mechanisms()["plain"].fingerprint
+    groups = " ".join(re.findall("....", fingerprint)[:8])
+    expect(page.locator("#pinned")).to_contain_text(groups)
+    answered(page, "cold")
+    expect(page.locator("#mechanism")).to_have_text(fingerprint)
+
+
+def test_what_is_kept_is_said(visitor, server, browser, tmp_path):
+    page = asked(visitor, server.links["plain"])
+    prepared(page, "cold")
+    expect(page.locator("#check")).to_contain_text("nobody can find it among the others")
+    keeping = Server(tmp_path, [survey("keeping")], "--keep", "reports")
+    other = Visitor(browser, keeping.base)
+    try:
+        page = asked(other, keeping.links["keeping"])
+        expect(page.locator("#told")).to_contain_text("every report, beside its number")
+        prepared(page, "cold")
+        expect(page.locator("#check")).not_to_contain_text("nobody can find it")
+        expect(page.locator("#check")).to_contain_text("keeps every report beside its number")
+        page.locator("#send").click()
+        page.locator("#receipt").wait_for()
+        expect(page.locator("#receipt")).to_contain_text("can find your report")
+        other.leave()
+    finally:
+        other.context.close()
+        keeping.stop()
+
+
+def test_of_a_sampled_list_one_answer_is_drawn(visitor, server):
+    """The paper's mechanism reports one item, however many places the padding has."""
+    policy = d.Policy.from_levels([("a", 1, ["x", "y", "z", "u"])], name="one", input="set")
+    mechanism = d.design(policy, "subset", padding=3)
+    body = {"state": "open", "keeps": "counts", "mechanism": mechanism.to_document()}
+    visitor.context.route("**/v1/collections/one", lambda route: route.fulfill(json=body))
+    page = asked(visitor, f"{server.base}/c/one#{mechanism.fingerprint}")
+    for label in ("x", "y", "z", "u"):
+        page.get_by_label(label, exact=True).check()
+    page.locator("#exact summary").click()
+    expect(page.locator("#sentences")).to_contain_text("at most one is drawn at random")
+    expect(page.locator("#sentences")).not_to_contain_text("3 of them")
+
+
+def test_the_example_is_an_average(visitor, server):
+    page = asked(visitor, server.links["plain"])
+    page.get_by_label("HIV", exact=True).check()
+    expect(page.locator("#frequencies")).to_contain_text("on average at least")
+
+
+def test_a_budget_that_cannot_be_used_up_is_said_on_the_card(visitor, server):
+    page = visitor.open(server.results["capped"])
+    page.get_by_label("Organiser’s token").fill(chromium.TOKEN)
+    page.get_by_role("button", name="Show results").click()
+    page.locator("#numbers").wait_for()
+    cards = page.locator("#levels > div").all_inner_texts()
+    assert "budget 1\n" in cards[0] + "\n" and "acts" not in cards[0]
+    assert "budget 2.5, acts as 2" in cards[1]
