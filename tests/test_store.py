@@ -76,15 +76,15 @@ def store(place):
 
 def ask(place, query):
     """What the database itself says, past the store; `report` stands for the table's name in
-    either.
+    either, or for those of all collections.
     """
     if place.startswith("postgresql"):
-        query = re.sub(
-            r"\b(report|tally|collection|waiting)\b(?= *(WHERE|ORDER|SET|;|$))",
-            r"discreet_\1",
-            query,
-        )
         with psycopg.connect(place, autocommit=True) as db:
+            query = re.sub(
+                r"(?<![(\w])(report|tally|collection|waiting)\b(?= *(WHERE|ORDER|SET|;|\)|$))",
+                lambda found: named(db, found[1]),
+                query,
+            )
             found = db.execute(query)
             return (
                 [tuple(bytes(x) if isinstance(x, memoryview) else x for x in row) for row in found]
@@ -97,6 +97,15 @@ def ask(place, query):
             return db.execute(query).fetchall()
     finally:
         db.close()
+
+
+def named(db, table):
+    """A table of PostgreSQL; one that every collection has for itself, of all collections."""
+    listed = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ %s"
+    tables = db.execute(listed, (rf"^discreet_{table}(_\d+)?$",)).fetchall()
+    if len(tables) == 1:
+        return tables[0][0]
+    return f"({' UNION ALL '.join(f'SELECT * FROM {name}' for (name,) in tables)}) AS {table}"
 
 
 def first_wins(uploads):
@@ -416,6 +425,8 @@ def test_reports_are_on_disk_only_where_they_were_asked_for(place, store, reques
 
 def test_there_is_no_place_for_an_address_or_a_time(place, store):
     """The whole schema, column by column: a new one must be thought about here."""
+    store.create(mechanism())
+    own = {"collection"} if place.endswith("sqlite") else set()  # or a table of its own
     if place.startswith("postgresql"):
         found = ask(
             place,
@@ -430,15 +441,16 @@ def test_there_is_no_place_for_an_address_or_a_time(place, store):
         )
     tables = {}
     for table, column in found:
-        tables.setdefault(table.removeprefix("discreet_"), set()).add(column)
+        name = re.sub(r"^discreet_|_1$", "", table)
+        tables.setdefault(name, set()).add(column)
     assert tables.pop("schema", {"version"}) == {"version"}
     assert tables == {
-        "collection": {"key", "name", "document", "keep", "open"},
-        "tally": {"collection", "numbers"},
-        "published": {"collection", "numbers"},
-        "report": {"collection", "id", "report"},
+        "collection": {"key", "name", "document", "keep", "open", "moving"},
+        "tally": {"numbers"} | own,
+        "published": {"numbers"} | own,
+        "report": {"id", "report"} | own,
         "event": {"key", "collection", "time", "what"},  # of what the organiser did
-        "waiting": {"collection", "reports"} | ({"place"} if place.endswith("sqlite") else set()),
+        "waiting": {"reports"} | own | ({"place"} if own else set()),
     }
 
 
@@ -520,10 +532,10 @@ def break_tally(place):
         )
         ask(
             place,
-            "CREATE TRIGGER fire BEFORE INSERT ON discreet_waiting "
+            "CREATE TRIGGER fire BEFORE INSERT ON discreet_waiting_1 "
             "FOR EACH ROW EXECUTE FUNCTION burn()",
         )
-        return lambda: ask(place, "DROP TRIGGER fire ON discreet_waiting")
+        return lambda: ask(place, "DROP TRIGGER fire ON discreet_waiting_1")
     ask(
         place,
         "CREATE TRIGGER fire BEFORE INSERT ON waiting "
@@ -646,14 +658,14 @@ def test_a_store_of_a_newer_discreet_is_refused(place):
     )
     ask(place, newer)
     with pytest.raises(
-        DataError, match="schema version 99, this discreet knows up to 3; use the newer discreet"
+        DataError, match="schema version 99, this discreet knows up to 4; use the newer discreet"
     ):
         open_store(place)
 
 
 def test_an_older_store_is_migrated_with_what_it_holds(place, monkeypatch):
     arrivals(place, ids(3))
-    assert version(place) == 3
+    assert version(place) == 4
     old = modules(place).MIGRATIONS
     monkeypatch.setattr(
         modules(place),
@@ -662,27 +674,74 @@ def test_an_older_store_is_migrated_with_what_it_holds(place, monkeypatch):
     )
     for _ in range(2):  # once
         store = open_store(place)
-        assert store.tally("bits").n == 3 and version(place) == 4
+        assert store.tally("bits").n == 3 and version(place) == 5
         assert ask(place, "SELECT x FROM extra") == [(7,)]
         store.close()
 
 
-def test_a_store_of_the_first_version_goes_on(place, monkeypatch):
-    made = mechanism()
-    rows = people(made, 20)
-    with monkeypatch.context() as patch:
-        patch.setattr(modules(place), "MIGRATIONS", modules(place).MIGRATIONS[:1])
-        store = open_store(place)
-        key = store.create(made).key
-        with store.writing():
-            store._write_numbers(key, made.tally(rows[:12]).to_bytes())
-        store.close()
-        assert version(place) == 1
+def old_store(place, number, *documents):
+    """A store of an older version with collections of these documents; past the code of today."""
+    scripts = modules(place).MIGRATIONS[:number]
+    if place.startswith("postgresql"):
+        with psycopg.connect(place) as db:
+            db.execute("CREATE TABLE discreet_schema (version INTEGER NOT NULL)")
+            for k, script in enumerate(scripts, 1):
+                db.execute(script)
+                db.execute("INSERT INTO discreet_schema VALUES (%s)", (k,))
+            insert = (
+                "INSERT INTO discreet_collection (name, document, keep, open) "
+                "VALUES (%s, %s, 'reports', true)"
+            )
+            for document in documents:
+                db.execute(insert, (document["policy"]["name"], json.dumps(document)))
+        return
+    with closing(sqlite3.connect(place)) as db, db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.executescript(";".join(scripts) + f"; PRAGMA user_version = {number}")
+        insert = "INSERT INTO collection (name, document, keep, open) VALUES (?, ?, 'reports', 1)"
+        for document in documents:
+            db.execute(insert, (document["policy"]["name"], json.dumps(document)))
+
+
+def fill_old(place, number, key, made, some, rows):
+    """Reports in an older store: some counted, the rest waiting where that version knew it."""
+    half = len(some) // 2 if number > 1 else len(some)
+    tally = made.tally(rows[:half]).to_bytes()
+    server = place.startswith("postgresql")
+    start, mark = ("discreet_", "%s") if server else ("", "?")
+    with psycopg.connect(place) if server else closing(sqlite3.connect(place)) as db, db:
+        insert = f"INSERT INTO {start}tally VALUES ({mark}, {mark})"
+        db.execute(insert, (key, sealed(tally) if number > 1 else tally))
+        for id_, row in zip(some, rows, strict=True):
+            insert = f"INSERT INTO {start}report VALUES ({mark}, {mark}, {mark})"
+            db.execute(insert, (key, id_, row.tobytes()))
+        if number > 1:
+            columns = "" if server else ", place"
+            values = [key, sealed(rows[half:].tobytes()), *([] if server else [b"x"])]
+            marks = ", ".join([mark] * len(values))
+            insert = f"INSERT INTO {start}waiting (collection, reports{columns}) VALUES ({marks})"
+            db.execute(insert, values)
+            insert = f"INSERT INTO {start}published VALUES ({mark}, {mark})"
+            db.execute(insert, (key, sealed(tally)))
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_store_of_an_older_version_goes_on_with_all_it_has(place, number):
+    made, other = mechanism(), mechanism("ticket")
+    old_store(place, number, made.to_document(), other.to_document())
+    some, rows = ids(20), people(made, 20)
+    fill_old(place, number, 1, made, some, rows)
+    fill_old(place, number, 2, other, ids(6), people(other, 6))
     store = open_store(place)
-    store.add([upload(made, ids(8), rows[12:])])
-    assert store.tally("bits") == made.tally(rows)
+    assert version(place) == 4 and [c.key for c in store.collections()] == [1, 2]
+    assert store.tally("bits") == made.tally(rows) and store.tally("ticket").n == 6
+    assert store.problems("bits") == store.problems("ticket") == []
+    assert store.add([upload(made, some, rows)]) == [Outcome(0, 20)]
+    more = people(made, 8)
+    store.add([upload(made, ids(8), more)])
     store.close_collection("bits")
-    assert store.tally("bits") == made.tally(rows)
+    assert store.tally("bits") == made.tally(rows) + made.tally(more)
+    assert store.create(mechanism("grr")).key == 3
     store.close()
 
 
@@ -747,7 +806,7 @@ def test_a_migration_that_fails_changes_nothing(place, monkeypatch):
         with pytest.raises(DataError, match="cannot be opened: .*nowhere"):
             open_store(place)
     store = open_store(place)
-    assert store.tally("bits").n == 3 and version(place) == 3
+    assert store.tally("bits").n == 3 and version(place) == 4
     store.close()
     with pytest.raises((sqlite3.OperationalError, psycopg.errors.UndefinedTable)):
         ask(place, "SELECT x FROM extra")
@@ -769,7 +828,7 @@ def test_stores_opened_by_many_at_once_are_made_once(place):
         thread.join()
     for store in found:
         store.close()
-    assert not errors and len(found) == 6 and version(place) == 3
+    assert not errors and len(found) == 6 and version(place) == 4
 
 
 @pytest.mark.parametrize(
@@ -990,7 +1049,7 @@ def test_closing_leaves_nothing_of_the_old_tally_in_postgresql(postgres, databas
         with store.writing():
             store._fold(collection)
     with psycopg.connect(database, autocommit=True) as db:
-        inside = "SELECT max(ctid)::text FROM discreet_tally"
+        inside = f"SELECT max(ctid)::text FROM discreet_tally_{collection.key}"
         assert db.execute(inside).fetchone() != ("(0,1)",)  # versions were written before it
         store.close_collection("bits")
         assert db.execute(inside).fetchone() == ("(0,1)",)
@@ -1224,7 +1283,7 @@ def test_a_collection_whose_time_is_over_is_closed_for_good(place, monkeypatch):
     monkeypatch.setattr(About, "state", lambda self, now: "closed")
     assert store.collection("timed").open and store.history("timed") == []
     with monkeypatch.context() as broken:
-        broken.setattr(store, "tidy", lambda wait: (_ for _ in ()).throw(StoreDown("killed")))
+        broken.setattr(store, "tidy", lambda *keys, wait: (_ for _ in ()).throw(StoreDown("killed")))
         with pytest.raises(StoreDown, match="killed"):
             store.expire_collection("timed")
     assert store.collection("timed").open and store.tally("timed").n == 3

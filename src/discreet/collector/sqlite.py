@@ -54,6 +54,9 @@ MIGRATIONS = (
         time TEXT NOT NULL, what TEXT NOT NULL
     );
     """,
+    """
+    ALTER TABLE collection ADD COLUMN moving TEXT NOT NULL DEFAULT '';
+    """,
 )
 
 
@@ -148,7 +151,7 @@ class SqliteStore(Store):
             db.close()
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, patient: bool = False) -> Iterator[None]:
         """One writer at a time: workers queue at a file lock, where they wait less long than SQLite
         would let them.
         """
@@ -191,7 +194,7 @@ class SqliteStore(Store):
             pause = min(2 * pause, 0.002)
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self, *names: str) -> Iterator[None]:
         """A snapshot."""
         with failing_as(_ERRORS):
             try:
@@ -208,12 +211,15 @@ class SqliteStore(Store):
                 self._forget()
                 raise
 
-    def _rows(self, name: str | None = None, lock: bool = False) -> list[tuple[Any, ...]]:
+    def _rows(
+        self, name: str | None = None, lock: bool = False, only_open: bool = False
+    ) -> list[tuple[Any, ...]]:
         """A write transaction has locked everything."""
-        query = "SELECT key, name, keep, open FROM collection"
+        query = "SELECT key, name, keep, open, moving FROM collection"
         if name is None:
             return self._db.execute(f"{query} ORDER BY name").fetchall()
-        return self._db.execute(f"{query} WHERE name = ?", (name,)).fetchall()
+        query += f" WHERE name = ?{' AND open' if only_open else ''}"
+        return self._db.execute(query, (name,)).fetchall()
 
     def _document(self, key: int) -> str:
         return self._db.execute("SELECT document FROM collection WHERE key = ?", (key,)).fetchone()[
@@ -223,7 +229,7 @@ class SqliteStore(Store):
     def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> bool:
         row = self._db.execute(
             "INSERT INTO collection VALUES "
-            "((SELECT coalesce(max(collection), 0) + 1 FROM tally), ?, ?, ?, 1)",
+            "((SELECT coalesce(max(collection), 0) + 1 FROM tally), ?, ?, ?, 1, '')",
             (name, document, keep),
         )
         self._db.execute("INSERT INTO tally VALUES (?, ?)", (row.lastrowid, numbers))
@@ -231,6 +237,9 @@ class SqliteStore(Store):
 
     def _set_open(self, key: int, is_open: bool) -> None:
         self._db.execute("UPDATE collection SET open = ? WHERE key = ?", (is_open, key))
+
+    def _set_moving(self, key: int, moving: str) -> None:
+        self._db.execute("UPDATE collection SET moving = ? WHERE key = ?", (moving, key))
 
     def _insert_event(self, key: int, event: Event) -> None:
         self._db.execute("INSERT INTO event VALUES (NULL, ?, ?, ?)", (key, *event))
@@ -339,9 +348,9 @@ class SqliteStore(Store):
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             self._db.execute(f"PRAGMA user_version = {version}")
 
-    def tidy(self, wait: bool = True) -> None:
-        """The log, and the rows within a page, are in order of arrival: write the file anew, in the
-        order of the ids.
+    def tidy(self, *keys: int, wait: bool = True) -> None:
+        """The log, and the rows within a page, are in order of arrival: write the whole file anew,
+        in the order of the ids. Others wait meanwhile.
         """
         with failing_as(_ERRORS):
             self._take_turn()

@@ -54,11 +54,12 @@ class Collection:
     mechanism: Mechanism
     keep: str
     open: bool  # whether nobody has closed it; its own times are looked at in `state`
+    moving: str = ""  # what a move between two stores has done with it (see copying.py)
 
     @property
     def state(self) -> str:
         """Now: "upcoming", "open" or "closed"."""
-        return self.mechanism.policy.about.state(datetime.now(UTC)) if self.open else "closed"
+        return self.mechanism.policy.about.state(_now()) if self.open else "closed"
 
 
 class Upload(NamedTuple):
@@ -144,9 +145,10 @@ class Store(ABC):
         """Take no more reports; the ids and reports are put in the order of the ids. What was
         interrupted is done when it is called again.
         """
+        key = self.collection(name).key
         self._end(name)
         try:
-            self.tidy()
+            self.tidy(key)
         except StoreDown as error:
             raise StoreDown(
                 f'"{name}" is closed and takes no more reports, but the order in which they came '
@@ -173,7 +175,7 @@ class Store(ABC):
             if not found.open:
                 return False
             self._fold(found)
-        self.tidy(wait=False)
+        self.tidy(found.key, wait=False)
         with self.writing():
             found = self._must_find(name, lock=True)
             if found.open:
@@ -186,7 +188,7 @@ class Store(ABC):
         with self.writing():
             found = self._must_find(name, lock=True)
             about = found.mechanism.policy.about
-            if about.state(datetime.now(UTC)) == "closed":
+            if about.state(_now()) == "closed":
                 raise DataError(
                     f'"{name}" closed on {moment(about.closes)}, as everybody was told; a new '
                     "question needs a new name"
@@ -206,7 +208,7 @@ class Store(ABC):
             return self._events(self._must_find(name).key)
 
     def _note(self, key: int, what: str) -> None:
-        self._insert_event(key, Event(datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ"), what))
+        self._insert_event(key, Event(_now().strftime("%Y-%m-%dT%H:%MZ"), what))
 
     def check_deletable(self, name: str) -> None:
         """DataError while it takes reports."""
@@ -223,7 +225,7 @@ class Store(ABC):
             self._write_numbers(found.key, sealed(Tally.empty(found.mechanism).to_bytes()))
             self._erase(found.key)
         try:
-            self.tidy()
+            self.tidy(found.key)
         except StoreDown as error:
             raise StoreDown(
                 f'"{name}" is empty, but the files of the store still hold what it had: {error}; '
@@ -238,10 +240,12 @@ class Store(ABC):
     def add(self, uploads: Sequence[Upload]) -> list[Outcome]:
         """Count uploads in one transaction; when this returns they are durable."""
         outcomes = [Outcome(0, 0, "closed")] * len(uploads)
-        names = sorted({upload.collection for upload in uploads})  # always locked in the same order
+        over = {key for key in {upload.key for upload in uploads} if self._is_over(key)}
+        names = {upload.collection for upload in uploads if upload.key not in over}
         with self.writing():
-            for name in names:
-                locked = self._find(name, lock=True)
+            for name in sorted(names):  # always locked in the same order
+                # One that is closed is not locked: it may be written anew just now.
+                locked = self._find(name, lock=True, only_open=True)
                 if locked is None:
                     continue
                 places = [
@@ -260,6 +264,11 @@ class Store(ABC):
                 for k, outcome in zip(places, found, strict=True):
                     outcomes[k] = outcome
         return outcomes
+
+    def _is_over(self, key: int | None) -> bool:
+        """Whether we know a collection of this key and its date has come."""
+        mechanism = self._mechanisms.get(key or 0)
+        return mechanism is not None and mechanism.policy.about.state(_now()) == "closed"
 
     def _count(self, collection: Collection, uploads: list[Upload]) -> list[Outcome]:
         rows = (
@@ -332,7 +341,7 @@ class Store(ABC):
         steps, so that asking again and again does not show single reports. Who sends reports of his
         own can still single one out: what protects it is its own guarantee.
         """
-        with self.reading():
+        with self.reading(name):
             found = self._must_find(name)
             shown, whole = self._published_tally(found), self._whole_tally(found)
         if not _due(shown, whole, found):
@@ -355,7 +364,7 @@ class Store(ABC):
         """What does not add up in a collection, in words; with `recount` its stored reports, where
         they were kept, are counted again.
         """
-        with self.reading():
+        with self.reading(name):
             return self._problems(self._must_find(name), recount)
 
     def _problems(self, found: Collection, recount: bool = True) -> list[str]:
@@ -381,7 +390,7 @@ class Store(ABC):
     @contextmanager
     def snapshot(self, name: str) -> Iterator[tuple[Tally, Iterator[NDArray[np.uint8]]]]:
         """The tally and, where they were kept, the stored reports, of one moment."""
-        with self.reading():
+        with self.reading(name):
             found = self._must_find(name)
             yield self._whole_tally(found), self._blocks(found)
 
@@ -406,22 +415,25 @@ class Store(ABC):
 
     def tally(self, name: str) -> Tally:
         """The tally of a collection."""
-        with self.reading():
+        with self.reading(name):
             return self._whole_tally(self._must_find(name))
 
     def sizes(self, most: int) -> list[tuple[Collection, int | None]]:
         """The first so many collections, with how many reports each has; None where it is damaged.
         Those that wait are not tallied for it.
         """
-        with self.reading():
-            return [(c, self._size(c)) for c in (self._collection(*r) for r in self._rows()[:most])]
+        return [(c, self._size(c)) for c in self.collections()[:most]]
 
     def _size(self, collection: Collection) -> int | None:
         try:
-            tally = self._tally_of(self._read_numbers(collection.key), collection.mechanism)
-            waiting = sum(len(unsealed(raw)) for raw in self._who_waits(collection.key))
-        except StoreDamaged:
+            with self.reading(collection.name):
+                return self._quick_size(self._must_find(collection.name))
+        except (NoCollection, StoreDamaged):
             return None
+
+    def _quick_size(self, collection: Collection) -> int:
+        tally = self._tally_of(self._read_numbers(collection.key), collection.mechanism)
+        waiting = sum(len(unsealed(raw)) for raw in self._who_waits(collection.key))
         return tally.n + waiting // collection.mechanism.report_size
 
     def reports(self, name: str) -> Iterator[bytes]:
@@ -433,19 +445,23 @@ class Store(ABC):
     # ---- what the two implementations do ---------------------------------------------------------
 
     @abstractmethod
-    def writing(self) -> Any:
+    def writing(self, patient: bool = False) -> Any:
         """A write transaction: committed durably at the end, rolled back on any error; StoreDown if
-        the store fails.
+        the store fails. Be `patient` with one that computes for long and keeps nobody waiting.
         """
 
     @abstractmethod
-    def reading(self) -> Any:
-        """A consistent view, on a connection of its own; StoreDown if the store fails."""
+    def reading(self, *names: str) -> Any:
+        """A consistent view, on a connection of its own; StoreDown if the store fails. Name the
+        collections whose ids, reports or counts you read.
+        """
 
     @abstractmethod
-    def _rows(self, name: str | None = None, lock: bool = False) -> list[tuple[Any, ...]]:
-        """(key, name, keep, open) of all collections or of one, which is then locked until the
-        transaction ends if asked.
+    def _rows(
+        self, name: str | None = None, lock: bool = False, only_open: bool = False
+    ) -> list[tuple[Any, ...]]:
+        """(key, name, keep, open, moving) of all collections or of one, which is then locked until
+        the transaction ends if asked; with `only_open` one that is closed is not there.
         """
 
     @abstractmethod
@@ -457,6 +473,9 @@ class Store(ABC):
 
     @abstractmethod
     def _set_open(self, key: int, is_open: bool) -> None: ...
+
+    @abstractmethod
+    def _set_moving(self, key: int, moving: str) -> None: ...
 
     @abstractmethod
     def _insert_event(self, key: int, event: Event) -> None: ...
@@ -521,9 +540,9 @@ class Store(ABC):
         """StoreDown unless something can be written, now."""
 
     @abstractmethod
-    def tidy(self, wait: bool = True) -> None:
-        """Leave no trace of the order in which reports came, where the database would keep one;
-        StoreDown if somebody reads, for as long as a lock is waited for or at all.
+    def tidy(self, *keys: int, wait: bool = True) -> None:
+        """Leave no trace of the order in which the reports of these collections came, where the
+        database would keep one. StoreDown if somebody reads them for longer than we wait.
         """
 
     @abstractmethod
@@ -540,9 +559,11 @@ class Store(ABC):
 
     # ---- shared ----------------------------------------------------------------------------------
 
-    def _find(self, name: str, lock: bool = False) -> Collection | None:
+    def _find(
+        self, name: str, lock: bool = False, only_open: bool = False
+    ) -> Collection | None:
         rows = (
-            [] if "\0" in name else self._rows(name, lock)
+            [] if "\0" in name else self._rows(name, lock, only_open)
         )  # no collection has such a name, and PostgreSQL has no such text
         return self._collection(*rows[0]) if rows else None
 
@@ -552,13 +573,19 @@ class Store(ABC):
             raise NoCollection(f'there is no collection "{name}"')
         return found
 
-    def _collection(self, key: int, name: str, keep: str, is_open: Any) -> Collection:
+    def _collection(
+        self, key: int, name: str, keep: str, is_open: Any, moving: str
+    ) -> Collection:
         mechanism = self._mechanisms.get(key)
         if mechanism is None:  # checked when it is first read, like any other mechanism
             mechanism = self._mechanisms[key] = Mechanism.from_document(
                 json.loads(self._document(key))
             )
-        return Collection(key, name, mechanism, keep, bool(is_open))
+        return Collection(key, name, mechanism, keep, bool(is_open), moving)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _must_be_closed(collection: Collection) -> None:
