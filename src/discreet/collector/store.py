@@ -155,14 +155,23 @@ class Store(ABC):
                 f"is not erased yet: {error}; close it again"
             ) from None
 
-    def _end(self, name: str) -> bool:
-        """Take no more reports; whether it was us."""
+    def _end(self, name: str, move: str = "") -> bool:
+        """Take no more reports, because of the move of this id if there is one; whether it was us.
+        One that an interrupted move has closed is open in the end, unless it is closed again.
+        """
         with self.writing():
             found = self._must_find(name, lock=True)
             self._fold(found)
             if found.open:
                 self._set_open(found.key, False)
                 self._note(found.key, "closed")
+            left = found.moving.startswith("leaving")
+            if move:
+                to_open = found.open or (left and "open" in found.moving.split())
+                mark = f"leaving {'open' if to_open else 'closed'} {move}"
+                self._set_moving(found.key, mark)
+            elif left:
+                self._set_moving(found.key, "")
             return found.open
 
     def expire_collection(self, name: str) -> bool:
@@ -184,9 +193,21 @@ class Store(ABC):
             return found.open
 
     def reopen_collection(self, name: str) -> None:
-        """Take reports again, unless its time is over or anyone was shown how it ended."""
+        """Take reports again, unless its time is over, its final results were published or it was
+        moved.
+        """
         with self.writing():
             found = self._must_find(name, lock=True)
+            if found.moving.startswith("moved"):
+                raise DataError(
+                    f'"{name}" was moved to another store and goes on there; if that move was '
+                    "interrupted, move again to finish it"
+                )
+            if found.moving.startswith("arriving"):
+                raise DataError(
+                    f'a move that was interrupted left this copy of "{name}"; move again from the '
+                    "store where it was, or reopen it there"
+                )
             about = found.mechanism.policy.about
             if about.state(_now()) == "closed":
                 raise DataError(
@@ -200,6 +221,7 @@ class Store(ABC):
                 )
             if not found.open:
                 self._set_open(found.key, True)
+                self._set_moving(found.key, "")
                 self._note(found.key, "reopened")
 
     def history(self, name: str) -> list[Event]:
