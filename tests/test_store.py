@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -40,6 +41,7 @@ from discreet.cli import main
 from discreet.collector import limits
 from discreet.collector import postgres as postgres_store
 from discreet.collector import sqlite as sqlite_store
+from discreet.collector.copying import backup
 from discreet.collector.store import (
     NoCollection,
     Outcome,
@@ -725,6 +727,81 @@ def fill_old(place, number, key, made, some, rows):
             db.execute(insert, (key, sealed(tally)))
 
 
+def everything(place):
+    """All that a database holds, as bytes: the file and its log, or a dump of the tables."""
+    if not place.startswith("postgresql"):
+        files = [Path(place), Path(f"{place}-wal")]
+        return [path.read_bytes() for path in files if path.exists() and path.stat().st_size]
+    with psycopg.connect(place) as db:
+        query = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^discreet_'"
+        tables = sorted(name for (name,) in db.execute(query))
+        return [(name, db.execute(f"SELECT * FROM {name}").fetchall()) for name in tables]
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+def test_a_store_of_discreet_0_1_is_refused_and_left_alone(place, tmp_path, crashed):
+    """Its other collections would be readable; it is still whole for the version that made it."""
+    old = {**mechanism("grr").to_document(), "format": "discreet-mechanism/1"}
+    old_store(place, 1, mechanism().to_document(), old)
+    if crashed and not place.startswith("postgresql"):  # a log is left beside the file
+        with closing(sqlite3.connect(place)) as db:
+            db.execute("UPDATE collection SET open = 0")
+            db.commit()
+            for end in ("", "-wal"):
+                shutil.copy(f"{place}{end}", f"{place}2{end}")
+        place += "2"
+    before = everything(place)
+    words = "made by discreet 0.1: finish it with that version, or export it there"
+    for _ in range(2):
+        with pytest.raises(DataError, match=f'"grr" was {words}'):
+            open_store(place)
+    told = CliRunner().invoke(main, ["verify", "--store", place])
+    assert told.exit_code == 2 and words in told.stderr
+    assert everything(place) == before and version(place) == 1
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "cannot be read"),
+        ('{"format": "discreet-mechanism/1"}', "made by discreet 0.1"),
+        ('{"format": "discreet-mechanism/9"}', "with the version that made it"),
+        ("tampered", "fingerprint"),
+    ],
+)
+def test_a_collection_that_cannot_be_read_is_listed_and_harms_no_other(
+    place, tmp_path, document, words
+):
+    made, other = mechanism(), mechanism("grr")
+    with closing(open_store(place)) as store:
+        for one in (made, other):
+            store.create(one)
+            store.add([upload(one, ids(4))])
+        if document == "tampered":
+            changed = made.to_document()
+            changed["parts"][0]["own"][0] += 2**28
+            document = json.dumps(changed)
+    ask(place, f"UPDATE collection SET document = '{document}' WHERE name = 'bits'")
+    with closing(open_store(place)) as store:
+        for _ in range(2):
+            (good,), (bad,) = store.listing()
+            assert good.name == "grr" and bad.name == "bits" and words in bad.problem
+        assert store.collections() == [good]
+        assert store.sizes(9) == [(good, 4)]
+        for use in (store.collection, store.tally, store.close_collection, store.problems):
+            with pytest.raises(StoreDamaged, match=words):
+                use("bits")
+        assert store.add([upload(other, ids(2))]) == [Outcome(2, 0)]
+        with pytest.raises(DataError, match="name the collections that are to be copied"):
+            backup(store, tmp_path / "all.sqlite")
+        assert backup(store, tmp_path / "one.sqlite", ["grr"]) == {"grr": 6}
+        store.close_collection("grr")
+    told = CliRunner().invoke(main, ["verify", "--store", place])
+    assert told.exit_code == 1 and "FAILED bits: " in told.output and words in told.output
+    assert "OK grr: 6 reports" in told.output
+
+
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_store_of_an_older_version_goes_on_with_all_it_has(place, number):
     made, other = mechanism(), mechanism("ticket")
@@ -1249,6 +1326,71 @@ def test_damaged_reports_that_wait_are_seen(place, store):
             store.tally("bits")
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "UPDATE waiting SET reports = substr(reports, 1, 3)",
+        "UPDATE tally SET numbers = substr(numbers, 1, 8)",
+        "UPDATE tally SET numbers = substr(numbers, 1, 30)",
+    ],
+)
+def test_nothing_is_acknowledged_into_a_damaged_collection(place, query):
+    """Not even by a process that has just started, before it counts those that wait."""
+    made = mechanism()
+    with closing(open_store(place)) as store:
+        store.create(made)
+        store.add([upload(made, ids(3))])
+    ask(place, query)
+    with closing(open_store(place)) as store:
+        for _ in range(2):
+            with pytest.raises(StoreDamaged, match="damaged"):
+                store.add([upload(made, ids(1))])
+    assert ask(place, "SELECT count(*) FROM report") == [(3,)]
+
+
+def test_damage_that_a_reader_meets_is_looked_for_by_the_next_writer(place, store):
+    made = mechanism()
+    store.create(made)
+    store.add([upload(made, ids(3))])
+    ask(place, "UPDATE tally SET numbers = substr(numbers, 1, 8)")
+    with pytest.raises(StoreDamaged):
+        store.tally("bits")
+    with pytest.raises(StoreDamaged):
+        store.add([upload(made, ids(1))])
+
+
+def test_a_cursor_that_is_left_open_keeps_nobody_out(tmp_path, monkeypatch):
+    """What failed in the middle of reading rows is still held by its error."""
+    monkeypatch.setattr(limits, "LOCK_SECONDS", 0.3)
+    place, made = str(tmp_path / "store"), mechanism()
+    with closing(open_store(place)) as store, closing(open_store(place)) as other:
+        store.create(made)
+        store.add([upload(made, ids(300))])
+        with pytest.raises(StoreDamaged), store.writing():
+            rows = store._db.execute("SELECT id FROM report")
+            next(rows)
+            raise StoreDamaged("in the middle")
+        assert other.add([upload(made, ids(2))]) == [Outcome(2, 0)]
+        del rows
+
+
+def test_a_link_to_a_sqlite_file_is_the_same_store(tmp_path):
+    """Both names share the lock, and the log is found beside the file."""
+    made, real, link = mechanism(), tmp_path / "disk" / "store", tmp_path / "link"
+    real.parent.mkdir()
+    link.symlink_to(real)
+    with closing(open_store(str(link))) as store, closing(open_store(str(real))) as other:
+        store.create(made)
+        assert store.add([upload(made, ids(2))]) == [Outcome(2, 0)]
+        assert other.add([upload(made, ids(3))]) == [Outcome(3, 0)]
+        assert store.tally("bits").n == 5
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["disk", "link"]
+        link.unlink()
+        link.symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(StoreDown, match="was moved or removed while it was in use"):
+            store.add([upload(made, ids(1))])
+
+
 # ---- opening and closing by the calendar ---------------------------------------------------------
 
 
@@ -1283,7 +1425,9 @@ def test_a_collection_whose_time_is_over_is_closed_for_good(place, monkeypatch):
     monkeypatch.setattr(About, "state", lambda self, now: "closed")
     assert store.collection("timed").open and store.history("timed") == []
     with monkeypatch.context() as broken:
-        broken.setattr(store, "tidy", lambda *keys, wait: (_ for _ in ()).throw(StoreDown("killed")))
+        broken.setattr(
+            store, "tidy", lambda *keys, wait: (_ for _ in ()).throw(StoreDown("killed"))
+        )
         with pytest.raises(StoreDown, match="killed"):
             store.expire_collection("timed")
     assert store.collection("timed").open and store.tally("timed").n == 3

@@ -88,10 +88,12 @@ def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
     from discreet.fakes import oddities
 
     with _opened(store) as opened:
-        listed = names or [collection.name for collection in opened.collections()]
-        problems = {name: opened.problems(name) for name in listed}
+        found, unreadable = opened.listing()
+        unread = {name: [problem] for name, problem in unreadable if name in (names or [name])}
+        listed = names or sorted([*unread, *(collection.name for collection in found)])
+        problems = {name: unread.get(name) or opened.problems(name) for name in listed}
         tallies = {name: opened.tally(name) for name in listed if not problems[name]}
-        history = {name: opened.history(name) for name in listed}
+        history = {name: opened.history(name) for name in listed if name not in unread}
     counted = {name: tally.n for name, tally in tallies.items()}
     odd = {name: oddities(tally) for name, tally in tallies.items()}
     if as_json:
@@ -104,7 +106,7 @@ def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
             click.echo(f"OK {name}: {how_many(counted[name])}")
             for sentence in odd[name]:
                 click.echo(f"ODD {name}: {sentence}")
-        for event in history[name]:
+        for event in history.get(name, ()):
             click.echo(f"   {name}: {event.what} {event.time}")
     if not listed and not as_json:
         click.echo("There are no collections in this store.")

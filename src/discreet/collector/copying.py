@@ -117,9 +117,7 @@ def _move_of(collection: Collection) -> list[str]:
     return collection.moving.split()[1:]
 
 
-def _leave(
-    source: Store, names: Sequence[str], this: str, closed: dict[str, bytes | None]
-) -> None:
+def _leave(source: Store, names: Sequence[str], this: str, closed: dict[str, bytes | None]) -> None:
     """Step 1. One that an interrupted move has closed is open in the end, too."""
     for name in names:
         with source.reading(name):
@@ -130,9 +128,7 @@ def _leave(
         source.tidy(*(source.collection(name).key for name in closed))
 
 
-def _stay(
-    source: Store, names: Sequence[str], this: str, closed: dict[str, bytes | None]
-) -> None:
+def _stay(source: Store, names: Sequence[str], this: str, closed: dict[str, bytes | None]) -> None:
     """Take step 1 back where it was ours, unless step 3 is done."""
     with source.writing():
         for name in sorted(names):
@@ -182,7 +178,10 @@ def _has_ended(source: Store, collection: Collection, shown: bytes | None) -> bo
 
 def _listed(source: Store, names: Sequence[str]) -> list[str]:
     """These names, or those of all collections."""
-    listed = list(dict.fromkeys(names)) or [c.name for c in source.collections()]
+    found, unreadable = source.listing()
+    if unreadable and not names:
+        raise DataError(f"{unreadable[0].problem}; name the collections that are to be copied")
+    listed = list(dict.fromkeys(names)) or [c.name for c in found]
     if not listed:
         raise DataError("there are no collections in that store")
     return listed

@@ -11,7 +11,14 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from discreet.collector import limits
-from discreet.collector.store import Event, Store, StoreDown, failing_as, unknown_version
+from discreet.collector.store import (
+    Event,
+    Store,
+    StoreDown,
+    failing_as,
+    refuse_old_documents,
+    unknown_version,
+)
 from discreet.errors import DataError, MissingExtra
 
 if TYPE_CHECKING:
@@ -111,6 +118,9 @@ class PostgresStore(Store):
             version = (row and row[0]) or 0
             if version > len(MIGRATIONS):
                 raise unknown_version(version, len(MIGRATIONS))
+            if 0 < version < len(MIGRATIONS):
+                query = "SELECT name, document FROM discreet_collection ORDER BY name"
+                refuse_old_documents(self._db.execute(query).fetchall())
             for number, script in enumerate(MIGRATIONS[version:], version + 1):
                 self._db.execute(script.encode())
                 self._db.execute("INSERT INTO discreet_schema VALUES (%s)", (number,))

@@ -14,9 +14,17 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from discreet.collector import limits
-from discreet.collector.store import Event, Store, StoreDown, failing_as, unknown_version
+from discreet.collector.store import (
+    Event,
+    Store,
+    StoreDown,
+    failing_as,
+    refuse_old_documents,
+    unknown_version,
+)
 from discreet.errors import DataError
 from discreet.wire import ID_SIZE
 
@@ -67,7 +75,9 @@ class SqliteStore(Store):
 
     def __init__(self, path: str | Path) -> None:
         super().__init__()
-        self.path = Path(path)
+        self.path = Path(path)  # as it was given, for sentences
+        # SQLite keeps its log beside the file itself, not beside a link to it; so do we our lock
+        self._real = os.path.realpath(path)
         self._place: tuple[int, int] | None = None  # of the file that we opened
         self._log: int | None = None  # of its write-ahead log
         if not self.path.parent.is_dir():
@@ -80,15 +90,13 @@ class SqliteStore(Store):
         try:
             if self.path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            beside = Path(f"{self.path}-lock")
-            if self.path.exists() and not beside.exists():  # it may be no database at all
-                with closing(sqlite3.connect(self.path, timeout=limits.LOCK_SECONDS)) as db:
-                    db.execute("PRAGMA schema_version")
-            self._turn = os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)
+            if self.path.exists() and self.path.stat().st_size:
+                self._look()
+            self._turn = os.open(f"{self._real}-lock", os.O_CREAT | os.O_RDWR, 0o600)
             # For its owner alone. A file that is there is never opened but by SQLite: closing it
             # would drop all locks that this process has on it (POSIX), and with them reports.
             with suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+                os.close(os.open(self._real, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             self._migrate()
         except sqlite3.DatabaseError as error:
             raise DataError(f"the store {self.path} cannot be opened: {error}") from None
@@ -96,6 +104,17 @@ class SqliteStore(Store):
             raise DataError(f"the store {self.path} cannot be opened: {error.strerror}") from None
         except StoreDown as error:
             raise DataError(f"the store {self.path} cannot be opened: {error}") from None
+
+    def _look(self) -> None:
+        """Refuse what is no database, or a store of another version, before a byte is changed."""
+        place = f"file:{quote(self._real)}?mode=ro"
+        with closing(sqlite3.connect(place, timeout=limits.LOCK_SECONDS, uri=True)) as db:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version > len(MIGRATIONS):
+                raise unknown_version(version, len(MIGRATIONS))
+            if 0 < version < len(MIGRATIONS):
+                rows = db.execute("SELECT name, document FROM collection ORDER BY name").fetchall()
+                refuse_old_documents(rows)
 
     def _migrate(self) -> None:
         with self.writing():
@@ -105,8 +124,6 @@ class SqliteStore(Store):
                     f"the store {self.path} is empty, but there was one here: bring back a copy, "
                     f"or remove {self.path}-lock to begin anew"
                 )
-            if version > len(MIGRATIONS):
-                raise unknown_version(version, len(MIGRATIONS))
             for number, script in enumerate(MIGRATIONS[version:], version + 1):
                 for statement in filter(str.strip, script.split(";")):
                     self._db.execute(statement)
@@ -119,7 +136,7 @@ class SqliteStore(Store):
         db: sqlite3.Connection | None = getattr(self._local, "db", None)
         if db is None:
             db = sqlite3.connect(
-                self.path,
+                self._real,
                 timeout=limits.LOCK_SECONDS,
                 isolation_level=None,
                 check_same_thread=False,
@@ -148,6 +165,8 @@ class SqliteStore(Store):
                 self._log = None
             self._mechanisms.clear()  # one of them may have been rolled back
             self._waiting.clear()
+            with suppress(sqlite3.Error):
+                db.rollback()  # a cursor that is left open would keep a closed connection's locks
             db.close()
 
     @contextmanager
@@ -172,7 +191,7 @@ class SqliteStore(Store):
         """What was just committed is in the file of this name, and will be found there again."""
         place, log = None, None
         with suppress(FileNotFoundError):
-            found, log = os.stat(self.path), os.stat(f"{self.path}-wal").st_ino
+            found, log = os.stat(self.path), os.stat(f"{self._real}-wal").st_ino
             place = found.st_dev, found.st_ino
         self._place, self._log = self._place or place, self._log or log
         if place is None or (place, log) != (self._place, self._log):

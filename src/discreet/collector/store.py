@@ -9,10 +9,11 @@ Nothing says when a report came or from whom.
 from __future__ import annotations
 
 import json
+import os
 import re
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,10 +28,11 @@ from discreet.about import moment
 from discreet.collector import limits
 from discreet.errors import DataError
 from discreet.labels import is_label
-from discreet.mechanism import Mechanism
+from discreet.mechanism import FORMAT, Mechanism
 from discreet.tally import Counting, Tally
 
 KEEPS = ("counts", "reports")
+_FIRST_FORMAT = "discreet-mechanism/1"
 
 
 class StoreDamaged(DataError):
@@ -62,6 +64,13 @@ class Collection:
         return self.mechanism.policy.about.state(_now()) if self.open else "closed"
 
 
+class Unreadable(NamedTuple):
+    """A collection whose mechanism cannot be read, and why."""
+
+    name: str
+    problem: str
+
+
 class Upload(NamedTuple):
     """Checked reports of one request: their ids and the reports, row by row."""
 
@@ -80,7 +89,9 @@ class Event(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of an upload; a collection that is not open takes nothing."""
+    """What became of an upload. A collection that is not open takes nothing, nor does one that was
+    "replaced": the upload was checked for another collection of the same name.
+    """
 
     accepted: int
     duplicates: int
@@ -96,6 +107,8 @@ class Store(ABC):
         # by key; a collection never changes its mechanism
         self._mechanisms: dict[int, Mechanism] = {}
         self._waiting: dict[int, int] = {}  # bytes that wait, by key, as far as we know
+        # why a mechanism cannot be read, by key and its document's checksum
+        self._unreadable: dict[tuple[int, int], str] = {}
 
     # ---- collections -----------------------------------------------------------------------------
 
@@ -132,9 +145,20 @@ class Store(ABC):
         return found
 
     def collections(self) -> list[Collection]:
-        """All collections by name."""
+        """All collections that can be read, by name."""
+        return self.listing()[0]
+
+    def listing(self) -> tuple[list[Collection], list[Unreadable]]:
+        """All collections by name: those that can be read, and those that cannot."""
+        found: list[Collection] = []
+        unreadable: list[Unreadable] = []
         with self.reading():
-            return [self._collection(*row) for row in self._rows()]
+            for row in self._rows():
+                try:
+                    found.append(self._collection(*row))
+                except StoreDamaged as error:
+                    unreadable.append(Unreadable(row[1], str(error)))
+        return found, unreadable
 
     def collection(self, name: str) -> Collection:
         """One collection; NoCollection if there is none."""
@@ -270,11 +294,12 @@ class Store(ABC):
                 locked = self._find(name, lock=True, only_open=True)
                 if locked is None:
                     continue
-                places = [
-                    k
-                    for k, upload in enumerate(uploads)
-                    if upload.collection == name and upload.key in (None, locked.key)
-                ]
+                places = []
+                for k, upload in enumerate(uploads):
+                    if upload.collection == name and upload.key in (None, locked.key):
+                        places.append(k)
+                    elif upload.collection == name and upload.key not in over:
+                        outcomes[k] = Outcome(0, 0, "replaced")
                 if not places:
                     continue
                 state = locked.state
@@ -331,14 +356,25 @@ class Store(ABC):
         key, mechanism = collection.key, collection.mechanism
         if any(which.any() for which in mechanism.coder.refusals(rows)[1].values()):
             raise DataError("an upload held reports that are not of this mechanism")
+        before = self._waiting.get(key)
+        if before is None:  # some may be left from before
+            before = self._check_waiting(collection)
         self._wait(key, sealed(b"".join(sorted(row.tobytes() for row in rows))))
-        before = self._waiting.get(key)  # none: some may be left from before
-        waiting = sum(map(len, self._who_waits(key))) if before is None else before + rows.size
-        self._waiting[key] = waiting
+        waiting = self._waiting[key] = before + rows.size
         whole = 8 * len(mechanism.parts) * (mechanism.m + 1)
         marks = waiting // mechanism.report_size * mechanism.m
         if waiting >= max(limits.FOLD_SIZE, whole) or marks >= limits.FOLD_MARKS:
             self._fold(collection)
+
+    def _check_waiting(self, collection: Collection) -> int:
+        """How many bytes wait; StoreDamaged if they or the tally are not as they were written.
+        Nothing is acknowledged into a collection before this was looked at.
+        """
+        self._tally_of(self._read_numbers(collection.key), collection.mechanism)
+        waiting = sum(len(unsealed(raw)) for raw in self._who_waits(collection.key))
+        if waiting % collection.mechanism.report_size:
+            raise _waiting_damaged()
+        return waiting
 
     def _fold(self, collection: Collection) -> None:
         """Count those that wait into the tally."""
@@ -348,13 +384,20 @@ class Store(ABC):
         self._waiting[collection.key] = 0
 
     def _whole_tally(self, collection: Collection) -> Tally:
+        try:
+            return self._tally_with_waiting(collection)
+        except StoreDamaged:
+            self._waiting.pop(collection.key, None)  # whoever counts next looks, too
+            raise
+
+    def _tally_with_waiting(self, collection: Collection) -> Tally:
         mechanism = collection.mechanism
         tally = self._tally_of(self._read_numbers(collection.key), mechanism)
         waiting = b"".join(map(unsealed, self._who_waits(collection.key)))
         if not waiting:
             return tally
         if len(waiting) % mechanism.report_size:
-            raise StoreDamaged("the reports that wait are damaged; bring back a copy of the store")
+            raise _waiting_damaged()
         rows = np.frombuffer(waiting, np.uint8).reshape(-1, mechanism.report_size)
         return tally + mechanism.tally(rows, threads=1)
 
@@ -581,9 +624,7 @@ class Store(ABC):
 
     # ---- shared ----------------------------------------------------------------------------------
 
-    def _find(
-        self, name: str, lock: bool = False, only_open: bool = False
-    ) -> Collection | None:
+    def _find(self, name: str, lock: bool = False, only_open: bool = False) -> Collection | None:
         rows = (
             [] if "\0" in name else self._rows(name, lock, only_open)
         )  # no collection has such a name, and PostgreSQL has no such text
@@ -595,15 +636,57 @@ class Store(ABC):
             raise NoCollection(f'there is no collection "{name}"')
         return found
 
-    def _collection(
-        self, key: int, name: str, keep: str, is_open: Any, moving: str
-    ) -> Collection:
+    def _collection(self, key: int, name: str, keep: str, is_open: Any, moving: str) -> Collection:
         mechanism = self._mechanisms.get(key)
         if mechanism is None:  # checked when it is first read, like any other mechanism
-            mechanism = self._mechanisms[key] = Mechanism.from_document(
-                json.loads(self._document(key))
-            )
+            mechanism = self._mechanisms[key] = self._read_mechanism(key, name)
         return Collection(key, name, mechanism, keep, bool(is_open), moving)
+
+    def _read_mechanism(self, key: int, name: str) -> Mechanism:
+        document = self._document(key)
+        mark = key, zlib.crc32(document.encode())
+        if mark not in self._unreadable:
+            try:
+                return _parsed(name, document)
+            except StoreDamaged as error:
+                self._unreadable[mark] = str(error)
+        raise StoreDamaged(self._unreadable[mark])
+
+
+def _parsed(name: str, document: str) -> Mechanism:
+    """The mechanism of a stored document; StoreDamaged if it is none."""
+    refuse_old_documents([(name, document)])
+    try:
+        return Mechanism.from_document(json.loads(document))
+    except Exception as error:  # whatever is found in a damaged document
+        raise StoreDamaged(
+            f'the mechanism of "{name}" cannot be read ({error}); bring back a copy of the store'
+        ) from None
+
+
+def refuse_old_documents(rows: Iterable[tuple[str, str]]) -> None:
+    """StoreDamaged if one of these (name, document) has a format that this discreet cannot read;
+    looked at before a store is migrated.
+    """
+    for name, document in rows:
+        try:
+            found = json.loads(document)["format"]
+        except (ValueError, TypeError, KeyError):
+            continue  # it is damaged, not of another version
+        if found == _FIRST_FORMAT:
+            raise StoreDamaged(
+                f'"{name}" was made by discreet 0.1: finish it with that version, or export it '
+                "there"
+            )
+        if found != FORMAT:
+            raise StoreDamaged(
+                f'"{name}" has the format "{found}", this discreet reads "{FORMAT}": finish it '
+                "with the version that made it"
+            )
+
+
+def _waiting_damaged() -> StoreDamaged:
+    return StoreDamaged("the reports that wait are damaged; bring back a copy of the store")
 
 
 def _now() -> datetime:
@@ -654,7 +737,8 @@ def open_store(url: str, create: bool = True) -> Store:
         raise DataError(
             f"the store {path} does not exist; name the one that discreet serve used with --store"
         )
-    if not create and not Path(path).stat().st_size and not Path(f"{path}-lock").exists():
+    lock = f"{os.path.realpath(path)}-lock"
+    if not create and not Path(path).stat().st_size and not Path(lock).exists():
         raise DataError(f"the store {path} cannot be opened: it is an empty file")
     return SqliteStore(path)
 
