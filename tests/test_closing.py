@@ -107,13 +107,14 @@ def test_while_one_collection_is_closed_the_others_are_counted_and_read(two, mon
 
     def between(*arguments):
         late = [upload(mechanism("bits", "first"), ids(1)), upload(second, ids(3))]
-        seen.append((other.add(late), other.tally("second").n, len(other.collections())))
+        told, n = other.add(late), other.tally("second").n
+        seen.append((told, n, [size for _, size in other.sizes(9)]))
         write_anew(*arguments)
 
     monkeypatch.setattr(store, "_write_anew", between)
     store.close_collection("first")
     told = [Outcome(0, 0, "closed"), Outcome(3, 0)]
-    assert seen == [(told, 10 + 3 * k, 2) for k in range(1, 5)]
+    assert seen == [(told, 10 + 3 * k, [None, 10 + 3 * k]) for k in range(1, 5)]
     assert store.problems("first") == store.problems("second") == []
 
 
@@ -193,7 +194,7 @@ def test_a_reader_may_compute_for_longer_than_a_writer_may_be_idle(two):
 
 def test_a_reader_that_begins_while_a_collection_is_written_anew_sees_all_of_it(two, database):
     """Its view is not older than the new table, which would look empty to it."""
-    store, other = two
+    _, other = two
     with psycopg.connect(database) as db:
         (table,) = db.execute(
             "SELECT min(relname) FROM pg_class WHERE relkind = 'r' AND relname ~ '_report'"

@@ -283,15 +283,15 @@ def test_a_new_collection_of_the_same_name_is_described_as_it_is(tmp_path):
 def test_the_watch_for_dates_goes_on_after_whatever_happens(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "WATCH", 0.01)
     store = open_store(str(tmp_path / "store"))
-    looks, real = [], store.collections
+    looks, real = [], store.listing
 
-    def collections():
+    def listing():
         looks.append(1)
         if len(looks) == 1:
             raise RuntimeError("damaged")
         return real()
 
-    monkeypatch.setattr(store, "collections", collections)
+    monkeypatch.setattr(store, "listing", listing)
     collector = app.Collector(store, Metrics(tmp_path), TOKEN)
     with listening(collector.application()):
         until(lambda: len(looks) > 3, "the watch goes on")

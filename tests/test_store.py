@@ -1366,12 +1366,17 @@ def test_a_cursor_that_is_left_open_keeps_nobody_out(tmp_path, monkeypatch):
     with closing(open_store(place)) as store, closing(open_store(place)) as other:
         store.create(made)
         store.add([upload(made, ids(300))])
-        with pytest.raises(StoreDamaged), store.writing():
-            rows = store._db.execute("SELECT id FROM report")
-            next(rows)
-            raise StoreDamaged("in the middle")
-        assert other.add([upload(made, ids(2))]) == [Outcome(2, 0)]
-        del rows
+        cursors = []
+
+        def fail():
+            with store.writing():
+                cursors.append(store._db.execute("SELECT id FROM report"))
+                next(cursors[0])
+                raise StoreDamaged("in the middle")
+
+        with pytest.raises(StoreDamaged):
+            fail()
+        assert cursors and other.add([upload(made, ids(2))]) == [Outcome(2, 0)]
 
 
 def test_a_link_to_a_sqlite_file_is_the_same_store(tmp_path):

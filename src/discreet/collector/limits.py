@@ -22,6 +22,7 @@ GATHERING = 0.005  # that a transaction waits for company
 STORE_SECONDS = 10.0  # for a transaction; then the store hangs
 STORE_RATE = 5_000  # reports a second for which a large transaction gets more time
 LOCK_SECONDS = 10.0  # for a lock that another process holds, or a transaction that froze
+READ_LOCK_SECONDS = 5.0  # for a collection that is being closed, before the store seems to hang
 READ_SECONDS = 600.0  # that a reader computes with what it has read; it keeps no report waiting
 CONNECT_SECONDS = 5  # for a connection to a database server
 RESTART = 1  # between two tries to reach a store that is down when we start

@@ -85,6 +85,7 @@ MIGRATIONS = (
     """,
 )
 _LOCK = 0x64697363  # of migrations
+_GLANCE = 0.1  # seconds that a reader waits who can do without
 
 
 class PostgresStore(Store):
@@ -186,13 +187,13 @@ class PostgresStore(Store):
                 raise
 
     @contextmanager
-    def reading(self, *names: str) -> Iterator[None]:
+    def reading(self, *names: str, wait: bool = True) -> Iterator[None]:
         """A snapshot. It may be idle for longer than a writer, who keeps others waiting."""
         with failing_as(self._errors):
             if self._left():
                 self._forget()
             try:
-                self._begin_reading(names)
+                self._begin_reading(names, limits.READ_LOCK_SECONDS if wait else _GLANCE)
                 try:
                     yield
                 finally:
@@ -207,7 +208,7 @@ class PostgresStore(Store):
                 self._forget()
                 raise
 
-    def _begin_reading(self, names: tuple[str, ...]) -> None:
+    def _begin_reading(self, names: tuple[str, ...], patience: float) -> None:
         """Begin a transaction that sees all of these collections. Their tables are locked before
         the snapshot is taken: a table that is written anew later looks empty to an older snapshot.
         """
@@ -215,6 +216,7 @@ class PostgresStore(Store):
 
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
         begin += _idle_limit(limits.READ_SECONDS).decode()
+        begin += f"; SET LOCAL lock_timeout = '{1000 * patience:.0f}ms'"
         while True:  # once, unless one of them is deleted or made meanwhile
             keys = self._keys(names)
             locks = [f"; LOCK TABLE discreet_report_{key} IN ACCESS SHARE MODE" for key in keys]

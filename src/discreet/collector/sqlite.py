@@ -213,7 +213,7 @@ class SqliteStore(Store):
             pause = min(2 * pause, 0.002)
 
     @contextmanager
-    def reading(self, *names: str) -> Iterator[None]:
+    def reading(self, *names: str, wait: bool = True) -> Iterator[None]:
         """A snapshot."""
         with failing_as(_ERRORS):
             try:

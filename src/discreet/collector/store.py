@@ -484,16 +484,16 @@ class Store(ABC):
             return self._whole_tally(self._must_find(name))
 
     def sizes(self, most: int) -> list[tuple[Collection, int | None]]:
-        """The first so many collections, with how many reports each has; None where it is damaged.
-        Those that wait are not tallied for it.
+        """The first so many collections, with how many reports each has; None where it is damaged
+        or just being closed. Those that wait are not tallied for it.
         """
         return [(c, self._size(c)) for c in self.collections()[:most]]
 
     def _size(self, collection: Collection) -> int | None:
         try:
-            with self.reading(collection.name):
+            with self.reading(collection.name, wait=False):
                 return self._quick_size(self._must_find(collection.name))
-        except (NoCollection, StoreDamaged):
+        except (NoCollection, StoreDamaged, StoreDown):
             return None
 
     def _quick_size(self, collection: Collection) -> int:
@@ -516,9 +516,10 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def reading(self, *names: str) -> Any:
+    def reading(self, *names: str, wait: bool = True) -> Any:
         """A consistent view, on a connection of its own; StoreDown if the store fails. Name the
-        collections whose ids, reports or counts you read.
+        collections whose ids, reports or counts you read, and whether to wait for one that is being
+        closed.
         """
 
     @abstractmethod
