@@ -152,7 +152,8 @@ def restore(backup: str, names: tuple[str, ...], store: str, as_json: bool) -> N
 def move(target: str, names: tuple[str, ...], store: str, as_json: bool) -> None:
     """Move the collections NAME (or all) to the store TARGET, a file or postgresql://…
 
-    Where they were they are closed first, so that no report gets lost between the two.
+    They are closed in the old store first, so that no report gets lost between the two, and stay
+    closed there. If a move is interrupted, give the same command again: it finishes.
     """
     _into(store, target, names, True, as_json)
 
@@ -209,7 +210,9 @@ def close_(name: str, store: str, as_json: bool) -> None:
 @store_option
 @as_json
 def reopen(name: str, store: str, as_json: bool) -> None:
-    """Open the closed collection NAME again, as long as its end was shown to nobody."""
+    """Open the closed collection NAME again, unless its date has come, its final results have been
+    published or it was moved to another store.
+    """
     with _opened(store) as opened:
         opened.reopen_collection(name)
         n, state = opened.tally(name).n, opened.collection(name).state
