@@ -1332,6 +1332,7 @@ def test_damaged_reports_that_wait_are_seen(place, store):
         "UPDATE waiting SET reports = substr(reports, 1, 3)",
         "UPDATE tally SET numbers = substr(numbers, 1, 8)",
         "UPDATE tally SET numbers = substr(numbers, 1, 30)",
+        "DELETE FROM tally",
     ],
 )
 def test_nothing_is_acknowledged_into_a_damaged_collection(place, query):

@@ -313,9 +313,9 @@ class SqliteStore(Store):
         ).rowcount
 
     def _read_numbers(self, key: int) -> bytes:
-        return self._db.execute(
-            "SELECT numbers FROM tally WHERE collection = ?", (key,)
-        ).fetchone()[0]
+        query = "SELECT numbers FROM tally WHERE collection = ?"
+        row = self._db.execute(query, (key,)).fetchone()
+        return row[0] if row else b""  # which is damage
 
     def _write_numbers(self, key: int, numbers: bytes) -> None:
         self._db.execute("UPDATE tally SET numbers = ? WHERE collection = ?", (numbers, key))
