@@ -258,7 +258,7 @@ def test_a_store_that_is_down_is_said_so_everywhere(serve, monkeypatch):
     def down(*_):
         raise StoreDown("the store cannot be used: gone")
 
-    for name in ("ping", "collections", "collection", "tally", "add"):
+    for name in ("ping", "listing", "collection", "tally", "add"):
         monkeypatch.setattr(service.collector.store, name, down)
     for path in (
         "/",
@@ -282,7 +282,7 @@ def test_what_nobody_expected_is_a_problem_too(serve, monkeypatch):
     def broken():
         raise RuntimeError("the answer was HIV")
 
-    monkeypatch.setattr(service.collector.store, "collections", broken)
+    monkeypatch.setattr(service.collector.store, "listing", broken)
     answer = service.get("/v1/collections")
     assert_problem(answer, 500, "unexpected", "nothing was acknowledged, so send it again")
     assert "HIV" not in answer.text

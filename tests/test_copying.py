@@ -4,7 +4,10 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -146,10 +149,10 @@ def test_what_was_not_closed_is_not_called_reopened(tmp_path, monkeypatch):
     first, second = (c.name for c in store.collections())
     end = store._end
 
-    def failing(name):
+    def failing(name, *mark):
         if name == second:
             raise StoreDown("no")
-        return end(name)
+        return end(name, *mark)
 
     monkeypatch.setattr(store, "_end", failing)
     with pytest.raises(StoreDown, match="no"):
@@ -166,10 +169,10 @@ def test_a_move_that_fails_does_not_reopen_what_others_ended(tmp_path, monkeypat
     first, second = (c.name for c in store.collections())
     end = store._end
 
-    def meanwhile(name):
+    def meanwhile(name, *mark):
         if name == second:
             end(name)
-        return end(name)
+        return end(name, *mark)
 
     def failing(*arguments):
         other = open_store(str(tmp_path / "a"))
@@ -368,3 +371,192 @@ def test_an_empty_store_is_said_to_be_empty(tmp_path):
     open_store(str(tmp_path / "a")).close()
     found = run("backup", "-o", tmp_path / "b", "--store", tmp_path / "a", code=2)
     assert "there are no collections" in found.stderr and not (tmp_path / "b").exists()
+
+
+# ---- a move that is cut off ----------------------------------------------------------------------
+
+MOVING = """
+import json, os, signal, sys
+from contextlib import contextmanager
+from discreet.collector.copying import move
+from discreet.collector.store import StoreDown, open_store
+import discreet as d
+
+made = d.design(d.Policy.from_levels([("level", 1.0, ["a", "b"])]), "opt0")
+made.tally(made.perturb_many([0]))  # the kernels are loaded
+
+
+def run(first, second, kind, last):
+    source, target = open_store(first), open_store(second)
+    commits = []
+
+    def end(store):
+        if kind.startswith("kill"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        store._forget()
+        raise StoreDown("the connection was cut")
+
+    def cutting(store):
+        writing = store.writing
+
+        @contextmanager
+        def cut(*arguments, **settings):
+            with writing(*arguments, **settings):
+                yield
+                commits.append(store)
+                if len(commits) == last and kind.endswith("before"):
+                    end(store)
+            if len(commits) == last and kind.endswith("after"):
+                end(store)
+
+        store.writing = cut
+
+    cutting(source)
+    cutting(target)
+    try:
+        move(source, target)
+    except StoreDown:
+        return 255
+    return len(commits)
+
+
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        os._exit(run(*json.loads(line)))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def moving():
+    """Move in a process of its own that is cut off at a commit: its exit code, or how many commits
+    there were.
+    """
+    start = [sys.executable, "-c", MOVING]
+    with subprocess.Popen(start, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as mover:
+
+        def run(first, second, kind="never", last=0):
+            print(json.dumps([first, second, kind, last]), file=mover.stdin, flush=True)
+            return int(mover.stdout.readline())
+
+        yield run
+
+
+@pytest.mark.parametrize("kind", ["kill before", "kill after", "cut before", "cut after"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "sqlite to sqlite",
+        "sqlite to postgresql",
+        pytest.param("postgresql to sqlite", marks=pytest.mark.slow),
+    ],
+)
+def test_a_move_that_was_cut_off_anywhere_is_finished_by_the_next(
+    tmp_path, request, moving, kind, way
+):
+    """At every commit, before it or after: never open in both stores, and the next move brings all
+    that was acknowledged.
+    """
+    filled(str(tmp_path / "x")).close()
+    total = moving(str(tmp_path / "x"), str(tmp_path / "y"))
+    assert total > 3
+    for last in range(1, total + 1):
+        first, second = (
+            request.getfixturevalue("postgres").fresh()
+            if name == "postgresql"
+            else str(tmp_path / f"{last}-{k}")
+            for k, name in enumerate(way.split(" to "))
+        )
+        source = filled(first)
+        before = content(source)
+        source.close()
+        assert moving(first, second, kind, last) == (-9 if "kill" in kind else 255)
+        source, target = open_store(first), open_store(second)
+        there = {c.name: c.open for c in target.collections()}
+        here = {c.name: c.open for c in source.collections()}
+        assert not any(here[name] and there.get(name) for name in here), last
+        extra = 0
+        if here["bits"]:  # it goes on where it was, until it is moved again
+            extra = source.add([upload(mechanism("bits"), ids(9, 200))])[0].accepted
+        for name, arrived in there.items():
+            if not arrived and name == "bits":
+                with pytest.raises(DataError, match="a move that was interrupted left this copy"):
+                    target.reopen_collection(name)
+        assert move(source, target) == {"bits": 150 + extra, "ticket": 120}
+        assert {c.name: c.open for c in source.collections()} == {"bits": False, "ticket": False}
+        assert all(not target.problems(name) for name in here)
+        after = content(target)
+        assert target.tally("bits").n == 150 + extra
+        if not extra:
+            same(before, after)
+        assert after["bits"][2] and not after["ticket"][2]
+        for name in here:
+            with pytest.raises(DataError, match="was moved to another store"):
+                source.reopen_collection(name)
+            assert [event.what for event in target.history(name)][-1] == "moved"
+        move(source, target)  # once more: nothing happens
+        same(after, content(target))
+        source.close()
+        target.close()
+        for url in (first, second):
+            if url.startswith("postgresql"):
+                request.getfixturevalue("postgres").drop(url)
+
+
+def test_only_a_copy_that_a_move_left_is_replaced(tmp_path):
+    """A collection of the same name that is somebody's own stays, whatever its state."""
+    made = mechanism("bits")
+    store, target = filled(str(tmp_path / "a"), closed=False), open_store(str(tmp_path / "b"))
+    target.create(made)
+    target.add([upload(made, ids(4, 50))])
+    target.close_collection("bits")
+    with pytest.raises(DataError, match='has a collection "bits" already; nothing was copied'):
+        move(store, target)
+    assert target.tally("bits").n == 4 and store.collection("bits").open
+    assert store.collection("bits").moving == "" == store.collection("ticket").moving
+    store.close()
+    target.close()
+
+
+def test_what_was_moved_elsewhere_is_not_moved_again(tmp_path):
+    store, target = filled(str(tmp_path / "a")), open_store(str(tmp_path / "b"))
+    move(store, target)
+    another = open_store(str(tmp_path / "c"))
+    with pytest.raises(DataError, match='"bits" was moved to another store already'):
+        move(store, another)
+    assert another.collections() == [] and target.collection("bits").open
+    for opened in (store, target, another):
+        opened.close()
+
+
+def test_what_is_reopened_in_the_middle_of_a_move_is_not_opened_twice(tmp_path, monkeypatch):
+    store, target = filled(str(tmp_path / "a")), open_store(str(tmp_path / "b"))
+
+    def meanwhile(*arguments):
+        with closing(open_store(str(tmp_path / "a"))) as other:
+            if not other.collection("bits").open:
+                with other.writing():  # as `reopen`, which its results would refuse
+                    other._set_open(other._must_find("bits").key, True)
+                    other._set_moving(other._must_find("bits").key, "")
+
+    with pytest.raises(DataError, match='"bits" was opened or moved by somebody else meanwhile'):
+        move(store, target, advance=meanwhile)
+    assert store.collection("bits").open and not target.collection("bits").open
+    assert move(store, target)["bits"] == 150
+    assert target.collection("bits").open and not store.collection("bits").open
+    store.close()
+    target.close()
+
+
+def test_a_close_after_an_interrupted_move_is_kept(tmp_path, moving):
+    first, second = str(tmp_path / "a"), str(tmp_path / "b")
+    filled(first).close()
+    moving(first, second, "kill after", 2)
+    store, target = open_store(first), open_store(second)
+    assert store.collection("bits").moving.startswith("leaving open")
+    store.close_collection("bits")
+    move(store, target)
+    assert not target.collection("bits").open and not store.collection("bits").open
+    store.close()
+    target.close()

@@ -35,6 +35,7 @@ from postgres import GROUP
 import discreet as d
 from discreet.cli import main
 from discreet.collector import app, limits
+from discreet.collector.copying import backup, copy
 from discreet.collector.metrics import Metrics
 from discreet.collector.store import NoCollection, Outcome, StoreDown, open_store
 from discreet.errors import DataError
@@ -126,10 +127,10 @@ def test_its_name_can_be_used_again_and_old_reports_do_not_get_into_the_new_one(
     new = store.create(made)
     assert new.key != old.key and other.collection("again").key == new.key
     late = upload(made, ids(3))._replace(key=old.key)
-    assert other.add([late]) == [Outcome(0, 0, "closed")]
+    assert other.add([late]) == [Outcome(0, 0, "replaced")]
     assert other.add([late._replace(key=new.key), late]) == [
         Outcome(3, 0),
-        Outcome(0, 0, "closed"),
+        Outcome(0, 0, "replaced"),
     ]
     assert other.tally("again").n == 3
     other.close()
@@ -235,6 +236,31 @@ def test_a_collector_that_runs_says_that_it_is_gone(tmp_path):
     assert server.log == ""
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_what_was_deleted_and_restored_takes_reports_at_once(place, tmp_path, same):
+    """Nobody asks for its description in between. One with another mechanism refuses them."""
+    old, new = (d.design(policy("same", eps=eps), "opt0") for eps in (1.0, 1.0 if same else 1.5))
+    store = open_store(place)
+    store.create(old)
+    collector = app.Collector(store, Metrics(tmp_path), TOKEN)
+    with listening(collector.application()) as url, httpx.Client(base_url=url) as client:
+        assert client.post(**posting(old, frames(old, 2))).json()["accepted"] == 2
+        with closing(open_store(place)) as other:
+            backup(other, tmp_path / "copy.sqlite")
+            other.close_collection("same")
+            other.delete_collection("same")
+            if same:
+                with closing(open_store(str(tmp_path / "copy.sqlite"))) as saved:
+                    copy(saved, other)
+            else:
+                other.create(new)
+        sent = client.post(**posting(old, frames(old, 3)))
+        assert sent.status_code == (200 if same else 409), sent.text
+        assert client.post(**posting(new, frames(new, 1))).json()["accepted"] == 1
+        with closing(open_store(place)) as other:
+            assert other.tally("same").n == (6 if same else 1)
+
+
 def test_a_new_collection_of_the_same_name_is_described_as_it_is(tmp_path):
     old, new = (d.design(policy("same", eps=eps), "opt0") for eps in (1.0, 1.5))
     store = open_store(str(tmp_path / "store"))
@@ -257,15 +283,15 @@ def test_a_new_collection_of_the_same_name_is_described_as_it_is(tmp_path):
 def test_the_watch_for_dates_goes_on_after_whatever_happens(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "WATCH", 0.01)
     store = open_store(str(tmp_path / "store"))
-    looks, real = [], store.collections
+    looks, real = [], store.listing
 
-    def collections():
+    def listing():
         looks.append(1)
         if len(looks) == 1:
             raise RuntimeError("damaged")
         return real()
 
-    monkeypatch.setattr(store, "collections", collections)
+    monkeypatch.setattr(store, "listing", listing)
     collector = app.Collector(store, Metrics(tmp_path), TOKEN)
     with listening(collector.application()):
         until(lambda: len(looks) > 3, "the watch goes on")

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -40,6 +41,7 @@ from discreet.cli import main
 from discreet.collector import limits
 from discreet.collector import postgres as postgres_store
 from discreet.collector import sqlite as sqlite_store
+from discreet.collector.copying import backup
 from discreet.collector.store import (
     NoCollection,
     Outcome,
@@ -76,15 +78,15 @@ def store(place):
 
 def ask(place, query):
     """What the database itself says, past the store; `report` stands for the table's name in
-    either.
+    either, or for those of all collections.
     """
     if place.startswith("postgresql"):
-        query = re.sub(
-            r"\b(report|tally|collection|waiting)\b(?= *(WHERE|ORDER|SET|;|$))",
-            r"discreet_\1",
-            query,
-        )
         with psycopg.connect(place, autocommit=True) as db:
+            query = re.sub(
+                r"(?<![(\w])(report|tally|collection|waiting)\b(?= *(WHERE|ORDER|SET|;|\)|$))",
+                lambda found: named(db, found[1]),
+                query,
+            )
             found = db.execute(query)
             return (
                 [tuple(bytes(x) if isinstance(x, memoryview) else x for x in row) for row in found]
@@ -97,6 +99,15 @@ def ask(place, query):
             return db.execute(query).fetchall()
     finally:
         db.close()
+
+
+def named(db, table):
+    """A table of PostgreSQL; one that every collection has for itself, of all collections."""
+    listed = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ %s"
+    tables = db.execute(listed, (rf"^discreet_{table}(_\d+)?$",)).fetchall()
+    if len(tables) == 1:
+        return tables[0][0]
+    return f"({' UNION ALL '.join(f'SELECT * FROM {name}' for (name,) in tables)}) AS {table}"
 
 
 def first_wins(uploads):
@@ -416,6 +427,8 @@ def test_reports_are_on_disk_only_where_they_were_asked_for(place, store, reques
 
 def test_there_is_no_place_for_an_address_or_a_time(place, store):
     """The whole schema, column by column: a new one must be thought about here."""
+    store.create(mechanism())
+    own = {"collection"} if place.endswith("sqlite") else set()  # or a table of its own
     if place.startswith("postgresql"):
         found = ask(
             place,
@@ -430,15 +443,16 @@ def test_there_is_no_place_for_an_address_or_a_time(place, store):
         )
     tables = {}
     for table, column in found:
-        tables.setdefault(table.removeprefix("discreet_"), set()).add(column)
+        name = re.sub(r"^discreet_|_1$", "", table)
+        tables.setdefault(name, set()).add(column)
     assert tables.pop("schema", {"version"}) == {"version"}
     assert tables == {
-        "collection": {"key", "name", "document", "keep", "open"},
-        "tally": {"collection", "numbers"},
-        "published": {"collection", "numbers"},
-        "report": {"collection", "id", "report"},
+        "collection": {"key", "name", "document", "keep", "open", "moving"},
+        "tally": {"numbers"} | own,
+        "published": {"numbers"} | own,
+        "report": {"id", "report"} | own,
         "event": {"key", "collection", "time", "what"},  # of what the organiser did
-        "waiting": {"collection", "reports"} | ({"place"} if place.endswith("sqlite") else set()),
+        "waiting": {"reports"} | own | ({"place"} if own else set()),
     }
 
 
@@ -520,10 +534,10 @@ def break_tally(place):
         )
         ask(
             place,
-            "CREATE TRIGGER fire BEFORE INSERT ON discreet_waiting "
+            "CREATE TRIGGER fire BEFORE INSERT ON discreet_waiting_1 "
             "FOR EACH ROW EXECUTE FUNCTION burn()",
         )
-        return lambda: ask(place, "DROP TRIGGER fire ON discreet_waiting")
+        return lambda: ask(place, "DROP TRIGGER fire ON discreet_waiting_1")
     ask(
         place,
         "CREATE TRIGGER fire BEFORE INSERT ON waiting "
@@ -646,14 +660,14 @@ def test_a_store_of_a_newer_discreet_is_refused(place):
     )
     ask(place, newer)
     with pytest.raises(
-        DataError, match="schema version 99, this discreet knows up to 3; use the newer discreet"
+        DataError, match="schema version 99, this discreet knows up to 4; use the newer discreet"
     ):
         open_store(place)
 
 
 def test_an_older_store_is_migrated_with_what_it_holds(place, monkeypatch):
     arrivals(place, ids(3))
-    assert version(place) == 3
+    assert version(place) == 4
     old = modules(place).MIGRATIONS
     monkeypatch.setattr(
         modules(place),
@@ -662,27 +676,149 @@ def test_an_older_store_is_migrated_with_what_it_holds(place, monkeypatch):
     )
     for _ in range(2):  # once
         store = open_store(place)
-        assert store.tally("bits").n == 3 and version(place) == 4
+        assert store.tally("bits").n == 3 and version(place) == 5
         assert ask(place, "SELECT x FROM extra") == [(7,)]
         store.close()
 
 
-def test_a_store_of_the_first_version_goes_on(place, monkeypatch):
-    made = mechanism()
-    rows = people(made, 20)
-    with monkeypatch.context() as patch:
-        patch.setattr(modules(place), "MIGRATIONS", modules(place).MIGRATIONS[:1])
-        store = open_store(place)
-        key = store.create(made).key
-        with store.writing():
-            store._write_numbers(key, made.tally(rows[:12]).to_bytes())
-        store.close()
-        assert version(place) == 1
+def old_store(place, number, *documents):
+    """A store of an older version with collections of these documents; past the code of today."""
+    scripts = modules(place).MIGRATIONS[:number]
+    if place.startswith("postgresql"):
+        with psycopg.connect(place) as db:
+            db.execute("CREATE TABLE discreet_schema (version INTEGER NOT NULL)")
+            for k, script in enumerate(scripts, 1):
+                db.execute(script)
+                db.execute("INSERT INTO discreet_schema VALUES (%s)", (k,))
+            insert = (
+                "INSERT INTO discreet_collection (name, document, keep, open) "
+                "VALUES (%s, %s, 'reports', true)"
+            )
+            for document in documents:
+                db.execute(insert, (document["policy"]["name"], json.dumps(document)))
+        return
+    with closing(sqlite3.connect(place)) as db, db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.executescript(";".join(scripts) + f"; PRAGMA user_version = {number}")
+        insert = "INSERT INTO collection (name, document, keep, open) VALUES (?, ?, 'reports', 1)"
+        for document in documents:
+            db.execute(insert, (document["policy"]["name"], json.dumps(document)))
+
+
+def fill_old(place, number, key, made, some, rows):
+    """Reports in an older store: some counted, the rest waiting where that version knew it."""
+    half = len(some) // 2 if number > 1 else len(some)
+    tally = made.tally(rows[:half]).to_bytes()
+    server = place.startswith("postgresql")
+    start, mark = ("discreet_", "%s") if server else ("", "?")
+    with psycopg.connect(place) if server else closing(sqlite3.connect(place)) as db, db:
+        insert = f"INSERT INTO {start}tally VALUES ({mark}, {mark})"
+        db.execute(insert, (key, sealed(tally) if number > 1 else tally))
+        for id_, row in zip(some, rows, strict=True):
+            insert = f"INSERT INTO {start}report VALUES ({mark}, {mark}, {mark})"
+            db.execute(insert, (key, id_, row.tobytes()))
+        if number > 1:
+            columns = "" if server else ", place"
+            values = [key, sealed(rows[half:].tobytes()), *([] if server else [b"x"])]
+            marks = ", ".join([mark] * len(values))
+            insert = f"INSERT INTO {start}waiting (collection, reports{columns}) VALUES ({marks})"
+            db.execute(insert, values)
+            insert = f"INSERT INTO {start}published VALUES ({mark}, {mark})"
+            db.execute(insert, (key, sealed(tally)))
+
+
+def everything(place):
+    """All that a database holds, as bytes: the file and its log, or a dump of the tables."""
+    if not place.startswith("postgresql"):
+        files = [Path(place), Path(f"{place}-wal")]
+        return [path.read_bytes() for path in files if path.exists() and path.stat().st_size]
+    with psycopg.connect(place) as db:
+        query = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^discreet_'"
+        tables = sorted(name for (name,) in db.execute(query))
+        return [(name, db.execute(f"SELECT * FROM {name}").fetchall()) for name in tables]
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+def test_a_store_of_discreet_0_1_is_refused_and_left_alone(place, tmp_path, crashed):
+    """Its other collections would be readable; it is still whole for the version that made it."""
+    old = {**mechanism("grr").to_document(), "format": "discreet-mechanism/1"}
+    old_store(place, 1, mechanism().to_document(), old)
+    if crashed and not place.startswith("postgresql"):  # a log is left beside the file
+        with closing(sqlite3.connect(place)) as db:
+            db.execute("UPDATE collection SET open = 0")
+            db.commit()
+            for end in ("", "-wal"):
+                shutil.copy(f"{place}{end}", f"{place}2{end}")
+        place += "2"
+    before = everything(place)
+    words = "made by discreet 0.1: finish it with that version, or export it there"
+    for _ in range(2):
+        with pytest.raises(DataError, match=f'"grr" was {words}'):
+            open_store(place)
+    told = CliRunner().invoke(main, ["verify", "--store", place])
+    assert told.exit_code == 2 and words in told.stderr
+    assert everything(place) == before and version(place) == 1
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "cannot be read"),
+        ('{"format": "discreet-mechanism/1"}', "made by discreet 0.1"),
+        ('{"format": "discreet-mechanism/9"}', "with the version that made it"),
+        ("tampered", "fingerprint"),
+    ],
+)
+def test_a_collection_that_cannot_be_read_is_listed_and_harms_no_other(
+    place, tmp_path, document, words
+):
+    made, other = mechanism(), mechanism("grr")
+    with closing(open_store(place)) as store:
+        for one in (made, other):
+            store.create(one)
+            store.add([upload(one, ids(4))])
+        if document == "tampered":
+            changed = made.to_document()
+            changed["parts"][0]["own"][0] += 2**28
+            document = json.dumps(changed)
+    ask(place, f"UPDATE collection SET document = '{document}' WHERE name = 'bits'")
+    with closing(open_store(place)) as store:
+        for _ in range(2):
+            (good,), (bad,) = store.listing()
+            assert good.name == "grr" and bad.name == "bits" and words in bad.problem
+        assert store.collections() == [good]
+        assert store.sizes(9) == [(good, 4)]
+        for use in (store.collection, store.tally, store.close_collection, store.problems):
+            with pytest.raises(StoreDamaged, match=words):
+                use("bits")
+        assert store.add([upload(other, ids(2))]) == [Outcome(2, 0)]
+        with pytest.raises(DataError, match="name the collections that are to be copied"):
+            backup(store, tmp_path / "all.sqlite")
+        assert backup(store, tmp_path / "one.sqlite", ["grr"]) == {"grr": 6}
+        store.close_collection("grr")
+    told = CliRunner().invoke(main, ["verify", "--store", place])
+    assert told.exit_code == 1 and "FAILED bits: " in told.output and words in told.output
+    assert "OK grr: 6 reports" in told.output
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_store_of_an_older_version_goes_on_with_all_it_has(place, number):
+    made, other = mechanism(), mechanism("ticket")
+    old_store(place, number, made.to_document(), other.to_document())
+    some, rows = ids(20), people(made, 20)
+    fill_old(place, number, 1, made, some, rows)
+    fill_old(place, number, 2, other, ids(6), people(other, 6))
     store = open_store(place)
-    store.add([upload(made, ids(8), rows[12:])])
-    assert store.tally("bits") == made.tally(rows)
+    assert version(place) == 4 and [c.key for c in store.collections()] == [1, 2]
+    assert store.tally("bits") == made.tally(rows) and store.tally("ticket").n == 6
+    assert store.problems("bits") == store.problems("ticket") == []
+    assert store.add([upload(made, some, rows)]) == [Outcome(0, 20)]
+    more = people(made, 8)
+    store.add([upload(made, ids(8), more)])
     store.close_collection("bits")
-    assert store.tally("bits") == made.tally(rows)
+    assert store.tally("bits") == made.tally(rows) + made.tally(more)
+    assert store.create(mechanism("grr")).key == 3
     store.close()
 
 
@@ -747,7 +883,7 @@ def test_a_migration_that_fails_changes_nothing(place, monkeypatch):
         with pytest.raises(DataError, match="cannot be opened: .*nowhere"):
             open_store(place)
     store = open_store(place)
-    assert store.tally("bits").n == 3 and version(place) == 3
+    assert store.tally("bits").n == 3 and version(place) == 4
     store.close()
     with pytest.raises((sqlite3.OperationalError, psycopg.errors.UndefinedTable)):
         ask(place, "SELECT x FROM extra")
@@ -769,7 +905,7 @@ def test_stores_opened_by_many_at_once_are_made_once(place):
         thread.join()
     for store in found:
         store.close()
-    assert not errors and len(found) == 6 and version(place) == 3
+    assert not errors and len(found) == 6 and version(place) == 4
 
 
 @pytest.mark.parametrize(
@@ -990,7 +1126,7 @@ def test_closing_leaves_nothing_of_the_old_tally_in_postgresql(postgres, databas
         with store.writing():
             store._fold(collection)
     with psycopg.connect(database, autocommit=True) as db:
-        inside = "SELECT max(ctid)::text FROM discreet_tally"
+        inside = f"SELECT max(ctid)::text FROM discreet_tally_{collection.key}"
         assert db.execute(inside).fetchone() != ("(0,1)",)  # versions were written before it
         store.close_collection("bits")
         assert db.execute(inside).fetchone() == ("(0,1)",)
@@ -1190,6 +1326,77 @@ def test_damaged_reports_that_wait_are_seen(place, store):
             store.tally("bits")
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "UPDATE waiting SET reports = substr(reports, 1, 3)",
+        "UPDATE tally SET numbers = substr(numbers, 1, 8)",
+        "UPDATE tally SET numbers = substr(numbers, 1, 30)",
+        "DELETE FROM tally",
+    ],
+)
+def test_nothing_is_acknowledged_into_a_damaged_collection(place, query):
+    """Not even by a process that has just started, before it counts those that wait."""
+    made = mechanism()
+    with closing(open_store(place)) as store:
+        store.create(made)
+        store.add([upload(made, ids(3))])
+    ask(place, query)
+    with closing(open_store(place)) as store:
+        for _ in range(2):
+            with pytest.raises(StoreDamaged, match="damaged"):
+                store.add([upload(made, ids(1))])
+    assert ask(place, "SELECT count(*) FROM report") == [(3,)]
+
+
+def test_damage_that_a_reader_meets_is_looked_for_by_the_next_writer(place, store):
+    made = mechanism()
+    store.create(made)
+    store.add([upload(made, ids(3))])
+    ask(place, "UPDATE tally SET numbers = substr(numbers, 1, 8)")
+    with pytest.raises(StoreDamaged):
+        store.tally("bits")
+    with pytest.raises(StoreDamaged):
+        store.add([upload(made, ids(1))])
+
+
+def test_a_cursor_that_is_left_open_keeps_nobody_out(tmp_path, monkeypatch):
+    """What failed in the middle of reading rows is still held by its error."""
+    monkeypatch.setattr(limits, "LOCK_SECONDS", 0.3)
+    place, made = str(tmp_path / "store"), mechanism()
+    with closing(open_store(place)) as store, closing(open_store(place)) as other:
+        store.create(made)
+        store.add([upload(made, ids(300))])
+        cursors = []
+
+        def fail():
+            with store.writing():
+                cursors.append(store._db.execute("SELECT id FROM report"))
+                next(cursors[0])
+                raise StoreDamaged("in the middle")
+
+        with pytest.raises(StoreDamaged):
+            fail()
+        assert cursors and other.add([upload(made, ids(2))]) == [Outcome(2, 0)]
+
+
+def test_a_link_to_a_sqlite_file_is_the_same_store(tmp_path):
+    """Both names share the lock, and the log is found beside the file."""
+    made, real, link = mechanism(), tmp_path / "disk" / "store", tmp_path / "link"
+    real.parent.mkdir()
+    link.symlink_to(real)
+    with closing(open_store(str(link))) as store, closing(open_store(str(real))) as other:
+        store.create(made)
+        assert store.add([upload(made, ids(2))]) == [Outcome(2, 0)]
+        assert other.add([upload(made, ids(3))]) == [Outcome(3, 0)]
+        assert store.tally("bits").n == 5
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["disk", "link"]
+        link.unlink()
+        link.symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(StoreDown, match="was moved or removed while it was in use"):
+            store.add([upload(made, ids(1))])
+
+
 # ---- opening and closing by the calendar ---------------------------------------------------------
 
 
@@ -1224,7 +1431,9 @@ def test_a_collection_whose_time_is_over_is_closed_for_good(place, monkeypatch):
     monkeypatch.setattr(About, "state", lambda self, now: "closed")
     assert store.collection("timed").open and store.history("timed") == []
     with monkeypatch.context() as broken:
-        broken.setattr(store, "tidy", lambda wait: (_ for _ in ()).throw(StoreDown("killed")))
+        broken.setattr(
+            store, "tidy", lambda *keys, wait: (_ for _ in ()).throw(StoreDown("killed"))
+        )
         with pytest.raises(StoreDown, match="killed"):
             store.expire_collection("timed")
     assert store.collection("timed").open and store.tally("timed").n == 3

@@ -696,7 +696,7 @@ def test_other_items_need_no_consent(visitor, server):
     [
         (
             "0" * 64,
-            "The invitation is for fingerprint 0000 0000 0000 0000 0000 0000 0000 0000… but this is ",
+            f"The invitation is for fingerprint {' '.join(['0000'] * 8)}… but this is ",
         ),
         (
             "abc",

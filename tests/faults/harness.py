@@ -399,9 +399,9 @@ def look_into(store: str) -> Contents:
         import psycopg
 
         with psycopg.connect(store) as db:
-            rows = db.execute("SELECT id, report FROM discreet_report", binary=True).fetchall()
-            (numbers,) = db.execute("SELECT numbers FROM discreet_tally", binary=True).fetchone()
-            waiting = db.execute("SELECT reports FROM discreet_waiting", binary=True).fetchall()
+            rows = db.execute("SELECT id, report FROM discreet_report_1", binary=True).fetchall()
+            (numbers,) = db.execute("SELECT numbers FROM discreet_tally_1", binary=True).fetchone()
+            waiting = db.execute("SELECT reports FROM discreet_waiting_1", binary=True).fetchall()
     else:
         with closing(sqlite3.connect(store)) as db:
             assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -88,10 +88,12 @@ def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
     from discreet.fakes import oddities
 
     with _opened(store) as opened:
-        listed = names or [collection.name for collection in opened.collections()]
-        problems = {name: opened.problems(name) for name in listed}
+        found, unreadable = opened.listing()
+        unread = {name: [problem] for name, problem in unreadable if name in (names or [name])}
+        listed = names or sorted([*unread, *(collection.name for collection in found)])
+        problems = {name: unread.get(name) or opened.problems(name) for name in listed}
         tallies = {name: opened.tally(name) for name in listed if not problems[name]}
-        history = {name: opened.history(name) for name in listed}
+        history = {name: opened.history(name) for name in listed if name not in unread}
     counted = {name: tally.n for name, tally in tallies.items()}
     odd = {name: oddities(tally) for name, tally in tallies.items()}
     if as_json:
@@ -104,7 +106,7 @@ def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
             click.echo(f"OK {name}: {how_many(counted[name])}")
             for sentence in odd[name]:
                 click.echo(f"ODD {name}: {sentence}")
-        for event in history[name]:
+        for event in history.get(name, ()):
             click.echo(f"   {name}: {event.what} {event.time}")
     if not listed and not as_json:
         click.echo("There are no collections in this store.")
@@ -150,7 +152,8 @@ def restore(backup: str, names: tuple[str, ...], store: str, as_json: bool) -> N
 def move(target: str, names: tuple[str, ...], store: str, as_json: bool) -> None:
     """Move the collections NAME (or all) to the store TARGET, a file or postgresql://…
 
-    Where they were they are closed first, so that no report gets lost between the two.
+    They are closed in the old store first, so that no report gets lost between the two, and stay
+    closed there. If a move is interrupted, give the same command again: it finishes.
     """
     _into(store, target, names, True, as_json)
 
@@ -207,7 +210,9 @@ def close_(name: str, store: str, as_json: bool) -> None:
 @store_option
 @as_json
 def reopen(name: str, store: str, as_json: bool) -> None:
-    """Open the closed collection NAME again, as long as its end was shown to nobody."""
+    """Open the closed collection NAME again, unless its date has come, its final results have been
+    published or it was moved to another store.
+    """
     with _opened(store) as opened:
         opened.reopen_collection(name)
         n, state = opened.tally(name).n, opened.collection(name).state

@@ -31,8 +31,17 @@ from discreet.collector import address, documents, limits, openapi, pages, token
 from discreet.collector.commit import Committer, answered
 from discreet.collector.headers import ANYONE, PREFLIGHT, with_headers
 from discreet.collector.metrics import Metrics, State
-from discreet.collector.problems import Problem, answer, down, log, say, unexpected
-from discreet.collector.store import Collection, Event, NoCollection, Store, StoreDown, open_store
+from discreet.collector.problems import Problem, answer, damaged, down, log, say, unexpected
+from discreet.collector.store import (
+    Collection,
+    Event,
+    NoCollection,
+    Store,
+    StoreDamaged,
+    StoreDown,
+    Unreadable,
+    open_store,
+)
 from discreet.collector.uploads import Uploads
 from discreet.errors import DataError
 from discreet.tally import Tally
@@ -76,17 +85,20 @@ class Collector:
         self._descriptions: dict[tuple[str, str], tuple[bytes, bytes]] = {}  # as is, and packed
         self._expected: dict[str, documents.Expected] = {}
         self._rendering = asyncio.Lock()
+        self._unreadable: set[Unreadable] = set()  # that the log has named
         self._later: dict[int, float] = {}  # when closing a collection is tried again, by key
         # the last few, by what was asked and how many reports there were
         self._estimates: dict[tuple[str, str], bytes] = {}
 
     # ---- collections -----------------------------------------------------------------------------
 
-    async def find(self, name: str, fresh: bool = False) -> Collection:
-        """A collection; its mechanism never changes, its state is looked up when it
-        must be fresh.
+    async def find(self, name: str, fresh: bool = False, gone: int | None = None) -> Collection:
+        """A collection. Its mechanism never changes; its state is looked up when it must be fresh.
+        The one whose key is `gone` was replaced by another of its name.
         """
         known = self._known.get(name)
+        if known is not None and known[0].key == gone:
+            known = None
         if known is not None and not (fresh and time.monotonic() - known[1] > limits.FRESH):
             return known[0]
         try:
@@ -94,6 +106,8 @@ class Collector:
         except NoCollection as error:
             self._known.pop(name, None)  # it was deleted
             raise Problem("unknown", f"{error}; see {_BASE} for those there are") from None
+        except StoreDamaged as error:
+            raise damaged(name, error) from None
         self._known[name] = collection, time.monotonic()
         return collection
 
@@ -109,8 +123,11 @@ class Collector:
 
     async def collections(self, request: Request) -> Response:
         """GET /v1/collections"""
-        listed = await self._read(self.store.collections)
-        return answer({"collections": [documents.brief(c) for c in listed]})
+        listed, unreadable = await self._read(self.store.listing)
+        document: dict[str, Any] = {"collections": [documents.brief(c) for c in listed]}
+        if unreadable:
+            document["unreadable"] = [name for name, _ in unreadable]
+        return answer(document)
 
     async def collection(self, request: Request) -> Response:
         """GET /v1/collections/{name}"""
@@ -151,7 +168,10 @@ class Collector:
         collection = await self.find(request.path_params["name"], fresh=True)
         wish = Wish.of(request)
         look = self.store.published if stranger else self.store.tally
-        tally = await self._read(look, collection.name)
+        try:
+            tally = await self._read(look, collection.name)
+        except StoreDamaged as error:
+            raise damaged(collection.name, error) from None
         history = await self._read(self.store.history, collection.name)
         state = f"{collection.state}-{len(history)}"
         mark = f'"{collection.mechanism.fingerprint[:16]}-{state}-{tally.n}-{wish}"'
@@ -217,8 +237,9 @@ class Collector:
 
     async def index(self, request: Request) -> Response:
         """GET /"""
-        listed = await self._read(self.store.collections)
-        return pages.html(pages.index([(c.name, c.mechanism.policy, c.state) for c in listed]))
+        listed, unreadable = await self._read(self.store.listing)
+        cards = [(c.name, c.mechanism.policy, c.state) for c in listed]
+        return pages.html(pages.index(cards, [name for name, _ in unreadable]))
 
     async def answer_page(self, request: Request) -> Response:
         """GET /c/{name}: the same file for every collection; it asks the service for the rest."""
@@ -302,7 +323,11 @@ class Collector:
         while True:
             await asyncio.sleep(limits.WATCH * (1 + os.getpid() % 7 / 7))  # not all workers at once
             try:
-                for found in await self._read(self.store.collections):
+                listed, unreadable = await self._read(self.store.listing)
+                for name, problem in set(unreadable) - self._unreadable:
+                    say("damaged", collection=name, problem=problem)
+                self._unreadable = set(unreadable)
+                for found in listed:
                     due = self._later.get(found.key, 0.0) < time.monotonic()
                     if found.open and found.state == "closed" and due:
                         await run_in_threadpool(self._expire, found)

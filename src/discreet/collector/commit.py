@@ -5,12 +5,14 @@ once it is durable.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
 from discreet.collector import limits
-from discreet.collector.store import Outcome, Store, StoreDown, Upload
+from discreet.collector.store import Outcome, Store, StoreDamaged, StoreDown, Upload
+from discreet.errors import DataError
 
 
 class Committer:
@@ -47,29 +49,38 @@ class Committer:
         while self._waiting:
             await self._gather()
             group, began = self._take(), loop.time()
-            try:
-                work = loop.run_in_executor(
-                    self._thread, self._store.add, [upload for upload, _ in group]
-                )
-                outcomes = await answered(
-                    work, self._store, sum(len(upload.ids) for upload, _ in group)
-                )
-            except Exception as error:
-                down = (
-                    error
-                    if isinstance(error, StoreDown)
-                    else StoreDown(f"the store cannot be used: {type(error).__name__}")
-                )
-                for _, future in group:
-                    if not future.done():
-                        future.set_exception(down)
-            else:
-                for (_, future), outcome in zip(group, outcomes, strict=True):
-                    if not future.done():  # whoever has gone away is counted all the same
-                        future.set_result(outcome)
+            outcomes = await self._outcomes([upload for upload, _ in group])
+            for (_, future), outcome in zip(group, outcomes, strict=True):
+                if future.done():  # whoever has gone away is counted all the same
+                    continue
+                if isinstance(outcome, Outcome):
+                    future.set_result(outcome)
+                else:
+                    future.set_exception(outcome)
             self._ended = loop.time()
             self._crowd, self._took = len(group) + len(self._waiting), self._ended - began
         self._task = None
+
+    async def _outcomes(self, uploads: list[Upload]) -> Sequence[Outcome | DataError]:
+        """What became of uploads that share a transaction. If it fails, each collection is tried
+        alone: one that is damaged does not harm the others.
+        """
+        loop = asyncio.get_running_loop()
+        began, names = loop.time(), sorted({upload.collection for upload in uploads})
+        try:
+            work = loop.run_in_executor(self._thread, self._store.add, uploads)
+            reports = sum(len(upload.ids) for upload in uploads)
+            return list(await answered(work, self._store, reports))
+        except Exception as error:
+            failure = _failure(error, names)
+        if len(names) == 1 or loop.time() - began >= limits.STORE_SECONDS:  # or it hangs for all
+            return [failure] * len(uploads)
+        found: dict[int, Outcome | DataError] = {}
+        for name in names:
+            places = [k for k, upload in enumerate(uploads) if upload.collection == name]
+            alone = await self._outcomes([uploads[k] for k in places])
+            found.update(zip(places, alone, strict=True))
+        return [found[k] for k in range(len(uploads))]
 
     async def _gather(self) -> None:
         """Those who were just answered often come back at once: let them share the next
@@ -104,6 +115,14 @@ class Committer:
         if self._task is not None:
             await self._task
         self._thread.shutdown()
+
+
+def _failure(error: Exception, names: list[str]) -> DataError:
+    """What the people who sent these uploads are told, and the log."""
+    if isinstance(error, StoreDamaged):
+        return error
+    why = str(error) if isinstance(error, StoreDown) else f"the store fails: {type(error).__name__}"
+    return StoreDown(f'{why} (collection "{names[0]}")' if len(names) == 1 else why)
 
 
 async def answered(work: asyncio.Future[Any], store: Store, reports: int = 0) -> Any:

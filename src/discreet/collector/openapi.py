@@ -207,7 +207,17 @@ DOCUMENT: dict[str, Any] = {
                 description="RFC 9457; `index` is the first frame that was refused.",
             ),
             "Receipt": _object({"accepted": _COUNT, "duplicates": _COUNT}),
-            "Collections": _object({"collections": _list(_object(_BRIEF))}),
+            "Collections": {
+                "type": "object",
+                "required": ["collections"],
+                "properties": {
+                    "collections": _list(_object(_BRIEF)),
+                    "unreadable": {
+                        **_list(_TEXT),
+                        "description": "Names of collections that are damaged, if there are any.",
+                    },
+                },
+            },
             "Collection": _object(
                 {
                     **_BRIEF,

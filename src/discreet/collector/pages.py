@@ -152,8 +152,8 @@ def _page(title: str, body: str, script: str = "") -> str:
 """
 
 
-def index(collections: Iterable[tuple[str, Policy, str]]) -> str:
-    """All collections: name, policy and state."""
+def index(collections: Iterable[tuple[str, Policy, str]], unreadable: Iterable[str] = ()) -> str:
+    """All collections: name, policy and state; then the names of those that cannot be read."""
     cards = []
     for name, policy, state in collections:
         mark = '<span class="chip">rehearsal</span>' if policy.about.rehearsal else ""
@@ -169,6 +169,11 @@ def index(collections: Iterable[tuple[str, Policy, str]]) -> str:
             f'<p class="row">{answer}{mark}<a class="button plain" '
             f'href="{link}/results">Results</a></p></li>'
         )
+    cards += [
+        f'<li class="card"><h2>{escape(name)}</h2><p class="row"><span class="chip">unreadable'
+        "</span></p></li>"
+        for name in unreadable
+    ]
     listing = (
         f'<ul class="cards">{"".join(cards)}</ul>'
         if cards

@@ -49,6 +49,7 @@ REFUSALS = {
     "unexpected": Refusal(500, "Something went wrong here; nothing was acknowledged.", ANY),
     "busy": Refusal(503, "Too many reports are waiting; nothing was acknowledged. Come back."),
     "store": Refusal(503, "The store cannot be reached; nothing was acknowledged. Come back.", ANY),
+    "damaged": Refusal(503, "This collection is damaged; nothing was acknowledged.", ANY),
     "http": Refusal(400, "This is not a request that is known here.", "no endpoint"),
 }
 RETRY = MappingProxyType({"Retry-After": str(limits.RETRY)})
@@ -108,10 +109,21 @@ def down(error: Exception) -> Problem:
     return Problem("store", detail, RETRY)
 
 
+def damaged(name: str, error: Exception) -> Problem:
+    """A collection is damaged: said to whoever asks for it, and in the log now and then."""
+    say("damaged", collection=name, problem=str(error))
+    detail = (
+        f'the collection "{name}" is damaged and the organiser must mend it; nothing was '
+        "acknowledged, send the same reports again later"
+    )
+    return Problem("damaged", detail, RETRY)
+
+
 def say(event: str, **facts: Any) -> None:
-    """A line in the log, but not the same one again and again."""
-    if time.monotonic() - _said.get(event, -math.inf) > limits.SILENCE:
-        _said[event] = time.monotonic()
+    """A line in the log, but not the same one about the same collection again and again."""
+    mark = f"{event} {facts.get('collection', '')}"
+    if time.monotonic() - _said.get(mark, -math.inf) > limits.SILENCE:
+        _said[mark] = time.monotonic()
         log.error(event, extra={"facts": facts})
 
 

@@ -15,9 +15,17 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from discreet.collector import limits
-from discreet.collector.store import Event, Store, StoreDown, failing_as, unknown_version
+from discreet.collector.store import (
+    Event,
+    Store,
+    StoreDown,
+    failing_as,
+    refuse_old_documents,
+    unknown_version,
+)
 from discreet.errors import DataError
 from discreet.wire import ID_SIZE
 
@@ -55,6 +63,9 @@ MIGRATIONS = (
         time TEXT NOT NULL, what TEXT NOT NULL
     );
     """,
+    """
+    ALTER TABLE collection ADD COLUMN moving TEXT NOT NULL DEFAULT '';
+    """,
 )
 
 
@@ -65,7 +76,9 @@ class SqliteStore(Store):
 
     def __init__(self, path: str | Path) -> None:
         super().__init__()
-        self.path = Path(path)
+        self.path = Path(path)  # as it was given, for sentences
+        # SQLite keeps its log beside the file itself, not beside a link to it; so do we our lock
+        self._real = os.path.realpath(path)
         self._place: tuple[int, int] | None = None  # of the file that we opened
         self._log: int | None = None  # of its write-ahead log
         if not self.path.parent.is_dir():
@@ -78,15 +91,13 @@ class SqliteStore(Store):
         try:
             if self.path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            beside = Path(f"{self.path}-lock")
-            if self.path.exists() and not beside.exists():  # it may be no database at all
-                with closing(sqlite3.connect(self.path, timeout=limits.LOCK_SECONDS)) as db:
-                    db.execute("PRAGMA schema_version")
-            self._turn = os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)
+            if self.path.exists() and self.path.stat().st_size:
+                self._look()
+            self._turn = os.open(f"{self._real}-lock", os.O_CREAT | os.O_RDWR, 0o600)
             # For its owner alone. A file that is there is never opened but by SQLite: closing it
             # would drop all locks that this process has on it (POSIX), and with them reports.
             with suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+                os.close(os.open(self._real, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             self._migrate()
         except sqlite3.DatabaseError as error:
             raise DataError(f"the store {self.path} cannot be opened: {error}") from None
@@ -94,6 +105,17 @@ class SqliteStore(Store):
             raise DataError(f"the store {self.path} cannot be opened: {error.strerror}") from None
         except StoreDown as error:
             raise DataError(f"the store {self.path} cannot be opened: {error}") from None
+
+    def _look(self) -> None:
+        """Refuse what is no database, or a store of another version, before a byte is changed."""
+        place = f"file:{quote(self._real)}?mode=ro"
+        with closing(sqlite3.connect(place, timeout=limits.LOCK_SECONDS, uri=True)) as db:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version > len(MIGRATIONS):
+                raise unknown_version(version, len(MIGRATIONS))
+            if 0 < version < len(MIGRATIONS):
+                rows = db.execute("SELECT name, document FROM collection ORDER BY name").fetchall()
+                refuse_old_documents(rows)
 
     def _migrate(self) -> None:
         with self.writing():
@@ -103,8 +125,6 @@ class SqliteStore(Store):
                     f"the store {self.path} is empty, but there was one here: bring back a copy, "
                     f"or remove {self.path}-lock to begin anew"
                 )
-            if version > len(MIGRATIONS):
-                raise unknown_version(version, len(MIGRATIONS))
             for number, script in enumerate(MIGRATIONS[version:], version + 1):
                 for statement in filter(str.strip, script.split(";")):
                     self._db.execute(statement)
@@ -117,7 +137,7 @@ class SqliteStore(Store):
         db: sqlite3.Connection | None = getattr(self._local, "db", None)
         if db is None:
             db = sqlite3.connect(
-                self.path,
+                self._real,
                 timeout=limits.LOCK_SECONDS,
                 isolation_level=None,
                 check_same_thread=False,
@@ -146,10 +166,12 @@ class SqliteStore(Store):
                 self._log = None
             self._mechanisms.clear()  # one of them may have been rolled back
             self._waiting.clear()
+            with suppress(sqlite3.Error):
+                db.rollback()  # a cursor that is left open would keep a closed connection's locks
             db.close()
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, patient: bool = False) -> Iterator[None]:
         """One writer at a time: workers queue at a file lock, where they wait less long than SQLite
         would let them.
         """
@@ -170,7 +192,7 @@ class SqliteStore(Store):
         """What was just committed is in the file of this name, and will be found there again."""
         place, log = None, None
         with suppress(FileNotFoundError):
-            found, log = os.stat(self.path), os.stat(f"{self.path}-wal").st_ino
+            found, log = os.stat(self.path), os.stat(f"{self._real}-wal").st_ino
             place = found.st_dev, found.st_ino
         self._place, self._log = self._place or place, self._log or log
         if place is None or (place, log) != (self._place, self._log):
@@ -192,7 +214,7 @@ class SqliteStore(Store):
             pause = min(2 * pause, 0.002)
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self, *names: str, wait: bool = True) -> Iterator[None]:
         """A snapshot."""
         with failing_as(_ERRORS):
             try:
@@ -209,12 +231,15 @@ class SqliteStore(Store):
                 self._forget()
                 raise
 
-    def _rows(self, name: str | None = None, lock: bool = False) -> list[tuple[Any, ...]]:
+    def _rows(
+        self, name: str | None = None, lock: bool = False, only_open: bool = False
+    ) -> list[tuple[Any, ...]]:
         """A write transaction has locked everything."""
-        query = "SELECT key, name, keep, open FROM collection"
+        query = "SELECT key, name, keep, open, moving FROM collection"
         if name is None:
             return self._db.execute(f"{query} ORDER BY name").fetchall()
-        return self._db.execute(f"{query} WHERE name = ?", (name,)).fetchall()
+        query += f" WHERE name = ?{' AND open' if only_open else ''}"
+        return self._db.execute(query, (name,)).fetchall()
 
     def _document(self, key: int) -> str:
         return self._db.execute("SELECT document FROM collection WHERE key = ?", (key,)).fetchone()[
@@ -224,7 +249,7 @@ class SqliteStore(Store):
     def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> bool:
         row = self._db.execute(
             "INSERT INTO collection VALUES "
-            "((SELECT coalesce(max(collection), 0) + 1 FROM tally), ?, ?, ?, 1)",
+            "((SELECT coalesce(max(collection), 0) + 1 FROM tally), ?, ?, ?, 1, '')",
             (name, document, keep),
         )
         self._db.execute("INSERT INTO tally VALUES (?, ?)", (row.lastrowid, numbers))
@@ -232,6 +257,9 @@ class SqliteStore(Store):
 
     def _set_open(self, key: int, is_open: bool) -> None:
         self._db.execute("UPDATE collection SET open = ? WHERE key = ?", (is_open, key))
+
+    def _set_moving(self, key: int, moving: str) -> None:
+        self._db.execute("UPDATE collection SET moving = ? WHERE key = ?", (moving, key))
 
     def _insert_event(self, key: int, event: Event) -> None:
         self._db.execute("INSERT INTO event VALUES (NULL, ?, ?, ?)", (key, *event))
@@ -286,9 +314,9 @@ class SqliteStore(Store):
         ).rowcount
 
     def _read_numbers(self, key: int) -> bytes:
-        return self._db.execute(
-            "SELECT numbers FROM tally WHERE collection = ?", (key,)
-        ).fetchone()[0]
+        query = "SELECT numbers FROM tally WHERE collection = ?"
+        row = self._db.execute(query, (key,)).fetchone()
+        return row[0] if row else b""  # which is damage
 
     def _write_numbers(self, key: int, numbers: bytes) -> None:
         self._db.execute("UPDATE tally SET numbers = ? WHERE collection = ?", (numbers, key))
@@ -346,9 +374,9 @@ class SqliteStore(Store):
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             self._db.execute(f"PRAGMA user_version = {version}")
 
-    def tidy(self, wait: bool = True) -> None:
-        """The log, and the rows within a page, are in order of arrival: write the file anew, in the
-        order of the ids.
+    def tidy(self, *keys: int, wait: bool = True) -> None:
+        """The log, and the rows within a page, are in order of arrival: write the whole file anew,
+        in the order of the ids. Others wait meanwhile.
         """
         with failing_as(_ERRORS):
             self._take_turn()

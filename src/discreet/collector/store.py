@@ -9,10 +9,11 @@ Nothing says when a report came or from whom.
 from __future__ import annotations
 
 import json
+import os
 import re
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,10 +28,11 @@ from discreet.about import moment
 from discreet.collector import limits
 from discreet.errors import DataError
 from discreet.labels import is_label
-from discreet.mechanism import Mechanism
+from discreet.mechanism import FORMAT, Mechanism
 from discreet.tally import Counting, Tally
 
 KEEPS = ("counts", "reports")
+_FIRST_FORMAT = "discreet-mechanism/1"
 
 
 class StoreDamaged(DataError):
@@ -54,11 +56,19 @@ class Collection:
     mechanism: Mechanism
     keep: str
     open: bool  # whether nobody has closed it; its own times are looked at in `state`
+    moving: str = ""  # what a move between two stores has done with it (see copying.py)
 
     @property
     def state(self) -> str:
         """Now: "upcoming", "open" or "closed"."""
-        return self.mechanism.policy.about.state(datetime.now(UTC)) if self.open else "closed"
+        return self.mechanism.policy.about.state(_now()) if self.open else "closed"
+
+
+class Unreadable(NamedTuple):
+    """A collection whose mechanism cannot be read, and why."""
+
+    name: str
+    problem: str
 
 
 class Upload(NamedTuple):
@@ -79,7 +89,9 @@ class Event(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of an upload; a collection that is not open takes nothing."""
+    """What became of an upload. A collection that is not open takes nothing, nor does one that was
+    "replaced": the upload was checked for another collection of the same name.
+    """
 
     accepted: int
     duplicates: int
@@ -95,6 +107,8 @@ class Store(ABC):
         # by key; a collection never changes its mechanism
         self._mechanisms: dict[int, Mechanism] = {}
         self._waiting: dict[int, int] = {}  # bytes that wait, by key, as far as we know
+        # why a mechanism cannot be read, by key and its document's checksum
+        self._unreadable: dict[tuple[int, int], str] = {}
 
     # ---- collections -----------------------------------------------------------------------------
 
@@ -131,9 +145,20 @@ class Store(ABC):
         return found
 
     def collections(self) -> list[Collection]:
-        """All collections by name."""
+        """All collections that can be read, by name."""
+        return self.listing()[0]
+
+    def listing(self) -> tuple[list[Collection], list[Unreadable]]:
+        """All collections by name: those that can be read, and those that cannot."""
+        found: list[Collection] = []
+        unreadable: list[Unreadable] = []
         with self.reading():
-            return [self._collection(*row) for row in self._rows()]
+            for row in self._rows():
+                try:
+                    found.append(self._collection(*row))
+                except StoreDamaged as error:
+                    unreadable.append(Unreadable(row[1], str(error)))
+        return found, unreadable
 
     def collection(self, name: str) -> Collection:
         """One collection; NoCollection if there is none."""
@@ -144,23 +169,33 @@ class Store(ABC):
         """Take no more reports; the ids and reports are put in the order of the ids. What was
         interrupted is done when it is called again.
         """
+        key = self.collection(name).key
         self._end(name)
         try:
-            self.tidy()
+            self.tidy(key)
         except StoreDown as error:
             raise StoreDown(
                 f'"{name}" is closed and takes no more reports, but the order in which they came '
                 f"is not erased yet: {error}; close it again"
             ) from None
 
-    def _end(self, name: str) -> bool:
-        """Take no more reports; whether it was us."""
+    def _end(self, name: str, move: str = "") -> bool:
+        """Take no more reports, because of the move of this id if there is one; whether it was us.
+        One that an interrupted move has closed is open in the end, unless it is closed again.
+        """
         with self.writing():
             found = self._must_find(name, lock=True)
             self._fold(found)
             if found.open:
                 self._set_open(found.key, False)
                 self._note(found.key, "closed")
+            left = found.moving.startswith("leaving")
+            if move:
+                to_open = found.open or (left and "open" in found.moving.split())
+                mark = f"leaving {'open' if to_open else 'closed'} {move}"
+                self._set_moving(found.key, mark)
+            elif left:
+                self._set_moving(found.key, "")
             return found.open
 
     def expire_collection(self, name: str) -> bool:
@@ -173,7 +208,7 @@ class Store(ABC):
             if not found.open:
                 return False
             self._fold(found)
-        self.tidy(wait=False)
+        self.tidy(found.key, wait=False)
         with self.writing():
             found = self._must_find(name, lock=True)
             if found.open:
@@ -182,11 +217,23 @@ class Store(ABC):
             return found.open
 
     def reopen_collection(self, name: str) -> None:
-        """Take reports again, unless its time is over or anyone was shown how it ended."""
+        """Take reports again, unless its time is over, its final results were published or it was
+        moved.
+        """
         with self.writing():
             found = self._must_find(name, lock=True)
+            if found.moving.startswith("moved"):
+                raise DataError(
+                    f'"{name}" was moved to another store and goes on there; if that move was '
+                    "interrupted, move again to finish it"
+                )
+            if found.moving.startswith("arriving"):
+                raise DataError(
+                    f'a move that was interrupted left this copy of "{name}"; move again from the '
+                    "store where it was, or reopen it there"
+                )
             about = found.mechanism.policy.about
-            if about.state(datetime.now(UTC)) == "closed":
+            if about.state(_now()) == "closed":
                 raise DataError(
                     f'"{name}" closed on {moment(about.closes)}, as everybody was told; a new '
                     "question needs a new name"
@@ -198,6 +245,7 @@ class Store(ABC):
                 )
             if not found.open:
                 self._set_open(found.key, True)
+                self._set_moving(found.key, "")
                 self._note(found.key, "reopened")
 
     def history(self, name: str) -> list[Event]:
@@ -206,7 +254,7 @@ class Store(ABC):
             return self._events(self._must_find(name).key)
 
     def _note(self, key: int, what: str) -> None:
-        self._insert_event(key, Event(datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ"), what))
+        self._insert_event(key, Event(_now().strftime("%Y-%m-%dT%H:%MZ"), what))
 
     def check_deletable(self, name: str) -> None:
         """DataError while it takes reports."""
@@ -223,7 +271,7 @@ class Store(ABC):
             self._write_numbers(found.key, sealed(Tally.empty(found.mechanism).to_bytes()))
             self._erase(found.key)
         try:
-            self.tidy()
+            self.tidy(found.key)
         except StoreDown as error:
             raise StoreDown(
                 f'"{name}" is empty, but the files of the store still hold what it had: {error}; '
@@ -238,17 +286,20 @@ class Store(ABC):
     def add(self, uploads: Sequence[Upload]) -> list[Outcome]:
         """Count uploads in one transaction; when this returns they are durable."""
         outcomes = [Outcome(0, 0, "closed")] * len(uploads)
-        names = sorted({upload.collection for upload in uploads})  # always locked in the same order
+        over = {key for key in {upload.key for upload in uploads} if self._is_over(key)}
+        names = {upload.collection for upload in uploads if upload.key not in over}
         with self.writing():
-            for name in names:
-                locked = self._find(name, lock=True)
+            for name in sorted(names):  # always locked in the same order
+                # One that is closed is not locked: it may be written anew just now.
+                locked = self._find(name, lock=True, only_open=True)
                 if locked is None:
                     continue
-                places = [
-                    k
-                    for k, upload in enumerate(uploads)
-                    if upload.collection == name and upload.key in (None, locked.key)
-                ]
+                places = []
+                for k, upload in enumerate(uploads):
+                    if upload.collection == name and upload.key in (None, locked.key):
+                        places.append(k)
+                    elif upload.collection == name and upload.key not in over:
+                        outcomes[k] = Outcome(0, 0, "replaced")
                 if not places:
                     continue
                 state = locked.state
@@ -260,6 +311,11 @@ class Store(ABC):
                 for k, outcome in zip(places, found, strict=True):
                     outcomes[k] = outcome
         return outcomes
+
+    def _is_over(self, key: int | None) -> bool:
+        """Whether we know a collection of this key and its date has come."""
+        mechanism = self._mechanisms.get(key or 0)
+        return mechanism is not None and mechanism.policy.about.state(_now()) == "closed"
 
     def _count(self, collection: Collection, uploads: list[Upload]) -> list[Outcome]:
         rows = (
@@ -300,14 +356,25 @@ class Store(ABC):
         key, mechanism = collection.key, collection.mechanism
         if any(which.any() for which in mechanism.coder.refusals(rows)[1].values()):
             raise DataError("an upload held reports that are not of this mechanism")
+        before = self._waiting.get(key)
+        if before is None:  # some may be left from before
+            before = self._check_waiting(collection)
         self._wait(key, sealed(b"".join(sorted(row.tobytes() for row in rows))))
-        before = self._waiting.get(key)  # none: some may be left from before
-        waiting = sum(map(len, self._who_waits(key))) if before is None else before + rows.size
-        self._waiting[key] = waiting
+        waiting = self._waiting[key] = before + rows.size
         whole = 8 * len(mechanism.parts) * (mechanism.m + 1)
         marks = waiting // mechanism.report_size * mechanism.m
         if waiting >= max(limits.FOLD_SIZE, whole) or marks >= limits.FOLD_MARKS:
             self._fold(collection)
+
+    def _check_waiting(self, collection: Collection) -> int:
+        """How many bytes wait; StoreDamaged if they or the tally are not as they were written.
+        Nothing is acknowledged into a collection before this was looked at.
+        """
+        self._tally_of(self._read_numbers(collection.key), collection.mechanism)
+        waiting = sum(len(unsealed(raw)) for raw in self._who_waits(collection.key))
+        if waiting % collection.mechanism.report_size:
+            raise _waiting_damaged()
+        return waiting
 
     def _fold(self, collection: Collection) -> None:
         """Count those that wait into the tally."""
@@ -317,13 +384,20 @@ class Store(ABC):
         self._waiting[collection.key] = 0
 
     def _whole_tally(self, collection: Collection) -> Tally:
+        try:
+            return self._tally_with_waiting(collection)
+        except StoreDamaged:
+            self._waiting.pop(collection.key, None)  # whoever counts next looks, too
+            raise
+
+    def _tally_with_waiting(self, collection: Collection) -> Tally:
         mechanism = collection.mechanism
         tally = self._tally_of(self._read_numbers(collection.key), mechanism)
         waiting = b"".join(map(unsealed, self._who_waits(collection.key)))
         if not waiting:
             return tally
         if len(waiting) % mechanism.report_size:
-            raise StoreDamaged("the reports that wait are damaged; bring back a copy of the store")
+            raise _waiting_damaged()
         rows = np.frombuffer(waiting, np.uint8).reshape(-1, mechanism.report_size)
         return tally + mechanism.tally(rows, threads=1)
 
@@ -332,7 +406,7 @@ class Store(ABC):
         steps, so that asking again and again does not show single reports. Who sends reports of his
         own can still single one out: what protects it is its own guarantee.
         """
-        with self.reading():
+        with self.reading(name):
             found = self._must_find(name)
             shown, whole = self._published_tally(found), self._whole_tally(found)
         if not _due(shown, whole, found):
@@ -355,7 +429,7 @@ class Store(ABC):
         """What does not add up in a collection, in words; with `recount` its stored reports, where
         they were kept, are counted again.
         """
-        with self.reading():
+        with self.reading(name):
             return self._problems(self._must_find(name), recount)
 
     def _problems(self, found: Collection, recount: bool = True) -> list[str]:
@@ -381,7 +455,7 @@ class Store(ABC):
     @contextmanager
     def snapshot(self, name: str) -> Iterator[tuple[Tally, Iterator[NDArray[np.uint8]]]]:
         """The tally and, where they were kept, the stored reports, of one moment."""
-        with self.reading():
+        with self.reading(name):
             found = self._must_find(name)
             yield self._whole_tally(found), self._blocks(found)
 
@@ -406,22 +480,25 @@ class Store(ABC):
 
     def tally(self, name: str) -> Tally:
         """The tally of a collection."""
-        with self.reading():
+        with self.reading(name):
             return self._whole_tally(self._must_find(name))
 
     def sizes(self, most: int) -> list[tuple[Collection, int | None]]:
-        """The first so many collections, with how many reports each has; None where it is damaged.
-        Those that wait are not tallied for it.
+        """The first so many collections, with how many reports each has; None where it is damaged
+        or just being closed. Those that wait are not tallied for it.
         """
-        with self.reading():
-            return [(c, self._size(c)) for c in (self._collection(*r) for r in self._rows()[:most])]
+        return [(c, self._size(c)) for c in self.collections()[:most]]
 
     def _size(self, collection: Collection) -> int | None:
         try:
-            tally = self._tally_of(self._read_numbers(collection.key), collection.mechanism)
-            waiting = sum(len(unsealed(raw)) for raw in self._who_waits(collection.key))
-        except StoreDamaged:
+            with self.reading(collection.name, wait=False):
+                return self._quick_size(self._must_find(collection.name))
+        except (NoCollection, StoreDamaged, StoreDown):
             return None
+
+    def _quick_size(self, collection: Collection) -> int:
+        tally = self._tally_of(self._read_numbers(collection.key), collection.mechanism)
+        waiting = sum(len(unsealed(raw)) for raw in self._who_waits(collection.key))
         return tally.n + waiting // collection.mechanism.report_size
 
     def reports(self, name: str) -> Iterator[bytes]:
@@ -433,19 +510,24 @@ class Store(ABC):
     # ---- what the two implementations do ---------------------------------------------------------
 
     @abstractmethod
-    def writing(self) -> Any:
+    def writing(self, patient: bool = False) -> Any:
         """A write transaction: committed durably at the end, rolled back on any error; StoreDown if
-        the store fails.
+        the store fails. Be `patient` with one that computes for long and keeps nobody waiting.
         """
 
     @abstractmethod
-    def reading(self) -> Any:
-        """A consistent view, on a connection of its own; StoreDown if the store fails."""
+    def reading(self, *names: str, wait: bool = True) -> Any:
+        """A consistent view, on a connection of its own; StoreDown if the store fails. Name the
+        collections whose ids, reports or counts you read, and whether to wait for one that is being
+        closed.
+        """
 
     @abstractmethod
-    def _rows(self, name: str | None = None, lock: bool = False) -> list[tuple[Any, ...]]:
-        """(key, name, keep, open) of all collections or of one, which is then locked until the
-        transaction ends if asked.
+    def _rows(
+        self, name: str | None = None, lock: bool = False, only_open: bool = False
+    ) -> list[tuple[Any, ...]]:
+        """(key, name, keep, open, moving) of all collections or of one, which is then locked until
+        the transaction ends if asked; with `only_open` one that is closed is not there.
         """
 
     @abstractmethod
@@ -457,6 +539,9 @@ class Store(ABC):
 
     @abstractmethod
     def _set_open(self, key: int, is_open: bool) -> None: ...
+
+    @abstractmethod
+    def _set_moving(self, key: int, moving: str) -> None: ...
 
     @abstractmethod
     def _insert_event(self, key: int, event: Event) -> None: ...
@@ -521,9 +606,9 @@ class Store(ABC):
         """StoreDown unless something can be written, now."""
 
     @abstractmethod
-    def tidy(self, wait: bool = True) -> None:
-        """Leave no trace of the order in which reports came, where the database would keep one;
-        StoreDown if somebody reads, for as long as a lock is waited for or at all.
+    def tidy(self, *keys: int, wait: bool = True) -> None:
+        """Leave no trace of the order in which the reports of these collections came, where the
+        database would keep one. StoreDown if somebody reads them for longer than we wait.
         """
 
     @abstractmethod
@@ -540,9 +625,9 @@ class Store(ABC):
 
     # ---- shared ----------------------------------------------------------------------------------
 
-    def _find(self, name: str, lock: bool = False) -> Collection | None:
+    def _find(self, name: str, lock: bool = False, only_open: bool = False) -> Collection | None:
         rows = (
-            [] if "\0" in name else self._rows(name, lock)
+            [] if "\0" in name else self._rows(name, lock, only_open)
         )  # no collection has such a name, and PostgreSQL has no such text
         return self._collection(*rows[0]) if rows else None
 
@@ -552,13 +637,61 @@ class Store(ABC):
             raise NoCollection(f'there is no collection "{name}"')
         return found
 
-    def _collection(self, key: int, name: str, keep: str, is_open: Any) -> Collection:
+    def _collection(self, key: int, name: str, keep: str, is_open: Any, moving: str) -> Collection:
         mechanism = self._mechanisms.get(key)
         if mechanism is None:  # checked when it is first read, like any other mechanism
-            mechanism = self._mechanisms[key] = Mechanism.from_document(
-                json.loads(self._document(key))
+            mechanism = self._mechanisms[key] = self._read_mechanism(key, name)
+        return Collection(key, name, mechanism, keep, bool(is_open), moving)
+
+    def _read_mechanism(self, key: int, name: str) -> Mechanism:
+        document = self._document(key)
+        mark = key, zlib.crc32(document.encode())
+        if mark not in self._unreadable:
+            try:
+                return _parsed(name, document)
+            except StoreDamaged as error:
+                self._unreadable[mark] = str(error)
+        raise StoreDamaged(self._unreadable[mark])
+
+
+def _parsed(name: str, document: str) -> Mechanism:
+    """The mechanism of a stored document; StoreDamaged if it is none."""
+    refuse_old_documents([(name, document)])
+    try:
+        return Mechanism.from_document(json.loads(document))
+    except Exception as error:  # whatever is found in a damaged document
+        raise StoreDamaged(
+            f'the mechanism of "{name}" cannot be read ({error}); bring back a copy of the store'
+        ) from None
+
+
+def refuse_old_documents(rows: Iterable[tuple[str, str]]) -> None:
+    """StoreDamaged if one of these (name, document) has a format that this discreet cannot read;
+    looked at before a store is migrated.
+    """
+    for name, document in rows:
+        try:
+            found = json.loads(document)["format"]
+        except (ValueError, TypeError, KeyError):
+            continue  # it is damaged, not of another version
+        if found == _FIRST_FORMAT:
+            raise StoreDamaged(
+                f'"{name}" was made by discreet 0.1: finish it with that version, or export it '
+                "there"
             )
-        return Collection(key, name, mechanism, keep, bool(is_open))
+        if found != FORMAT:
+            raise StoreDamaged(
+                f'"{name}" has the format "{found}", this discreet reads "{FORMAT}": finish it '
+                "with the version that made it"
+            )
+
+
+def _waiting_damaged() -> StoreDamaged:
+    return StoreDamaged("the reports that wait are damaged; bring back a copy of the store")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _must_be_closed(collection: Collection) -> None:
@@ -605,7 +738,8 @@ def open_store(url: str, create: bool = True) -> Store:
         raise DataError(
             f"the store {path} does not exist; name the one that discreet serve used with --store"
         )
-    if not create and not Path(path).stat().st_size and not Path(f"{path}-lock").exists():
+    lock = f"{os.path.realpath(path)}-lock"
+    if not create and not Path(path).stat().st_size and not Path(lock).exists():
         raise DataError(f"the store {path} cannot be opened: it is an empty file")
     return SqliteStore(path)
 

@@ -17,8 +17,8 @@ from discreet.collector import limits
 from discreet.collector.commit import Committer
 from discreet.collector.headers import ANYONE, COUNTED, with_headers
 from discreet.collector.metrics import Metrics
-from discreet.collector.problems import RETRY, Problem, down, unexpected
-from discreet.collector.store import Collection, Outcome, StoreDown, Upload
+from discreet.collector.problems import RETRY, Problem, damaged, down, unexpected
+from discreet.collector.store import Collection, Outcome, StoreDamaged, StoreDown, Upload
 from discreet.encodings import REASONS, Bytes
 from discreet.mechanism import Mechanism
 from discreet.wire import ID_SIZE
@@ -31,7 +31,7 @@ class Uploads:
 
     def __init__(
         self,
-        find: Callable[[str], Awaitable[Collection]],
+        find: Callable[..., Awaitable[Collection]],
         committer: Committer,
         metrics: Metrics,
     ) -> None:
@@ -63,11 +63,17 @@ class Uploads:
             body, read = await self._body(receive), True
             upload = frames(collection.mechanism, body)._replace(key=collection.key)
             outcome = await self._submit(upload)
+            if outcome.state == "replaced":  # it was deleted, and restored or made anew
+                collection = await self._find(name, gone=collection.key)
+                _check_headers(headers, collection)
+                outcome = await self._submit(upload._replace(key=collection.key))
             if outcome.state != "open":
                 raise _not_open(collection, outcome.state)
         except StoreDown as error:
             self._metrics.store_failed()
             raise down(error) from None
+        except StoreDamaged as error:
+            raise damaged(name, error) from None
         except Problem as problem:
             if not read and problem.reason != "slow":
                 await _drain(receive)
