@@ -38,6 +38,9 @@ export function canonicalJson(document: unknown): string;
 /** The fingerprint of a mechanism's document, in hexadecimal. */
 export function fingerprint(document: unknown): Promise<string>;
 
+/** The digits of a fingerprint that people compare, in groups of four. */
+export function shortFingerprint(fingerprint: string): string;
+
 /** What a stranger says, fit to be shown: one line of at most 300 characters. */
 export function cleaned(text: string): string;
 
@@ -106,6 +109,11 @@ export interface Pinned {
   fingerprint?: string | null;
 }
 
+/** What a collection must be: its fingerprint, and the largest budget, of all items or of each. */
+export interface Pins extends Pinned {
+  maxEpsilon?: number | Record<string, number>;
+}
+
 /** What a participant is told; `factor` and the number in the sentence are rounded up. */
 export interface Promised {
   /** Null where it is not about one level. */
@@ -166,6 +174,12 @@ export class Mechanism {
   factor(level: number): number;
   /** What a participant is told: per level, of whole lists, of pairs that are not protected. */
   promises(): Promised[];
+  /** A warning in place of any sentence that reassures; "" where none is needed. */
+  caution(): string;
+  /** Per level what counts against a limit such as `maxEpsilon`. */
+  levelBudgets(): number[];
+  /** The places of an answer's items, each once; refuses an answer that is none. */
+  places(answer: Answer): number[];
   /** The promise for one person's whole list; set input only. */
   promiseOf(answer: Iterable<string | number>): { factor: number; sentence: string };
 }
@@ -211,8 +225,12 @@ export interface Storing {
 
 /** What this device has already told, and to whom. */
 export class Ledger {
-  /** Several people may share a device: each has a ledger of her own. */
+  /** Several people may share a device: each has a ledger of their own. */
   constructor(storage?: Storing, person?: number);
+  /** Whether a ledger of this person, from 2 on, is in the browser's storage. */
+  static isKept(person: number): boolean;
+  /** After a write, inside the lock: until every other tab sees it. */
+  settled(): Promise<void>;
   /** The entry of exactly this collection, or null. */
   find(origin: string, name: string, fingerprint: string): Entry | null;
   /** Earlier answers to other collections that share an item, however its label is spelled. */
@@ -284,12 +302,19 @@ export class Client {
 
   /** The collection's mechanism, verified. */
   describe(
-    name: string, pinned?: Pinned,
-  ): Promise<{ mechanism: Mechanism; state: "upcoming" | "open" | "closed" }>;
-  /** Perturb an answer and write the report down; nothing is sent yet. */
+    name: string, pins?: Pins,
+  ): Promise<{
+    mechanism: Mechanism; state: "upcoming" | "open" | "closed"; keeps: "counts" | "reports";
+  }>;
+  /**
+   * Perturb an answer and write the report down; nothing is sent yet. Where a report was drawn
+   * before, the answer may be left out.
+   */
   prepare(
-    name: string, mechanism: Mechanism, answer: Answer, options?: AnswerOptions,
+    name: string, mechanism: Mechanism, answer?: Answer, options?: AnswerOptions,
   ): Promise<Prepared>;
+  /** The report that was on its way when something went wrong, to be sent again; or null. */
+  unsent(name: string, mechanism: Mechanism): Prepared | null;
   /** Upload the report, again and again while the collector is away: it is counted once. */
   send(prepared: Prepared): Promise<Receipt>;
   /** Prepare and send. */
