@@ -16,6 +16,7 @@ from click.testing import CliRunner
 import discreet as d
 from discreet.cli import main
 from discreet.designs import BASELINES, MODELS
+from discreet.errors import short_fingerprint
 from discreet.mechanism import fingerprint
 
 TOY = Path(str(files("discreet") / "data" / "toy.toml"))
@@ -85,7 +86,8 @@ def test_design_writes_what_it_says(tmp_path, monkeypatch):
     mechanism = d.Mechanism.load("m.json")
     assert mechanism == d.design(d.Policy.load(TOY))
     assert (
-        f"fingerprint {mechanism.fingerprint[:16]}" in output and "discreet check m.json" in output
+        f"fingerprint {short_fingerprint(mechanism.fingerprint)}…" in output
+        and "discreet check m.json" in output
     )
     for word in (
         "toy-survey",
@@ -116,11 +118,12 @@ def test_the_next_command_can_be_copied(tmp_path, name):
     [
         ("[1, 50]", "epsilon = 50 in level"),
         ("[1]", "is the only item"),
-        ("[1, 2]", None),
+        ("[1, 2]", 'epsilon = 2 in level "l1" acts as 1'),
+        ("[2, 2]", None),
     ],
 )
 def test_design_and_plan_warn(tmp_path, levels, words):
-    """Of a budget that protects nobody, and of a question with one answer."""
+    """Of a budget that protects nobody or cannot be used up, and of a question with one answer."""
     path = tmp_path / "p.toml"
     path.write_text(
         "".join(
@@ -346,6 +349,7 @@ def test_check_ok(saved):
     assert facts == {
         "holds": True,
         "problems": [],
+        "caution": "",
         "promises": mechanism.guarantee().sentences(),
         "certificate": "the best possible for this guarantee and prior",
         "fingerprint": mechanism.fingerprint,

@@ -391,6 +391,15 @@ def test_groups_of_what_perturb_wrote(tmp_path, saved, name, kind):
         run("tally", mechanism, reports, "--by", "region", "-o", tmp_path / "by", "--json").stdout
     )
     assert facts["groups"] == {"the south": 500, "north": 1500}
+    crossed = ("--by", "region", "--by", "odd", "--by", "region", "-o", tmp_path / "both")
+    found = run("tally", mechanism, reports, *crossed)
+    assert f"Counted 2,000 reports into {tmp_path / 'both'}, 3 groups by region and odd." in (
+        found.stdout.replace("\n", " ")
+    )
+    sums = {
+        path.stem: d.Tally.load(path, MECHANISMS[name]).n for path in (tmp_path / "both").iterdir()
+    }
+    assert sums == {"the_south__0": 500, "north__0": 500, "north__1": 1000}
     run("tally", mechanism, reports, "-o", tmp_path / "t.json")
     whole = d.Tally.load(tmp_path / "t.json", MECHANISMS[name])
     parts = [d.Tally.load(x, MECHANISMS[name]) for x in (tmp_path / "by").glob("*.json")]

@@ -10,8 +10,10 @@ import resource
 import socket
 import subprocess
 import threading
+import time
 from collections import deque
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from urllib.parse import unquote
@@ -37,9 +39,12 @@ from discreet.client import (
 from discreet.collector import app
 from discreet.collector.metrics import Metrics
 from discreet.collector.store import open_store
+from discreet.encodings import Bits
 from discreet.errors import DataError, FingerprintError, GuaranteeError, MechanismError
+from discreet.exact import D
 from discreet.guarantee import in_words
 from discreet.mechanism import fingerprint
+from discreet.parts import Part
 
 COUNTED = b'{"accepted": 1, "duplicates": 0}'
 
@@ -738,7 +743,7 @@ def single(name, *labels, eps=1.0, model="oue"):
 def test_a_renamed_question_is_refused_until_agreed(fake, home):
     made = mechanism("bits")
     server = fake(made)
-    server.documents["renamed"] = document(made)
+    server.documents["renamed"] = document(mechanism("bits", "renamed"))
     client = Client(server.url)
     client.answer("bits", "high 0")
     asked = client.collection("renamed")
@@ -1293,6 +1298,7 @@ def test_the_question_can_be_looked_at(fake):
     assert found == {
         "about": {},
         "state": "open",
+        "caution": "",
         "question": "Which one?",
         "promises": made.guarantee().sentences(),
         "items": list(made.policy.items),
@@ -1417,3 +1423,148 @@ def test_a_question_is_over_when_it_says_so_whatever_the_collector_says(fake, ho
     server.script.append((200, {}, json.dumps(early).encode()))
     with pytest.raises(ClientError, match="a question without a date has not opened yet"):
         Client(server.url).collection("bits")
+
+
+# ---- pins that bind ------------------------------------------------------------------------------
+
+
+def told_in_clear():
+    """Sets, budget 1, whose one pair is not protected: nearly every report is the answer itself."""
+    policy = d.Policy.from_levels(
+        [("a", 1, ["x", "y", "z"])], pairs=[("a", "a", None)], input="set", name="clear"
+    )
+    part = Part((D,), (D - 1,), (1,), D, (D,), (0,))
+    return d.Mechanism(policy, "opt0", Bits(), (0,), (part,), (D // 2, D // 2), padding=1)
+
+
+def far_apart():
+    """An honest one: the smaller budget binds less than it reads, because `avg` adds half of 6."""
+    rows = [("a", 0.5, ["x", "y"]), ("b", 6, ["z", "u"])]
+    policy = d.Policy.from_levels(rows, notion="avg", input="set", name="avg")
+    return d.design(policy, padding=1)
+
+
+@pytest.mark.parametrize(
+    ("made", "limit"),
+    [
+        (told_in_clear, 1),
+        (told_in_clear, 20),
+        (far_apart, 2.5),
+        (far_apart, {"x": 0.5}),
+    ],
+)
+def test_a_limit_is_of_what_is_told(fake, made, limit):
+    """Nominal budgets said nothing of pairs that are not protected, nor of lists."""
+    made = made()
+    client = Client(fake(made).url)
+    with pytest.raises(PromiseError, match="above the .* you allow; do not answer"):
+        client.collection(made.policy.name, max_epsilon=limit)
+    enough = float(made.guarantee().budgets.max())
+    assert enough >= max(made.guarantee().ldp_epsilon, *map(float, made.policy.binding)) - 1e-9
+    assert client.collection(made.policy.name, max_epsilon=enough).mechanism == made
+
+
+def test_a_limit_of_lists_protected_item_by_item_is_of_the_items(fake):
+    made = mechanism("each")
+    client = Client(fake(made).url)
+    assert made.guarantee().ldp_epsilon > 2
+    assert client.collection("each", max_epsilon=2).state == "open"
+
+
+def test_a_link_of_one_s_own_is_refused(fake):
+    made = mechanism("bits")
+    server = fake(made)
+    server.documents["for you"] = document(made)
+    client = Client(server.url)
+    with pytest.raises(
+        PromiseError, match='link is for "for you", but .* called "bits".*whole link'
+    ):
+        client.collection("for you", fingerprint=made.fingerprint)
+
+
+def test_a_padding_that_was_pinned_is_compared(fake):
+    made = mechanism("hits")
+    client = Client(fake(made).url)
+    assert client.collection("hits", policy=replace(made.policy, padding=2)).state == "open"
+    with pytest.raises(PromiseError, match="padding is 2, not 3"):
+        client.collection("hits", policy=replace(made.policy, padding=3))
+
+
+@pytest.mark.parametrize("kind", ["hits", "each", "set"])
+def test_consent_for_lists_is_to_the_sum_of_whole_lists_too(fake, home, kind):
+    made, other = mechanism(kind), mechanism(kind, "again")
+    client = Client(fake(made, other).url)
+    client.answer(kind, {"high 0"})
+    with pytest.raises(OverlapError) as caught:
+        client.answer("again", {"low 5"})
+    whole = 2 * made.guarantee().ldp_epsilon
+    assert caught.value.whole == pytest.approx(whole) and caught.value.whole > caught.value.epsilon
+    assert f"about whole lists by at most {in_words(math.exp(whole) * (1 + 1e-12))};" in str(
+        caught.value
+    )
+
+
+def test_consent_for_an_answer_is_to_one_sum(fake, home):
+    client = Client(fake(mechanism("bits"), mechanism("bits", "again")).url)
+    client.answer("bits", "high 0")
+    with pytest.raises(OverlapError) as caught:
+        client.answer("again", "high 0")
+    assert caught.value.whole is None and "whole lists" not in str(caught.value)
+
+
+# ---- what was on its way -------------------------------------------------------------------------
+
+
+def test_what_was_on_its_way_is_sent_again(fake, home):
+    made = mechanism("bits")
+    server = fake(made)
+    client = Client(server.url, patience=0.1)
+    asked = client.collection("bits")
+    assert client.unsent(asked) is None
+    prepared = client.prepare(asked, "high 0")
+    assert client.unsent(asked) is None  # nothing has left
+    server.script.extend([None] * 40)
+    with pytest.raises(ClientError):
+        client.send(prepared)
+    server.script.clear()
+    unsent = client.unsent(asked)
+    assert (unsent.id, unsent.report) == (prepared.id, prepared.report)
+    assert client.send(unsent) == Receipt(1, 0) and client.unsent(asked) is None
+    assert len(set(server.posts)) == 1 and entries(home)[0]["state"] == "counted"
+
+
+def test_an_answer_that_was_killed_on_its_way_is_sent_by_the_next_call(fake, home, tmp_path):
+    """A real process, killed when the collector has its report and has not said so."""
+    made = mechanism("bits")
+    server = fake(made)
+    arrived = threading.Event()
+    answer = server.answer
+
+    def silent(method, path):
+        if method == "POST":
+            arrived.set()
+            time.sleep(DEADLINE)
+        return answer(method, path)
+
+    server.answer = silent
+    url = f"{server.url}/c/bits#{made.fingerprint}"
+    killed = subprocess.Popen(
+        [DISCREET, "answer", url, "--yes"],
+        env={**os.environ, "DISCREET_LEDGER": str(home)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+    )
+    killed.stdin.write(b"high 0\n")
+    killed.stdin.close()
+    assert arrived.wait(DEADLINE)
+    killed.kill()
+    killed.wait()
+    assert entries(home)[0]["state"] == "leaving"
+    server.answer = answer
+    found = CliRunner().invoke(main, ["answer", url, "--yes"], input="low 5\n")
+    assert found.exit_code == 0, found.output
+    assert "may not have arrived; sending it again" in found.output and "Counted." in found.output
+    assert len(server.posts) == 2 and len(set(server.posts)) == 1
+    assert entries(home)[0]["state"] == "counted"
+    found = CliRunner().invoke(main, ["answer", url, "--yes", "--json"], input="low 5\n")
+    assert json.loads(found.output)["report"] == entries(home)[0]["report"]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as d
-from discreet.errors import DataError
+from discreet.errors import DataError, short_fingerprint
 
 BAD = "<b>&\"'"
 
@@ -57,7 +57,7 @@ def test_pages_are_short_balanced_and_escaped(many, sets):
     mechanism = estimate.mechanism
     shown = {
         "policy": (policy, ["Which?", "serious", "notion min", f"{many:,} items"]),
-        "mechanism": (mechanism, ["promised factor", mechanism.fingerprint[:16]]),
+        "mechanism": (mechanism, ["promised factor", short_fingerprint(mechanism.fingerprint)]),
         "guarantee": (mechanism.guarantee(), ["holds, checked exactly", "by at most a factor of"]),
         "estimate": (estimate, [f"{estimate.n:,} reports", "95 % interval"]),
         "comparison": (estimate.compare(estimate), ["No difference", "difference"]),

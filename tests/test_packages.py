@@ -233,7 +233,7 @@ def test_without_the_extra_the_collector_says_what_to_install(installed, tmp_pat
         text=True,
         timeout=60,
     )
-    assert done.returncode == 2 and "discreet[serve]" in done.stderr
+    assert done.returncode == 2 and '.whl[serve]"' in done.stderr
 
 
 # ---- the JavaScript package ----------------------------------------------------------------------

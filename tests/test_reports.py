@@ -2,6 +2,7 @@
 where.
 """
 
+import math
 import os
 import sqlite3
 from contextlib import closing
@@ -463,3 +464,24 @@ def test_counts_of_several_files_do_not_overflow(tmp_path):
     assert reports.tally_files(paths[:1], TICKETS, counted=True)[None].n == 2**62 - 1000
     with pytest.raises(DataError, match="more reports than can be counted"):
         reports.tally_files(paths, TICKETS, counted=True)
+
+
+def test_groups_of_several_columns_are_crossed(tmp_path):
+    """Every combination for itself, what has no value among them; and together all."""
+    rows = SINGLE.perturb_many([k % SINGLE.m for k in range(600)])
+    region = [("north", "south", None)[k % 3] for k in range(600)]
+    age = [(30.0, math.nan)[k % 2] for k in range(600)]
+    kept = pa.table({"region": region, "age": pa.array(age, from_pandas=False)})
+    reports.write_reports(tmp_path / "r.parquet", SINGLE, [(rows, kept)])
+    paths = [tmp_path / "r.parquet"]
+    found = reports.tally_files(paths, SINGLE, ["region", "age"])
+    known = {(r, None if a != a else a) for r, a in zip(region, age)}
+    assert found.keys() == known and len(known) == 6
+    for group, tally in found.items():
+        mine = [k for k in range(600) if (region[k], None if age[k] != age[k] else 30.0) == group]
+        assert tally == SINGLE.tally(rows[mine])
+    by_region = reports.tally_files(paths, SINGLE, "region")
+    assert by_region == reports.tally_files(paths, SINGLE, ["region"])
+    assert sum(found.values(), d.Tally.empty(SINGLE)) == SINGLE.tally(rows)
+    with pytest.raises(DataError, match='has no column "town"'):
+        reports.tally_files(paths, SINGLE, ["region", "town"])

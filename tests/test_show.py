@@ -109,7 +109,7 @@ def test_other_words_of_a_mechanism(printed):
 
 
 def test_a_level_is_text_and_a_long_promise_is_one_line(printed):
-    policy = d.Policy.from_levels([("[red]a", 1, ["x", "y"]), ("[/b]", 2, ["z"])])
+    policy = d.Policy.from_levels([("[red]a", 1, ["x", "y"]), ("[/b]", 2, ["z", "u"])])
     mechanism = d.design(policy, "opt1")
     lines = printed(show.mechanism, mechanism, facts_of(mechanism, promises=["word " * 50 + "end"]))
     assert lines[2] == "part [red]a: part, own, other [/b]: part, own, other"

@@ -119,9 +119,10 @@ def tally(
     as_json: bool,
 ) -> None:
     """Count REPORTS: Parquet files or folders of them, or tallies (.json) to add up."""
-    from discreet.reports import once, report_files, tally_files
+    from discreet.reports import columns_of, once, report_files, tally_files
     from discreet.tally import Tally, group_name, join, save_groups
 
+    by = columns_of(by)
     saved = [path for path in reports if path.endswith(".json")]
     once(saved)
     apart([output], [mechanism, *(path for path in reports if path not in saved)])
