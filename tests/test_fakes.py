@@ -83,6 +83,34 @@ def test_the_reach_of_the_health_survey():
     )
 
 
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(0.04, "0.0"), (9.94, "9.9"), (9.999, "10.0"), (10, "10"), (1234.4, "1,234"),
+     (np.inf, "any number of")],
+)  # fmt: skip
+def test_how_people_are_counted(count, words):
+    assert fakes._people(count) == words
+
+
+@pytest.mark.parametrize(
+    ("levels", "together", "words"),
+    [
+        ([3], None, '3.0 ("l0") people.'),
+        ([2, 30], 4.0, '30 ("l1") and 2.0 ("l0") people, all together by 4.0.'),
+        ([1, 2, 3, 4], 0.0, '4.0 ("l3"), 3.0 ("l2"), 2.0 ("l1") and 1.0 ("l0") people, all '
+         "together by 0.0."),
+        ([5, 4, 6, 2, 3], None, '6.0 ("l2") and 2.0 ("l3") people.'),
+        ([2, 2], None, '2.0 ("l0") and 2.0 ("l1") people.'),
+    ],
+)  # fmt: skip
+def test_the_sentence_of_a_reach(levels, together, words):
+    """The furthest first; of five levels or more only the furthest and the nearest."""
+    rows = [(f"l{k}", 1 + k, [f"i{k}"]) for k in range(len(levels))]
+    mechanism = d.design(Policy.from_levels(rows), "grr")
+    found = fakes.Reach(np.array(levels, float), together).sentence(mechanism)
+    assert found == f"One fake report can move an item by up to {words}"
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_balances_are_zero_on_average_and_vary_as_said(kind):
     """Over all reports, for every answer: the mean is 0, the second moment at most the one that the
@@ -164,6 +192,63 @@ def test_the_limit_is_exceeded_as_rarely_as_said(n, p):
         assert binom.cdf(low, n, p) <= math.exp(-level)
         one = fakes._Test("x", np.array([low - n * p]), *args, lambda _: "odd", lower=True)
         assert one.sentence(level) == "odd" or low < 0
+
+
+GRID = [*product((1.0, 5.0, 20.0), (0.5, 30.0, 4000.0), (0.1, 1.0, 50.0))]
+
+
+def limit_of(level, moment, bound):
+    """Bernstein: the t with t^2 = 2 level (V + M t / 3), by bisection."""
+    low, high = 0.0, 1e6
+    while high - low > 1e-12 * high:
+        t = (low + high) / 2
+        low, high = (t, high) if t**2 < 2 * level * (moment + bound * t / 3) else (low, t)
+    return low
+
+
+def is_odd(value, level, moment, bound, lower=False):
+    arrays = (np.array([x]) for x in (value, moment, bound))
+    return bool(fakes._Test("x", *arrays, lambda _: "odd", lower).sentence(level))
+
+
+@pytest.mark.parametrize(("level", "moment", "bound"), GRID)
+def test_the_limit_is_bernsteins(level, moment, bound):
+    """No more and no less: a millionth below it nothing is odd, a millionth above it is."""
+    t = limit_of(level, moment, bound)
+    for sign, lower in product((1, -1), (False, True)):
+        assert not is_odd(sign * t * (1 - 1e-6), level, moment, bound, lower)
+        assert is_odd(sign * t * (1 + 1e-6), level, moment, bound, lower) == (not lower or sign < 0)
+
+
+def test_the_worst_by_its_own_limit_is_told():
+    """Of three: one that is far beyond a wide limit, one that is further beyond a narrow one."""
+    limits = np.array([limit_of(5, v, 1) for v in (1e6, 10, 10)])
+    for lower, sign in ((False, 1), (False, -1), (True, -1)):
+        values = sign * limits * [2, 3, 0.5]
+        args = np.array([1e6, 10, 10]), np.ones(3), "entry {}".format, lower
+        assert fakes._Test("x", values, *args).sentence(5) == "entry 1"
+
+
+def test_the_false_alarm_is_shared_by_all_that_is_looked_at(monkeypatch):
+    """Two families of 3 two-sided and 2 + 1 one-sided sums: each sum's chance of an alarm is
+    1e-3 / 2 / 6 and 1e-3 / 2 / 3; the sentences come family by family.
+    """
+    tally = next(iter(subject("subset")[2].values()))
+    levels = math.log(2 * 6 / 1e-3), math.log(2 * 3 / 1e-3)
+
+    def found(factor):
+        tests = [
+            fakes._Test("b", np.array([0.0, factor * limit_of(levels[0], 30, 1), 0]),
+                        np.full(3, 30.0), np.ones(3), "b{}".format),
+            fakes._Test("a", np.array([0.0, -factor * limit_of(levels[1], 9, 2)]), np.full(2, 9.0),
+                        np.full(2, 2.0), "a{}".format, lower=True),
+            fakes._Test("a", np.array([1e9]), np.ones(1), np.ones(1), "c{}".format, lower=True),
+        ]  # fmt: skip
+        monkeypatch.setattr(fakes, "_balances", lambda _: tests[:1])
+        monkeypatch.setattr(fakes, "_negatives", lambda _: tests[1:])
+        return fakes.oddities(tally)
+
+    assert found(1 - 1e-6) == [] and found(1 + 1e-6) == ["a1", "b1"]
 
 
 SURVEY = Policy.from_levels(
