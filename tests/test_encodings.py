@@ -9,12 +9,14 @@ import exhaustive
 import numpy as np
 import pytest
 from checks import assert_bernoulli, assert_binomial, assert_uncorrelated, must_fail, z_for
+from small import pair_chances
 from strategies import of_kind
 
 import discreet as d
 from discreet import exact_hits, kernels
 from discreet.encodings import KINDS, NAMES, REASONS, Bits, Fixed, Ticket, from_document
 from discreet.encodings.base import Coder, is_prime
+from discreet.encodings.ticket import Histogram
 from discreet.errors import DataError, DesignError, MechanismError
 from discreet.exact import D
 from discreet.mechanism import Mechanism, bases
@@ -552,6 +554,147 @@ def test_a_copy_with_other_numbers_has_its_own_coder():
     other = replace(mechanism, parts=mechanism.parts[::-1])
     assert other.coder.own.tolist() == mechanism.coder.own[::-1].tolist()
     assert d.design(mechanism.policy).coder is not mechanism.coder
+
+
+# ---- tallies and simulations ---------------------------------------------------------------------
+
+
+@subjects
+def test_counts_add_up_if_reports_can_give_them(mechanism):
+    """At most as many as there are reports; in subsets of fixed size exactly so many of a group:
+    one name more or less is seen, one moved to another item of the group is not.
+    """
+    coder, fixed = mechanism.coder, mechanism.encoding.fixed_size
+    tally = mechanism.tally(some(mechanism))
+    n, counts = tally.part_n, tally.counts
+    assert coder.adds_up(n, counts) and coder.adds_up(2 * n, counts) == (not fixed)
+    for o, i in product(range(len(n)), range(mechanism.m)):
+        for count in (counts[o, i] - 1, counts[o, i] + 1, n[o], n[o] + 1):
+            other = counts.copy()
+            other[o, i] = count
+            fine = count == counts[o, i] if fixed else count <= n[o]
+            assert coder.adds_up(n, other) == fine
+    if fixed:
+        group = np.flatnonzero(coder.group_of == coder.group_of[0])
+        least, most = group[np.argsort(counts[0, group])[[0, -1]]]
+        counts[0, [least, most]] += [1, -1]
+        assert coder.adds_up(n, counts)
+
+
+def test_large_subsets_are_guessed_with_the_nearest_chance():
+    """In sixteenths, at least one and at most 15; small ones are not guessed, nor all but a few."""
+    sizes = (1000, 1000, 1000, 96, 20, 20, 18)
+    wanted = (9, 991, 8, 33, 9, 12, 9)
+    items = {f"{g} {k}": 2 + g / 100 for g, size in enumerate(sizes) for k in range(size)}
+    groups = tuple(range(len(sizes)))
+    part = Part([D] * 7, [D * k // n for k, n in zip(wanted, sizes)], wanted, None, sizes, groups)
+    shares = (D - 6, *([1] * 6))
+    made = Mechanism(Policy.from_budgets(items), "subset", Fixed(), groups, [part], shares)
+    assert made.coder.guess.tolist() == [[1, 15, 0, 6, 7, 0, 8]]  # 33 / 96 is 5.5 sixteenths
+
+
+@kinds
+def test_counts_are_drawn_with_the_chances_of_reports(kind):
+    """Everybody holds the same item: all items of every part, false alarm 1e-7 per encoding.
+
+    Of fixed sizes these are several blocks of rows, the last of them short.
+    """
+    mechanism = SUBJECTS[f"{kind}, silent"]
+    document, coder, rng = mechanism.to_document(), mechanism.coder, np.random.default_rng(3)
+    m, n, cells = mechanism.m, 2 * ((1 << 22) // mechanism.m) + 3, []
+    for held in (0, 5, 10):
+        holders = np.zeros((3, m), np.int64)
+        holders[:, held] = 100, n - 1, 7
+        counts = coder.draw(holders, np.array([100, n, 7]), rng)
+        assert coder.adds_up(np.array([100, n, 7]), counts) and not counts[2].any()
+        chances = np.diagonal(pair_chances(document, 1, held))
+        assert not counts[1][chances == 0].any()
+        cells += [(k, p) for k, p in zip(counts[1], chances) if p]
+    table = np.array(cells)
+    # one of n people holds nothing: a shift far below a standard error
+    assert_bernoulli(table[:, 0], n, table[:, 1], z_for(len(table)) + 0.01)
+    must_fail(assert_bernoulli, table[:, 0], n, table[:, 1] + 0.01, z_for(len(table)))
+
+
+@kinds
+@pytest.mark.parametrize("what", ["single", "set"])
+def test_people_are_drawn_into_parts_by_their_level(kind, what):
+    """Everybody is in one part, also whoever holds nothing: false alarm 1e-7 in all."""
+    mechanism = client_subject(kind, what)
+    document, rng = mechanism.to_document(), np.random.default_rng(9)
+    k, found, chances = len(mechanism.parts), [], []
+    for held in (0, 3, *([None] if what == "set" else [])):
+        truth = np.bincount([held] * N if held is not None else [], minlength=mechanism.m)
+        part_n, counts = mechanism.coder.draw_held(truth, N, rng)
+        assert part_n.sum() == N and part_n.dtype == counts.dtype == np.int64
+        assert mechanism.coder.adds_up(part_n, counts)
+        g = mechanism.group_of[held] if held is not None else -1
+        rows = [part["none"] if g < 0 else part["chance"][g] for part in document["parts"]]
+        named = [np.diagonal(pair_chances(document, o, held)) for o in range(k)]
+        found += [*part_n, *counts.ravel()]
+        chances += [
+            *(x / D for x in rows),
+            *(x / D * p for x, row in zip(rows, named) for p in row),
+        ]
+    keep = np.array([60 / N < p < 1 - 60 / N for p in chances])
+    assert_binomial(np.array(found)[keep], N, np.array(chances)[keep])
+
+
+def test_sets_are_sampled_at_one_of_their_places():
+    """A set of three, of one and of none, padding 2: which item speaks, by its share of places."""
+    mechanism = client_subject("bits", "set")
+    seen = []
+    mechanism.coder.draw_held = lambda truth, n, rng: seen.append((truth, n))
+    items, offsets = np.tile([0, 1, 3, 2], N), np.zeros(3 * N + 1, np.int64)
+    offsets[1:] = np.cumsum(np.tile([3, 1, 0], N))
+    mechanism.coder.draw_sets(items, offsets, np.random.default_rng(2))
+    ((truth, n),) = seen
+    assert n == 3 * N and len(truth) == 4 and truth[[0, 1, 3]].sum() == N
+    assert_bernoulli(truth, N, np.array([1, 1, 1.5, 1]) / 3, z_for(4))
+
+
+# ---- many tickets --------------------------------------------------------------------------------
+
+
+def test_a_histogram_counts_whatever_comes_in_any_order():
+    """Every sequence of four steps against a model: numbers once and often, reading, and counters
+    that are nearly full, so that the next number must go into wider ones.
+    """
+    numbers = np.array([0, 2, 2, 5, 9, *[3] * 300], np.uint32)
+    times = np.arange(1, 306) * 2**33
+    for steps in product(("once", "often", "read", "full"), repeat=4):
+        table, model, full = Histogram(6), np.zeros(6, np.int64), False
+        for step in steps:
+            if step == "once":
+                assert table.add(numbers) == 1
+                model += np.bincount(numbers)[:6]
+                assert (table._large is not None) >= full
+                full = False
+            elif step == "often":
+                assert table.add(numbers, times) == times[4]
+                np.add.at(model, numbers[numbers < 6], times[numbers < 6])
+            elif step == "full":
+                table._since, full = 2**32 - len(numbers), True
+            else:
+                assert Histogram.total([table]).tolist() == model.tolist(), steps
+        other = Histogram(6)
+        other.add(numbers)
+        both = model + np.bincount(numbers)[:6]
+        assert Histogram.total([table, other]).tolist() == both.tolist(), steps
+        assert Histogram.total([other, table]).tolist() == both.tolist(), steps
+
+
+@pytest.mark.parametrize(("since", "wide"), [(2**32 - 6, False), (2**32 - 5, True)])
+def test_counters_are_widened_just_before_they_could_overflow(since, wide):
+    table, other = Histogram(2), Histogram(2)
+    table._since, table._small[1] = since, since
+    assert table.add(np.ones(5, np.uint32)) == 0 and (table._large is not None) == wide
+    assert Histogram.total([table]).tolist() == [0, since + 5]
+    table, other = Histogram(2), Histogram(2)
+    table._since = table._small[1] = since
+    other.add(np.ones(5, np.uint32))
+    total = Histogram.total([table, other])
+    assert total.tolist() == [0, since + 5] and (total.dtype == np.int64) == wide
 
 
 # ---- hits and each -------------------------------------------------------------------------------

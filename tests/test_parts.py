@@ -16,10 +16,10 @@ from discreet.parts import HitsPart, Part
 ROWS = [("low", 2, ["x", "y"]), ("high", 1, ["z"]), ("more", 2, ["u", "v", "w"])]
 
 
-# own above, below and equal to other, and a silent group; with and without an empty sample
+# own above, below and equal to other, next to nothing, and silent; with and without an empty sample
 CASES = [
-    Part((D // 4, D // 2, 3, D), (D // 2, D // 8, 0, D // 3 + 1), (1, 2, 0, 5), none, (3, 4, 7, 15),
-         (0, 1, 2, 3)) for none in (None, D // 5)
+    Part((D // 4, D // 2, 3, D, 7), (D // 2, D // 8, 0, D // 3 + 1, 1), (1, 2, 0, 5, 6), none,
+         (3, 4, 7, 15, 9), range(5)) for none in (None, D // 5)
 ]  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def test_a_part_is_what_its_document_says():
 def test_a_part_in_floats(part):
     """Every number as a fraction, rounded once at most where it is said to be exact."""
     own, other = (
-        [Fraction(*pair) for pair in zip(part.own_, (D,) * 4)],
+        [Fraction(*pair) for pair in zip(part.own_, (D,) * 5)],
         [Fraction(*pair) for pair in zip(part.other_, part.bases)],
     )
     assert part.chance_group.tolist() == [x / D for x in part.chance_]
