@@ -60,6 +60,85 @@ def shares(data, m):
     return np.array(row, dtype=float) / sum(row)
 
 
+# ---- priors --------------------------------------------------------------------------------------
+
+SIX = [("a", 1, ["x", "y"]), ("b", 2, ["z"]), ("c", 3, ["u", "v", "w"])]
+SINGLE, SETS = (Policy.from_levels(SIX, input=what) for what in ("single", "set"))
+
+
+@pytest.mark.parametrize(
+    ("prior", "expected"),
+    [
+        ("uniform", [1 / 6] * 6),
+        ([0.5, 0.2, 0.3], [0.25, 0.25, 0.2, 0.1, 0.1, 0.1]),
+        ([0, 0.1, 0.2, 0.3, 0.4, 0], [0, 0.1, 0.2, 0.3, 0.4, 0]),
+        ({"a": 0.4, "c": 0.6}, [0.2, 0.2, 0, 0.2, 0.2, 0.2]),
+        ({"x": 0.4, "w": 0.6}, [0.4, 0, 0, 0, 0, 0.6]),
+        ([0.5009, 0.2, 0.3], np.array([0.25045, 0.25045, 0.2, 0.1, 0.1, 0.1]) / 1.0009),
+        ([0.4991, 0.2, 0.3], np.array([0.24955, 0.24955, 0.2, 0.1, 0.1, 0.1]) / 0.9991),
+    ],
+    ids=str,
+)
+def test_a_prior_is_a_share_per_item(prior, expected):
+    """Per level, shared by its items; what is nearly 1 in all is made 1."""
+    assert theory.item_shares(SINGLE, prior) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("policy", "prior", "sentence"),
+    [
+        (SINGLE, "best", 'prior = "best" must be uniform, worst'),
+        (SINGLE, ["x"] * 6, "must be uniform, worst, or numbers"),
+        (SINGLE, object(), "must be uniform, worst, or numbers"),
+        (SINGLE, [0.25] * 4, r"has 4 shares; it needs one per item \(6\) or per level \(3\)"),
+        (SINGLE, [[0.5, 0.2, 0.3]], "has 3 shares"),
+        (SINGLE, [0.5, 0.6, -0.1], "not negative and not all zero"),
+        (SINGLE, [0, 0, 0], "not negative and not all zero"),
+        (SINGLE, [np.nan, 0.5, 0.5], "must be finite"),
+        (SINGLE, [np.inf, 0.5, 0.5], "must be finite"),
+        (SINGLE, [0.5011, 0.2, 0.3], "prior sums to 1.0011; the shares of single"),
+        (SINGLE, [0.4989, 0.2, 0.3], "prior sums to 0.9989; the shares of single"),
+        (SINGLE, {"a": 0.5, "x": 0.5, "t": 0}, 'prior names "t", which is neither'),
+        (SETS, [0.5] * 5 + [1.001], "has a share of 1.001; the largest possible is 1"),
+        (SETS, [0, 1.5, 0], "has a share of 1.5; the largest possible is 1"),
+    ],
+)
+def test_what_is_no_prior(policy, prior, sentence):
+    with pytest.raises(DesignError, match=sentence):
+        theory.item_shares(policy, prior)
+
+
+@pytest.mark.parametrize(
+    ("prior", "padding", "people", "samples"),
+    [
+        ("uniform", None, [1 / 6] * 6, [1 / 6] * 6),
+        ("uniform", 2, [1 / 3] * 6, [1 / 6] * 6),
+        ("uniform", 9, [1] * 6, [1 / 9] * 6),
+        ([1, 0.5, 0.3, 0, 0, 0], 2, [1, 0.5, 0.3, 0, 0, 0], [0.5, 0.25, 0.15, 0, 0, 0]),
+        ([1, 1, 1, 0, 0, 0], 2, [1, 1, 1, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0, 0, 0]),
+        ([1, 0, 3], 2, [0.5, 0.5, 0, 1, 1, 1], [0.125, 0.125, 0, 0.25, 0.25, 0.25]),
+    ],
+)
+def test_samples_are_shared_by_the_places_of_a_set(prior, padding, people, samples):
+    """Shares of people are of every item by itself; those of samples are 1 in all at most."""
+    assert theory.item_shares(SETS, prior, padding) == pytest.approx(people, abs=1e-12)
+    assert theory.sample_shares(SETS, prior, padding) == pytest.approx(samples, abs=1e-12)
+
+
+def test_what_speaks_of_an_item_is_a_sample_a_place_or_everybody():
+    """One sampled item, all of a set (hits), every item on its own, or the single answer."""
+    people = np.array([1, 0.5, 0.3, 0, 0, 0])
+    item = Policy.from_levels(SIX, input="set", protect="item")
+    for mechanism, expected in (
+        (d.design(SETS, "subset", padding=2), people / 2),
+        (d.design(SETS, "hits", padding=2), people),
+        (d.design(item), people),
+    ):
+        assert theory.reported_shares(mechanism, people) == pytest.approx(expected, abs=1e-12)
+    single = theory.reported_shares(d.design(SINGLE), people / 1.8)
+    assert single == pytest.approx(people / 1.8, abs=1e-12)
+
+
 # ---- single answers ------------------------------------------------------------------------------
 
 
