@@ -686,9 +686,10 @@ def test_a_histogram_counts_whatever_comes_in_any_order():
 
 @pytest.mark.parametrize(("since", "wide"), [(2**32 - 6, False), (2**32 - 5, True)])
 def test_counters_are_widened_just_before_they_could_overflow(since, wide):
-    table, other = Histogram(2), Histogram(2)
-    table._since, table._small[1] = since, since
+    table = Histogram(2)
+    table._since = table._small[1] = since
     assert table.add(np.ones(5, np.uint32)) == 0 and (table._large is not None) == wide
+    assert table._since == (5 if wide else since + 5)  # wide ones are not needed again for long
     assert Histogram.total([table]).tolist() == [0, since + 5]
     table, other = Histogram(2), Histogram(2)
     table._since = table._small[1] = since
