@@ -4,6 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from types import SimpleNamespace
 
 import exhaustive
 import numpy as np
@@ -16,6 +17,7 @@ import discreet as d
 from discreet import exact_hits, kernels
 from discreet.encodings import KINDS, NAMES, REASONS, Bits, Fixed, Ticket, from_document
 from discreet.encodings.base import Coder, is_prime
+from discreet.encodings.hits import Hits, unfit_for_hits
 from discreet.encodings.ticket import Histogram
 from discreet.errors import DataError, DesignError, MechanismError
 from discreet.exact import D
@@ -879,3 +881,135 @@ def test_each_draws_every_bit_on_its_own():
     must_fail(assert_bernoulli, bits[:, 0].sum(), n, other[0, 0], z_for(34))
     assert_uncorrelated(bits, expected)
     assert mechanism.tally([b"\xff" * 5]).refused == {"tail": 1}
+
+
+@pytest.mark.parametrize(
+    ("prime", "m", "fits"),
+    [
+        (5, 4, True), (5, 5, False), (3, 1, False), (5, 1, True), (9, 4, False), (11, 10, True),
+        (11, 11, False), (2**31 - 1, 5, True), (2**31 + 11, 5, False), (65521, 65520, True),
+    ],
+)  # fmt: skip
+def test_primes_of_hits(prime, m, fits):
+    """Above the items, so that no two share a value; a product of two fits 64 bits."""
+    assert is_prime(prime) or prime == 9
+    found = Hits(prime).problem(m, 1)
+    assert found == (
+        "" if fits else f"prime = {prime} must be a prime above {max(m, 4)} and below 2^31"
+    )
+
+
+@pytest.mark.parametrize(("prime", "width"), [(5, 2), (65521, 2), (65537, 4), (2**31 - 1, 4)])
+def test_the_size_of_a_polynomial(prime, width):
+    assert Hits(prime).width == width
+    for padding in (1, 3, 64):
+        assert Hits(prime).report_size(9, 2, padding) == 1 + width * (padding + 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "padding", "sentence"),
+    [
+        ({}, 1, None), ({}, 64, None), ({}, 0, "padding = 0 of hits"), ({}, 65, "padding = 65 of"),
+        ({}, None, "padding = None of hits"), ({"notion": "avg"}, 3, 'hits are for input = "set"'),
+        ({"pairs": [("a", "c", 2)]}, 3, 'hits are for input = "set"'),
+        ({"protect": "item"}, 3, 'hits are for input = "set"'),
+        ({"input": "single"}, 3, 'hits are for input = "set"'),
+    ],
+)  # fmt: skip
+def test_what_hits_are_for(settings, padding, sentence):
+    policy = d.Policy.from_levels(SET_LEVELS, **{"input": "set", **settings})
+    found = unfit_for_hits(policy, padding)
+    assert found is None if sentence is None else found.startswith(sentence)
+
+
+def test_rows_that_tell_more_beside_others_are_seen():
+    """A millionth of what is learnt, and not more, may differ between the rows of a part."""
+    made = hits(3)
+    assert made.encoding.unbiased(made)
+    last = made.parts[-1]
+    learnt = exact_hits.own(last.prime, last.chances) - Fraction(last.limit, last.prime)
+
+    def moved(share):
+        """The last row with so much more or less mass where most items are named."""
+        tau, *masses = last.rows[-1]
+        found = exact_hits.classes(last.prime, last.limit, 3, last.rows[-1])
+        weights = exact_hits.weights(last.prime, last.limit, 3)
+        means = [Fraction(sum(n * weights[n] for n in ns), whole or 1) for _, whole, ns in found]
+        a, b = [k for k in range(3) if masses[k]][:2]
+        step = int(share * learnt * 3 / (means[a] - means[b]) * exact_hits.TOTAL)
+        masses[a] += step
+        masses[b] -= step
+        return replace(last, rows=(*last.rows[:-1], (tau, *masses)))
+
+    for share, fine in ((0, True), (5e-7, True), (-5e-7, True), (2e-6, False), (-2e-6, False)):
+        parts = (*made.parts[:-1], moved(Fraction(share)))
+        assert made.encoding.unbiased(SimpleNamespace(parts=parts)) is fine
+        assert made.encoding.unbiased(SimpleNamespace(parts=parts[::-1])) is fine
+
+
+def drawn_sets(mechanism, held, n):
+    """Counts of n people who all have the same set, in all parts together."""
+    items, offsets = np.tile(held, n), np.arange(n + 1) * len(held)
+    part_n, counts = mechanism.coder.draw_sets(items, offsets, np.random.default_rng(4))
+    assert part_n.sum() == n and part_n.shape == (len(mechanism.parts),)
+    assert counts.shape == (len(mechanism.parts), mechanism.m)
+    return part_n, counts
+
+
+@pytest.mark.parametrize("held", [[0, 7, 33], [2], [0, 1, 5, 6, 7, 8]])
+def test_sets_of_hits_are_drawn_with_the_chances_of_reports(held):
+    """Own items by `own`, a set of six as three of them at random; others by chance; silent ones
+    never: false alarm 1e-7 each.
+    """
+    mechanism, n = hits(3), 60_000
+    part_n, counts = drawn_sets(mechanism, held, n)
+    cells, mine = [], np.isin(np.arange(34), held)
+    for o, part in enumerate(mechanism.parts):
+        on = np.array(part.active)[mechanism.group_of] == 1
+        own, other = part.own_group.max(), part.limit / part.prime
+        kept = min(1, 3 / len(held))
+        chance = np.where(mine, kept * own + (1 - kept) * other, other)
+        assert not counts[o][~on].any()
+        cells += [(counts[o, i], part_n[o], chance[i]) for i in np.flatnonzero(on)]
+        assert_bernoulli(part_n[o], n, part.none / D)
+    k, many, p = np.array(cells).T
+    assert_bernoulli(k, many, p, z_for(len(p)))
+    must_fail(assert_bernoulli, k, many, p + 0.02, z_for(len(p)))
+
+
+def test_sets_of_each_are_drawn_with_the_chances_of_reports():
+    mechanism = d.design(d.Policy.from_levels(SET_LEVELS, input="set", protect="item"))
+    held, n = [0, 3, 9, 33], 60_000
+    _, counts = drawn_sets(mechanism, held, n)
+    own, other = mechanism.coder.chances
+    chance = np.where(np.isin(np.arange(34), held), own[0], other[0])
+    assert_bernoulli(counts[0], n, chance, z_for(34))
+    must_fail(assert_bernoulli, counts[0], n, other[0], z_for(34))
+
+
+def test_each_writes_a_part_of_a_longer_list():
+    """Offsets that start and end anywhere: only those items are of these people."""
+    mechanism = d.design(d.Policy.from_levels([("a", 16, list("abcdefghijk"))], input="set",
+                                              protect="item"))  # fmt: skip
+    out = np.empty((2, 2), np.uint8)
+    items, offsets = np.array([5, 0, 9, 10, 3, 7]), np.array([1, 3, 5])
+    wanted = [[0, 9], [3, 10]]
+    # a bit is wrong with a chance of e^-8 at most: 22 bits, ten tries, all wrong below 1e-20
+    for _ in range(10):
+        mechanism.coder.write_sets(Keystream(), items, offsets, out)
+        if [sorted(mechanism.coder.named(row.tobytes())) for row in out] == wanted:
+            return
+    raise AssertionError("the wrong items are named")
+
+
+def test_what_each_is_for():
+    policy = d.Policy.from_levels(SET_LEVELS, input="set", protect="item")
+    mechanism = d.design(policy)
+    each = mechanism.encoding
+    assert each.misfit(mechanism) is None and each.problem(5, 1) == ""
+    assert each.problem(5, 2) == '"each" has one part, got 2'
+    for other in (replace(policy, protect="set"), d.Policy.from_levels(SET_LEVELS)):
+        wrong = SimpleNamespace(policy=other, parts=mechanism.parts, bases=mechanism.bases)
+        assert each.misfit(wrong) == '"each" is for input = "set" with protect = "item"'
+    for kind in (Bits(), Fixed(), Ticket(7, 2)):
+        assert "asks every item on its own" in kind.misfit(mechanism)

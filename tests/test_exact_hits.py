@@ -98,10 +98,11 @@ def test_what_is_wrong_with_a_part(change, sentence):
     assert sentence in verdict(mechanism, parts).sentence
 
 
-def test_shares_of_parts_that_sum_to_one_may_not_be_negative():
+@pytest.mark.parametrize("none", [-5, 0])
+def test_shares_of_parts_that_sum_to_one_must_be_positive(none):
     mechanism = designed()
     first, second = mechanism.parts
-    parts = [replace(first, none=-5), replace(second, none=2**32 + 5)]
+    parts = [replace(first, none=none), replace(second, none=2**32 - none)]
     assert "not positive" in verdict(mechanism, parts).sentence
 
 
