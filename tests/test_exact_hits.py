@@ -176,10 +176,15 @@ def test_densities_by_all_values_of_the_own_items(j):
     assert exact_hits.own(5, PART) == exact_hits.own(5, PART, 1)
 
 
-def some_densities(s, seed):
+def some_densities(s, seed, loud=None):
+    """Any, or all 1 but in one row."""
     rng = np.random.default_rng(seed)
-    rows = [[Fraction(int(x), 100) for x in rng.integers(50, 200, j + 1)] for j in range(1, s + 1)]
-    return [[Fraction(1)], *rows]
+    rows = [[Fraction(int(x), 100) for x in rng.integers(50, 200, j + 1)] for j in range(s + 1)]
+    if loud:
+        rows = [[Fraction(1)] * (j + 1) for j in range(s + 1)]
+        rows[loud] = [Fraction(1, 9), *rows[loud][2:], Fraction(9)]
+    rows[0] = [Fraction(1)]
+    return rows
 
 
 def test_the_extremes_of_densities():
@@ -187,13 +192,20 @@ def test_the_extremes_of_densities():
     assert [exact_hits.extremes(f, most) for most in (0, 1, 2)] == [(1, 1), (3, 1), (4, 0.5)]
 
 
-CROWDS = [(s, active, others) for s in (1, 2, 3) for active in range(1, 5) for others in range(4)]
+CROWDS = [
+    (s, active, others, loud)
+    for s in (1, 2, 3)
+    for active in range(1, 5)
+    for others in range(4)
+    for loud in (None, *range(1, s + 1))
+    if loud is None or active + others in (s, s + 1)
+]
 
 
-@pytest.mark.parametrize(("s", "active", "others"), CROWDS)
-def test_the_factor_of_an_item_by_all_sets(s, active, others):
+@pytest.mark.parametrize(("s", "active", "others", "loud"), CROWDS)
+def test_the_factor_of_an_item_by_all_sets(s, active, others, loud):
     """Every set, every item that is not in it, every report: with and without the item."""
-    f, items = some_densities(s, 7 * active + others), range(active + others)
+    f, items = some_densities(s, 7 * active + others, loud), range(active + others)
     worst = {True: Fraction(1), False: Fraction(1)}
 
     def law(held, named):
