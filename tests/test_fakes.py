@@ -220,6 +220,10 @@ def test_the_limit_is_bernsteins(level, moment, bound):
         assert is_odd(sign * t * (1 + 1e-6), level, moment, bound, lower) == (not lower or sign < 0)
 
 
+def test_what_is_always_zero_is_never_odd():
+    assert not is_odd(0.0, 5.0, 0.0, 0.0) and not is_odd(0.0, 5.0, 0.0, 0.0, lower=True)
+
+
 def test_the_worst_by_its_own_limit_is_told():
     """Of three: one that is far beyond a wide limit, one that is further beyond a narrow one."""
     limits = np.array([limit_of(5, v, 1) for v in (1e6, 10, 10)])
@@ -297,6 +301,60 @@ def test_many_greedy_fakes_are_seen(kind):
     assert fakes.oddities(honest, 1e-6) == []  # by default: 1e-3
     found = fakes.oddities(honest + fake)
     assert found and all("honest reports would" in sentence for sentence in found)
+
+
+def test_what_is_said_of_a_balance():
+    """Every sum of 4000 equal reports, for every report: its value, its moment, more or fewer."""
+    mechanism, _, tallies = subject("fixed ")
+    kept = [
+        (name, a, b, moment, bound)
+        for name, a, b in fakes._linear(mechanism)
+        for moment, bound in [fakes._moments(mechanism, a, b)]
+        if moment > 1e-9
+    ]
+    words = set()
+    for one in tallies.values():
+        tally = d.Tally(mechanism, 4000 * one.part_n, 4000 * one.counts, {})
+        (test,) = fakes._balances(tally)
+        assert test.family == "balances" and not test.lower
+        for k, (name, a, b, moment, bound) in enumerate(kept):
+            value = summed(tally, a, b)
+            assert test.values[k] == pytest.approx(value, abs=1e-6)
+            assert (test.moments[k], test.bounds[k]) == (4000 * moment, bound)
+            if abs(value) > 1:
+                far = "more" if value > 0 else "fewer"
+                words.add(far)
+                said = f"there are far {far} {name} than honest reports would have"
+                assert test.told(k) == said
+    assert words == {"more", "fewer"}
+    assert {name for name, *_ in kept} >= {f"reports of part {o}" for o in (1, 2, 3)}
+
+
+def test_counts_far_below_zero_are_told():
+    """An item that is never named, and a level of which none is."""
+    mechanism = SOME["opt0"]()
+    tally = d.Tally(mechanism, np.array([50_000]), np.full((1, 35), 50_000 // 3), {})
+    tally.counts[0, 7] = 0
+    (found,) = [x for x in fakes.oddities(tally) if x.startswith('"')]
+    count = tally.estimate().counts[7]
+    assert count < -1000
+    assert found == f'"c2" has a count of {count:,.0f}, which honest reports would hardly give'
+
+
+@pytest.mark.parametrize("kind", ["fixed ", "bits ", "subset", "each", "fixed 2"])
+def test_the_bound_of_many_groups_is_one(kind, monkeypatch):
+    """The short way for many groups is never below what every kind of answer gives."""
+    decoder = subject(kind)[0].decoder
+    exactly = (decoder.chance.T @ decoder.spread).max(axis=0)
+    assert fakes._largest(decoder).tolist() == exactly.tolist()
+    monkeypatch.setattr(fakes, "_MANY", decoder.chance.shape[1] - 1)
+    short = fakes._largest(decoder)
+    assert (short >= exactly * (1 - 1e-12)).all()
+    assert (short <= decoder.spread.max(axis=0) * (1 + 1e-12)).all()
+    if len(decoder.chance) == 1:
+        assert short == pytest.approx(exactly)
+    monkeypatch.setattr(fakes, "_MANY", decoder.chance.shape[1])
+    assert fakes._largest(decoder).tolist() == exactly.tolist()
 
 
 def test_no_reports_are_not_odd():
