@@ -15,7 +15,7 @@ from strategies import of_kind
 
 import discreet as d
 from discreet import exact_hits, kernels
-from discreet.encodings import KINDS, NAMES, REASONS, Bits, Fixed, Ticket, from_document
+from discreet.encodings import KINDS, NAMES, REASONS, Bits, Fixed, Ticket, from_document, ticket
 from discreet.encodings.base import Coder, is_prime
 from discreet.encodings.hits import Hits, unfit_for_hits
 from discreet.encodings.ticket import Histogram
@@ -698,6 +698,65 @@ def test_counters_are_widened_just_before_they_could_overflow(since, wide):
     other.add(np.ones(5, np.uint32))
     total = Histogram.total([table, other])
     assert total.tolist() == [0, since + 5] and (total.dtype == np.int64) == wide
+
+
+def test_when_many_tickets_are_worth_a_table(monkeypatch):
+    """One level of 13 items over 5^3 tickets: the transform pays from 4 t q^(t + 2) / m tickets on;
+    a table is worth it then too, or once as many tickets are held as it has numbers.
+    """
+    coder = one_level(13, 3, "ticket").coder
+    assert [coder.transform_pays(n) for n in (384, 385)] == [False, True]  # 5000 / 13
+    assert [coder.worth_a_table(n) for n in (375, 376)] == [False, True]  # 3 x 125
+    monkeypatch.setattr(ticket, "LARGEST_TABLE", 300)
+    assert [coder.worth_a_table(n) for n in (300, 301)] == [False, True]
+    for largest, table in ((374, False), (375, True)):
+        monkeypatch.setattr(ticket, "LARGEST_TABLE", largest)
+        found = [isinstance(coder.start(n), Histogram) for n in (None, 384, 385)]
+        assert found == [table, False, table]
+    several = one_level(13, kind="ticket").coder
+    assert [several.worth_a_table(n) for n in (125, 126)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("seen", "times", "way"),
+    [(125, 1, "count"), (60, 4, "count"), (60, 5, "count_times"), (10, 38, "count_times"),
+     (11, 35, "transform"), (7, 2**31, "transform"), (0, 0, "count")],
+)  # fmt: skip
+def test_a_table_of_tickets_is_decoded_in_three_ways(seen, times, way, monkeypatch):
+    """One by one, each distinct one once, or by the transform: the same counts."""
+    mechanism = one_level(13, 2, "ticket")
+    coder, used = mechanism.coder, []
+    expected = np.zeros(13, np.int64)
+    for number in range(seen):
+        raw = (125 + number).to_bytes(4, "little")
+        expected[exhaustive.part_and_named(mechanism.to_document(), raw)[1]] += times
+    for name in ("count", "count_times", "_named_by"):
+        right = getattr(coder, name)
+        monkeypatch.setattr(
+            coder, name, lambda *args, name=name, right=right: used.append(name) or right(*args)
+        )
+    table = np.zeros(125, np.int64)
+    table[:seen] = times
+    assert coder._decoded(1, table, seen * times).tolist() == expected.tolist()
+    assert used[0] == {"transform": "_named_by"}.get(way, way)
+
+
+def test_tickets_gathered_in_tables_and_one_by_one_are_added():
+    mechanism = one_level(13, 2, "ticket")
+    coder, rows = mechanism.coder, some(mechanism, 900)
+    gathered = [coder.start(None), coder.start(10), coder.start(None)]
+    assert [isinstance(one, Histogram) for one in gathered] == [True, False, True]
+    bad = np.full((3, 4), 255, np.uint8)
+    for one, mine in zip(gathered, (rows[:400], rows[400:500], rows[500:]), strict=True):
+        assert coder.gather(one, mine) == {}
+        assert coder.gather(one, bad) == {"ticket": 3}
+        assert coder.gather(one, bad, np.array([1, 2, 30])) == {"ticket": 33}
+    part_n, counts = coder.settle(gathered)
+    expected = mechanism.tally(rows[:450]) + mechanism.tally(rows[450:])
+    assert part_n.tolist() == expected.part_n.tolist()
+    assert counts.tolist() == expected.counts.tolist()
+    part_n, counts = coder.settle(gathered[1:2])
+    assert part_n.sum() == 100
 
 
 # ---- hits and each -------------------------------------------------------------------------------
