@@ -318,6 +318,22 @@ def test_a_level_is_between_0_and_1(level):
         estimate.interval(level)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("part_n", [(1, 0, 0), (0, 1, 0), (5, 1, 0), (1, 1, 1), (0, 0, 4)])
+def test_the_grain_is_the_largest_weight_of_the_parts_that_were_used(kind, part_n):
+    """One report is enough; where no part that was used speaks of an item, its total's score."""
+    mechanism = small(kind)
+    decoder, counts = mechanism.decoder, np.zeros((3, 7), np.int64)
+    for o, part in enumerate(mechanism.parts):
+        for g, many in enumerate(part.other_):
+            some = np.flatnonzero(mechanism.group_of == g)[:many]
+            counts[o, some] = part_n[o] if kind == "fixed" else 0
+    step = Tally(mechanism, np.array(part_n), counts).estimate().step
+    for i, g in enumerate(mechanism.group_of):
+        weights = [abs(decoder.weight[o, g]) for o in range(3) if part_n[o]]
+        assert step[i] == pytest.approx(max(weights) or np.abs(decoder.tau[:, g]).max(), rel=1e-12)
+
+
 Z2 = ndtri(0.975) ** 2
 
 
