@@ -347,7 +347,7 @@ HALF = D // 2
         ({"chance": (-1, D)}, (0,)),
         ({"chance": (-1, -2)}, (1,)),  # the least is named
         ({"none": 0}, ()),
-        ({"none": -1}, ()),
+        ({"none": -1, "chance": (1, D)}, ()),
         ({"own": (HALF, 0)}, (1,)),
         ({"other": (0, 3)}, (0,)),
         ({"own": (D, HALF)}, (0,)),
@@ -417,6 +417,26 @@ def test_a_bound_that_is_met_is_not_broken():
     assert exact._broken_avg(ranges, [Fraction(899, 100), Fraction(1)]) == (0, 1)
     assert not exact._exceeds((6, 1), (2, 1), Fraction(9))
     assert exact._exceeds((6, 1), (2, 1), Fraction(899, 100))
+
+
+def test_the_notion_decides_what_two_budgets_allow():
+    ranges = [exact.Range((6, 1), (6, 1)), exact.Range((2, 1), (2, 1))]  # 3 times as likely
+    rows = [("a", "ln(9)", ["x", "y"]), ("b", "ln(2)", ["z", "w"])]
+    for notion, pair in (("min", (0, 1)), ("avg", None)):  # 2, or the root of 18
+        bounds = exact._Bounds(Policy.from_levels(rows, notion=notion), (0, 1), 2)
+        assert bounds.broken(ranges) == pair
+
+
+def test_strict_is_the_smallest_of_all_budgets():
+    rows = [("a", "ln(4)", ["x", "y"]), ("b", "ln(9)", ["z", "w"])]
+    pairs = [("a", "b", "ln(2)"), ("b", "b", None)]
+    for settings, factors in (
+        ({}, [4, 9]),
+        ({"pairs": pairs}, [4, 9]),
+        ({"strict": True}, [4, 4]),
+        ({"strict": True, "pairs": pairs}, [2, 2]),
+    ):
+        assert exact.level_factors(Policy.from_levels(rows, input="set", **settings)) == factors
 
 
 def test_the_places_of_extremes():
