@@ -430,13 +430,13 @@ def test_the_notion_decides_what_two_budgets_allow():
 def test_strict_is_the_smallest_of_all_budgets():
     rows = [("a", "ln(4)", ["x", "y"]), ("b", "ln(9)", ["z", "w"])]
     pairs = [("a", "b", "ln(2)"), ("b", "b", None)]
-    for settings, factors in (
+    for more, factors in (
         ({}, [4, 9]),
         ({"pairs": pairs}, [4, 9]),
         ({"strict": True}, [4, 4]),
         ({"strict": True, "pairs": pairs}, [2, 2]),
     ):
-        assert exact.level_factors(Policy.from_levels(rows, input="set", **settings)) == factors
+        assert exact.level_factors(Policy.from_levels(rows, input="set", **more)) == factors
 
 
 def test_the_places_of_extremes():
