@@ -169,6 +169,9 @@ def test_what_has_no_estimate_may_differ_by_anything():
         assert not found.differs.any() and found.ranked[-1] == 11
     far = known({"i3": 1.0}, noise=900).compare(known({"i3": 0.0}, noise=900))
     assert far.interval[0][0] == -1 and far.interval[1][0] == 1 and far.interval[1][3] == 1
+    beyond = known({"i3": 2.5, "i4": -2.5}).compare(second)  # noise beyond what shares can be
+    assert [end[3] for end in beyond.interval] == [1, 1]
+    assert [end[4] for end in beyond.interval] == [-1, -1]
 
 
 def test_the_width_of_a_typical_item_is_told():
