@@ -16,7 +16,7 @@ from strategies import of_kind
 import discreet as d
 from discreet import exact_hits, kernels
 from discreet.encodings import KINDS, NAMES, REASONS, Bits, Fixed, Ticket, from_document, ticket
-from discreet.encodings.base import Coder, is_prime
+from discreet.encodings.base import Coder, is_prime, sample
 from discreet.encodings.hits import Hits, unfit_for_hits
 from discreet.encodings.ticket import Histogram
 from discreet.errors import DataError, DesignError, MechanismError
@@ -346,7 +346,7 @@ def test_primes():
 def test_encodings_in_a_file(kind):
     encoding = ENCODINGS[kind]
     assert encoding.kind == kind and KINDS[kind] is type(encoding) and encoding.name in NAMES
-    assert from_document(encoding.document()) == encoding
+    assert from_document(encoding.document()) == encoding and encoding.problem(9, 1) == ""
     with pytest.raises(MechanismError, match="parameters"):
         from_document({**encoding.document(), "r": 3})
 
@@ -653,6 +653,47 @@ def test_sets_are_sampled_at_one_of_their_places():
     ((truth, n),) = seen
     assert n == 3 * N and len(truth) == 4 and truth[[0, 1, 3]].sum() == N
     assert_bernoulli(truth, N, np.array([1, 1, 1.5, 1]) / 3, z_for(4))
+
+
+class Places(Source):
+    """Gives these places of every set, and keeps how many there were to choose from."""
+
+    def __init__(self, *places):
+        self.places, self.bounds = places, None
+
+    def fill(self, buffer):
+        raise AssertionError("a place is drawn exactly, by rejection")
+
+    def below(self, bounds):
+        self.bounds = bounds.tolist()
+        return np.array(self.places, np.uint64)
+
+
+@pytest.mark.parametrize(
+    ("places", "sampled"),
+    [((0, 0, 0), [4, -1, 5]), ((1, 0, 0), [7, -1, 5]), ((2, 1, 1), [9, -1, -1])],
+)
+def test_a_sample_is_one_of_the_places_of_a_set(places, sampled):
+    """Three items, none and one, padding 2: the places beyond the items are dummies."""
+    source = Places(*places)
+    found = sample(source, np.array([4, 7, 9, 5]), np.array([0, 3, 3, 4]), 2)
+    assert source.bounds == [3, 2, 2] and found.tolist() == sampled
+    nothing = sample(Places(0, 1), np.empty(0, np.int64), np.zeros(3, np.int64), 2)
+    assert nothing.tolist() == [-1, -1]
+    mechanism = client_subject("bits", "set")
+    out = np.empty((3, mechanism.report_size), np.uint8)
+    mechanism.coder.write_sets(Keystream(), np.array([0, 1, 3, 2]), np.array([0, 3, 3, 4]), out)
+    assert mechanism.tally(out).n == 3
+
+
+@kinds
+def test_an_encoding_has_its_parts_checked(kind):
+    """One level, e^2 at most: the same part passes, and not if its own item is named too often."""
+    mechanism = one_level(13, kind=kind)
+    for own, fine in ((mechanism.parts[0].own_[0], True), (D // 100 * 95, False)):
+        parts = [replace(mechanism.parts[0], own_=(own,))]
+        found = mechanism.encoding.check(mechanism.policy, (0,), parts)
+        assert (found is None) == fine
 
 
 # ---- many tickets --------------------------------------------------------------------------------
