@@ -1003,8 +1003,26 @@ def test_primes_of_hits(prime, m, fits):
 @pytest.mark.parametrize(("prime", "width"), [(5, 2), (65521, 2), (65537, 4), (2**31 - 1, 4)])
 def test_the_size_of_a_polynomial(prime, width):
     assert Hits(prime).width == width
-    for padding in (1, 3, 64):
-        assert Hits(prime).report_size(9, 2, padding) == 1 + width * (padding + 2)
+    for padding in (1, 3, 64, None):
+        assert Hits(prime).report_size(9, 2, padding) == 1 + width * ((padding or 0) + 2)
+    assert Hits(prime).base(9) == prime
+
+
+def test_inverses_modulo_the_prime():
+    found = hits().coder._inverses.astype(np.int64)
+    assert len(found) == 65521 and (np.arange(1, 65521) * found[1:] % 65521 == 1).all()
+    assert len(hits(prime=2**31 - 1).coder._inverses) == 0  # worked out one by one
+
+
+def test_parts_of_hits_are_read_and_refused():
+    made = hits()
+    for row, part in zip(made.to_document()["parts"], made.parts, strict=True):
+        assert made.encoding.part(row, made.bases, made.groups) == part
+    assert made.encoding.misfit(made) is None
+    wrong = {"policy": made.policy, "padding": 3, "bases": made.bases}
+    short = [replace(part, rows=part.rows[:2]) for part in made.parts]
+    found = made.encoding.misfit(SimpleNamespace(parts=short, **wrong))
+    assert found.startswith("a part needs 3 rows")
 
 
 @pytest.mark.parametrize(
