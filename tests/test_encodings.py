@@ -14,7 +14,7 @@ from small import pair_chances
 from strategies import of_kind
 
 import discreet as d
-from discreet import exact_hits, kernels
+from discreet import exact_hits, kernels, sets
 from discreet.encodings import KINDS, NAMES, REASONS, Bits, Fixed, Ticket, from_document, ticket
 from discreet.encodings.base import Coder, is_prime, sample
 from discreet.encodings.hits import Hits, unfit_for_hits
@@ -1132,3 +1132,15 @@ def test_what_each_is_for():
         assert each.misfit(wrong) == '"each" is for input = "set" with protect = "item"'
     for kind in (Bits(), Fixed(), Ticket(7, 2)):
         assert "asks every item on its own" in kind.misfit(mechanism)
+
+
+def test_what_is_promised_of_sets_follows_from_the_encoding():
+    item = d.design(d.Policy.from_levels(SET_LEVELS, input="set", protect="item"))
+    for mechanism, promises in (
+        (client_subject("bits", "set"), sets.Sampled),
+        (client_subject("fixed", "set"), sets.Sampled),
+        (client_subject("ticket", "set"), sets.Sampled),
+        (hits(), sets.Counted),
+        (item, sets.OneByOne),
+    ):
+        assert type(mechanism.encoding.promises(mechanism)) is promises
