@@ -473,6 +473,7 @@ def test_two_phases_of_few_people_keep_the_padding_of_the_pilot(seeded):
         ({"objective": "relative", "k": 0}, "k = 0"),
         ({"popularity": float("nan")}, "popularity = nan"),
         ({"popularity": -0.5}, "popularity = -0.5"),
+        ({"popularity": 1.5}, "popularity = 1.5"),
     ],
 )
 def test_odd_arguments_get_a_sentence(arguments, sentence):
