@@ -1,6 +1,7 @@
 """Two groups, two dates: what differs for certain, and how often that is wrong."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy.stats import binom
 
 import discreet as d
 from discreet.cli import main
+from discreet.comparison import Comparison
 from discreet.errors import DataError
 
 ITEMS = [f"i{k}" for k in range(12)]
@@ -42,7 +44,8 @@ def test_a_large_difference_is_found_and_told():
 
 
 def test_without_a_difference_that_is_said():
-    found = drawn(people()).compare(drawn(people(), seed=2))
+    found = Comparison.of(drawn(people()), drawn(people(), seed=2))
+    assert found.confidence == 0.95 and found.names == ("A", "B")
     assert not found.differs.any()
     assert found.sentence.startswith("No difference between A and B is certain (95 % for all 12 ")
     assert "percentage points to show." in found.sentence
@@ -89,10 +92,148 @@ def test_what_cannot_be_compared():
     other = drawn([1, 1], d.design(d.Policy.from_levels([("a", 1, ["x", "y"])])))
     with pytest.raises(DataError, match='not about the same items: "i0" is only in A; compare'):
         first.compare(other)
-    with pytest.raises(DataError, match="confidence = 2 must be between 0 and 1"):
-        first.compare(first, 2)
+    with pytest.raises(DataError, match='not about the same items: "i0" is only in B; compare'):
+        other.compare(first)
+    with pytest.raises(DataError, match="is compared with another, got Tally"):
+        first.compare(d.Tally.empty(first.mechanism))
+    for confidence in (2, 1, 0, -1):
+        with pytest.raises(DataError, match=f"confidence = {confidence} must be between 0 and 1"):
+            first.compare(first, confidence)
     with pytest.raises(DataError, match='need different names, got "x" twice'):
         first.compare(first, names=("x", "x"))
+
+
+# ---- by the numbers ------------------------------------------------------------------------------
+
+
+def known(shares, policy=POLICY, n=100_000, noise=1.0):
+    """An estimate with these shares by label, all equally noisy: a standard error of 100 noise."""
+    counts = np.array([n * shares.get(item, 0.05) for item in policy.items])
+    same = np.full(policy.m, 1.0)
+    base = 10_000.0 * noise**2 * same
+    return d.Estimate(d.design(policy), n, counts, base, 0 * same, 0 * same)
+
+
+@pytest.mark.parametrize("many", range(1, 7))
+def test_three_differences_are_told_and_the_others_counted(many):
+    """The largest first, with their ends; in turns more frequent here and there."""
+    shares = {f"i{k}": 0.05 + (-1) ** k * 0.006 * (k + 2) for k in range(many)}
+    found = known(shares).compare(known({}, TURNED), names=("north", "south"))
+    assert found.differs.sum() == many
+    order = [*range(many)][::-1]
+    assert found.ranked.tolist()[:many] == order and sorted(found.ranked) == [*range(12)]
+    told = []
+    for k in order[:3]:
+        place, half = ("north", "south")[k % 2], found.interval[1][11] * 100
+        ends = 0.6 * (k + 2) - half, 0.6 * (k + 2) + half
+        told.append(f'"i{k}" is more frequent in {place}, by {ends[0]:.2g} to {ends[1]:.2g} percen')
+    head = f"{many} of 12 items differ for certain (95 % for all of them together): "
+    sentence = "; ".join(x + "tage points" for x in told)
+    more = f"; and {many - 3} more" if many > 3 else ""
+    assert found.sentence == head + sentence + more + "."
+
+
+def test_what_is_certain_comes_before_what_only_looks_large():
+    noisy, calm = known({"i0": 0.2}), known({})
+    base = noisy.base.copy()
+    base[0] *= 1e6  # 0.15 more, and a standard error of 1
+    found = replace(noisy, base=base, counts=noisy.counts + 5000 * (np.arange(12) == 7))
+    compared = found.compare(calm)
+    assert compared.differs.tolist() == [k == 7 for k in range(12)]
+    assert compared.ranked.tolist()[:2] == [7, 0]
+
+
+def test_an_interval_joins_the_ends_of_both():
+    """By hand: each estimate's own ends, joined by Pythagoras; the second in another order."""
+    first = drawn(people(("i5", 3000)))
+    second = drawn(people(("i1", 2000)), d.design(TURNED), 3)
+    low, high = first.compare(second, 0.8).interval
+    one, other = (est.interval(0.8, simultaneous=True) for est in (first, second))
+    for k in range(12):
+        place = TURNED.index[f"i{k}"]
+        a, b = first.counts[k] / first.n, second.counts[place] / second.n
+        down = a - one[0][k] / first.n, other[1][place] / second.n - b
+        up = one[1][k] / first.n - a, b - other[0][place] / second.n
+        assert low[k] == pytest.approx(a - b - np.hypot(*down), abs=1e-12)
+        assert high[k] == pytest.approx(a - b + np.hypot(*up), abs=1e-12)
+
+
+def test_what_has_no_estimate_may_differ_by_anything():
+    first, second = known({}), known({})
+    base, counts = second.base.copy(), second.counts.copy()
+    base[2], counts[2] = np.inf, np.nan
+    for pair in ((first, second), (second, first)):
+        odd = [replace(x, base=base, counts=counts) if x is second else x for x in pair]
+        found = odd[0].compare(odd[1])
+        assert found.interval[0][2] == -1 and found.interval[1][2] == 1
+        assert not found.differs.any() and found.ranked[-1] == 11
+    far = known({"i3": 1.0}, noise=900).compare(known({"i3": 0.0}, noise=900))
+    assert far.interval[0][0] == -1 and far.interval[1][0] == 1 and far.interval[1][3] == 1
+    beyond = known({"i3": 2.5, "i4": -2.5}).compare(second)  # noise beyond what shares can be
+    assert [end[3] for end in beyond.interval] == [1, 1]
+    assert [end[4] for end in beyond.interval] == [-1, -1]
+
+
+def test_the_width_of_a_typical_item_is_told():
+    """Most intervals are as wide; one is far wider, which is not typical."""
+    first, second = known({}), known({})
+    found = replace(first, base=first.base * np.where(np.arange(12) < 5, 100, 1))
+    compared = found.compare(second, 0.9, ("x", "y"))
+    half = 100 * compared.interval[1][11]
+    assert compared.sentence == (
+        "No difference between x and y is certain (90 % for all 12 items together): each could be "
+        f"chance. A typical item would have to differ by about {half:.2g} percentage points to "
+        "show."
+    )
+    lopsided = known(dict.fromkeys(ITEMS, 0.052)).compare(second)
+    lopsided.__dict__["interval"] = (lopsided.differences - 0.03, lopsided.differences + 0.01)
+    assert "by about 3 percentage points" in lopsided.sentence
+    lopsided.__dict__["interval"] = (lopsided.differences - 0.01, lopsided.differences + 0.02)
+    assert "by about 2 percentage points" in lopsided.sentence
+
+
+def test_a_share_differs_if_its_interval_leaves_out_zero():
+    found = known({}).compare(known({}))
+    low, high = np.full(12, -0.1), np.full(12, 0.1)
+    low[:2], high[2:4] = (0, 0.01), (0, -0.01)
+    found.__dict__["interval"] = (low, high)
+    assert found.differs.tolist() == [False, True, False, True] + [False] * 8
+
+
+def test_the_table_has_the_numbers_of_both():
+    first, second = known({"i2": 0.3}), known({"i4": 0.4}, TURNED)
+    found = first.compare(second, names=("then", "now"))
+    rows = found.table().rows()
+    assert [row["item"] for row in rows] == ITEMS
+    assert [row["level"] for row in rows] == ["a"] * 3 + ["b"] * 9
+    assert rows == found.to_pandas().to_dict("records") and "<table" in found._repr_html_()
+    for k, row in enumerate(rows):
+        assert row["share_then"] == first[ITEMS[k]]["share"] == found.shares[0][k]
+        assert row["share_now"] == second[ITEMS[k]]["share"] == found.shares[1][k]
+        assert row["difference"] == row["share_then"] - row["share_now"]
+        assert (row["lower"], row["upper"]) == (found.interval[0][k], found.interval[1][k])
+        assert row["differs"] == (k in (2, 4))
+
+
+def test_the_note_names_rehearsals_and_paddings():
+    def made(padding=None, rehearsal=False):
+        rows = [("a", 1, ["x", "y", "z"])]
+        about = {"rehearsal": True} if rehearsal else {}
+        policy = d.Policy.from_levels(rows, input="set" if padding else "single", about=about)
+        mechanism, some = d.design(policy, padding=padding), np.ones(3)
+        return d.Estimate(mechanism, 10, some, some, some, some)
+
+    def note(*pair):
+        return made(**pair[0]).compare(made(**pair[1]), names=("p", "q")).note
+
+    assert note({}, {}) == ""
+    assert note({"rehearsal": True}, {}) == "p is a rehearsal: its people are simulated."
+    assert note({}, {"rehearsal": True}) == "q is a rehearsal: its people are simulated."
+    assert "than the padding (2) are" in note({"padding": 2}, {"padding": 2})
+    assert "than the padding (1 and 2) are" in note({"padding": 1}, {"padding": 2})
+    assert "than the padding (none and 2) are" in note({}, {"padding": 2})
+    both = note({"padding": 2, "rehearsal": True}, {"padding": 2})
+    assert both.startswith("p is a rehearsal: its people are simulated. People with more items")
 
 
 # ---- the command ---------------------------------------------------------------------------------

@@ -4,17 +4,21 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from types import SimpleNamespace
 
 import exhaustive
 import numpy as np
 import pytest
 from checks import assert_bernoulli, assert_binomial, assert_uncorrelated, must_fail, z_for
+from small import pair_chances
 from strategies import of_kind
 
 import discreet as d
-from discreet import exact_hits, kernels
-from discreet.encodings import KINDS, NAMES, REASONS, Bits, Fixed, Ticket, from_document
-from discreet.encodings.base import Coder, is_prime
+from discreet import exact_hits, kernels, sets
+from discreet.encodings import KINDS, NAMES, REASONS, Bits, Fixed, Ticket, from_document, ticket
+from discreet.encodings.base import Coder, is_prime, sample
+from discreet.encodings.hits import Hits, unfit_for_hits
+from discreet.encodings.ticket import Histogram
 from discreet.errors import DataError, DesignError, MechanismError
 from discreet.exact import D
 from discreet.mechanism import Mechanism, bases
@@ -342,7 +346,7 @@ def test_primes():
 def test_encodings_in_a_file(kind):
     encoding = ENCODINGS[kind]
     assert encoding.kind == kind and KINDS[kind] is type(encoding) and encoding.name in NAMES
-    assert from_document(encoding.document()) == encoding
+    assert from_document(encoding.document()) == encoding and encoding.problem(9, 1) == ""
     with pytest.raises(MechanismError, match="parameters"):
         from_document({**encoding.document(), "r": 3})
 
@@ -554,6 +558,249 @@ def test_a_copy_with_other_numbers_has_its_own_coder():
     assert d.design(mechanism.policy).coder is not mechanism.coder
 
 
+# ---- tallies and simulations ---------------------------------------------------------------------
+
+
+@subjects
+def test_counts_add_up_if_reports_can_give_them(mechanism):
+    """At most as many as there are reports; in subsets of fixed size exactly so many of a group:
+    one name more or less is seen, one moved to another item of the group is not.
+    """
+    coder, fixed = mechanism.coder, mechanism.encoding.fixed_size
+    tally = mechanism.tally(some(mechanism))
+    n, counts = tally.part_n, tally.counts
+    assert coder.adds_up(n, counts) and coder.adds_up(2 * n, counts) == (not fixed)
+    for o, i in product(range(len(n)), range(mechanism.m)):
+        for count in (counts[o, i] - 1, counts[o, i] + 1, n[o], n[o] + 1):
+            other = counts.copy()
+            other[o, i] = count
+            fine = count == counts[o, i] if fixed else count <= n[o]
+            assert coder.adds_up(n, other) == fine
+    if fixed:
+        group = np.flatnonzero(coder.group_of == coder.group_of[0])
+        least, most = group[np.argsort(counts[0, group])[[0, -1]]]
+        counts[0, [least, most]] += [1, -1]
+        assert coder.adds_up(n, counts)
+
+
+def test_large_subsets_are_guessed_with_the_nearest_chance():
+    """In sixteenths, at least one and at most 15; small ones are not guessed, nor all but a few."""
+    sizes = (1000, 1000, 1000, 96, 20, 20, 18)
+    wanted = (9, 991, 8, 33, 9, 12, 9)
+    items = {f"{g} {k}": 2 + g / 100 for g, size in enumerate(sizes) for k in range(size)}
+    groups = tuple(range(len(sizes)))
+    part = Part([D] * 7, [D * k // n for k, n in zip(wanted, sizes)], wanted, None, sizes, groups)
+    shares = (D - 6, *([1] * 6))
+    made = Mechanism(Policy.from_budgets(items), "subset", Fixed(), groups, [part], shares)
+    assert made.coder.guess.tolist() == [[1, 15, 0, 6, 7, 0, 8]]  # 33 / 96 is 5.5 sixteenths
+
+
+@kinds
+def test_counts_are_drawn_with_the_chances_of_reports(kind):
+    """Everybody holds the same item: all items of every part, false alarm 1e-7 per encoding.
+
+    Of fixed sizes these are several blocks of rows, the last of them short.
+    """
+    mechanism = SUBJECTS[f"{kind}, silent"]
+    document, coder, rng = mechanism.to_document(), mechanism.coder, np.random.default_rng(3)
+    m, n, cells = mechanism.m, 2 * ((1 << 22) // mechanism.m) + 3, []
+    for held in (0, 5, 10):
+        holders = np.zeros((3, m), np.int64)
+        holders[:, held] = 100, n - 1, 7
+        counts = coder.draw(holders, np.array([100, n, 7]), rng)
+        assert coder.adds_up(np.array([100, n, 7]), counts) and not counts[2].any()
+        chances = np.diagonal(pair_chances(document, 1, held))
+        assert not counts[1][chances == 0].any()
+        cells += [(k, p) for k, p in zip(counts[1], chances) if p]
+    table = np.array(cells)
+    # one of n people holds nothing: a shift far below a standard error
+    assert_bernoulli(table[:, 0], n, table[:, 1], z_for(len(table)) + 0.01)
+    must_fail(assert_bernoulli, table[:, 0], n, table[:, 1] + 0.01, z_for(len(table)))
+
+
+@kinds
+@pytest.mark.parametrize("what", ["single", "set"])
+def test_people_are_drawn_into_parts_by_their_level(kind, what):
+    """Everybody is in one part, also whoever holds nothing: false alarm 1e-7 in all."""
+    mechanism = client_subject(kind, what)
+    document, rng = mechanism.to_document(), np.random.default_rng(9)
+    k, found, chances = len(mechanism.parts), [], []
+    for held in (0, 3, *([None] if what == "set" else [])):
+        truth = np.bincount([held] * N if held is not None else [], minlength=mechanism.m)
+        part_n, counts = mechanism.coder.draw_held(truth, N, rng)
+        assert part_n.sum() == N and part_n.dtype == counts.dtype == np.int64
+        assert mechanism.coder.adds_up(part_n, counts)
+        g = mechanism.group_of[held] if held is not None else -1
+        rows = [part["none"] if g < 0 else part["chance"][g] for part in document["parts"]]
+        named = [np.diagonal(pair_chances(document, o, held)) for o in range(k)]
+        found += [*part_n, *counts.ravel()]
+        chances += [
+            *(x / D for x in rows),
+            *(x / D * p for x, row in zip(rows, named) for p in row),
+        ]
+    keep = np.array([60 / N < p < 1 - 60 / N for p in chances])
+    assert_binomial(np.array(found)[keep], N, np.array(chances)[keep])
+
+
+def test_sets_are_sampled_at_one_of_their_places():
+    """A set of three, of one and of none, padding 2: which item speaks, by its share of places."""
+    mechanism = client_subject("bits", "set")
+    seen = []
+    mechanism.coder.draw_held = lambda truth, n, rng: seen.append((truth, n))
+    items, offsets = np.tile([0, 1, 3, 2], N), np.zeros(3 * N + 1, np.int64)
+    offsets[1:] = np.cumsum(np.tile([3, 1, 0], N))
+    mechanism.coder.draw_sets(items, offsets, np.random.default_rng(2))
+    ((truth, n),) = seen
+    assert n == 3 * N and len(truth) == 4 and truth[[0, 1, 3]].sum() == N
+    assert_bernoulli(truth, N, np.array([1, 1, 1.5, 1]) / 3, z_for(4))
+
+
+class Places(Source):
+    """Gives these places of every set, and keeps how many there were to choose from."""
+
+    def __init__(self, *places):
+        self.places, self.bounds = places, None
+
+    def fill(self, buffer):
+        raise AssertionError("a place is drawn exactly, by rejection")
+
+    def below(self, bounds):
+        self.bounds = bounds.tolist()
+        return np.array(self.places, np.uint64)
+
+
+@pytest.mark.parametrize(
+    ("places", "sampled"),
+    [((0, 0, 0), [4, -1, 5]), ((1, 0, 0), [7, -1, 5]), ((2, 1, 1), [9, -1, -1])],
+)
+def test_a_sample_is_one_of_the_places_of_a_set(places, sampled):
+    """Three items, none and one, padding 2: the places beyond the items are dummies."""
+    source = Places(*places)
+    found = sample(source, np.array([4, 7, 9, 5]), np.array([0, 3, 3, 4]), 2)
+    assert source.bounds == [3, 2, 2] and found.tolist() == sampled
+    nothing = sample(Places(0, 1), np.empty(0, np.int64), np.zeros(3, np.int64), 2)
+    assert nothing.tolist() == [-1, -1]
+    mechanism = client_subject("bits", "set")
+    out = np.empty((3, mechanism.report_size), np.uint8)
+    mechanism.coder.write_sets(Keystream(), np.array([0, 1, 3, 2]), np.array([0, 3, 3, 4]), out)
+    assert mechanism.tally(out).n == 3
+
+
+@kinds
+def test_an_encoding_has_its_parts_checked(kind):
+    """One level, e^2 at most: the same part passes, and not if its own item is named too often."""
+    mechanism = one_level(13, kind=kind)
+    for own, fine in ((mechanism.parts[0].own_[0], True), (D // 100 * 95, False)):
+        parts = [replace(mechanism.parts[0], own_=(own,))]
+        found = mechanism.encoding.check(mechanism.policy, (0,), parts)
+        assert (found is None) == fine
+
+
+# ---- many tickets --------------------------------------------------------------------------------
+
+
+def test_a_histogram_counts_whatever_comes_in_any_order():
+    """Every sequence of four steps against a model: numbers once and often, reading, and counters
+    that are nearly full, so that the next number must go into wider ones.
+    """
+    numbers = np.array([0, 2, 2, 5, 9, *[3] * 300], np.uint32)
+    times = np.arange(1, 306) * 2**33
+    for steps in product(("once", "often", "read", "full"), repeat=4):
+        table, model, full = Histogram(6), np.zeros(6, np.int64), False
+        for step in steps:
+            if step == "once":
+                assert table.add(numbers) == 1
+                model += np.bincount(numbers)[:6]
+                assert (table._large is not None) >= full
+                full = False
+            elif step == "often":
+                assert table.add(numbers, times) == times[4]
+                np.add.at(model, numbers[numbers < 6], times[numbers < 6])
+            elif step == "full":
+                table._since, full = 2**32 - len(numbers), True
+            else:
+                assert Histogram.total([table]).tolist() == model.tolist(), steps
+        other = Histogram(6)
+        other.add(numbers)
+        both = model + np.bincount(numbers)[:6]
+        assert Histogram.total([table, other]).tolist() == both.tolist(), steps
+        assert Histogram.total([other, table]).tolist() == both.tolist(), steps
+
+
+@pytest.mark.parametrize(("since", "wide"), [(2**32 - 6, False), (2**32 - 5, True)])
+def test_counters_are_widened_just_before_they_could_overflow(since, wide):
+    table = Histogram(2)
+    table._since = table._small[1] = since
+    assert table.add(np.ones(5, np.uint32)) == 0 and (table._large is not None) == wide
+    assert table._since == (5 if wide else since + 5)  # wide ones are not needed again for long
+    assert Histogram.total([table]).tolist() == [0, since + 5]
+    table, other = Histogram(2), Histogram(2)
+    table._since = table._small[1] = since
+    other.add(np.ones(5, np.uint32))
+    total = Histogram.total([table, other])
+    assert total.tolist() == [0, since + 5] and (total.dtype == np.int64) == wide
+
+
+def test_when_many_tickets_are_worth_a_table(monkeypatch):
+    """One level of 13 items over 5^3 tickets: the transform pays from 4 t q^(t + 2) / m tickets on;
+    a table is worth it then too, or once as many tickets are held as it has numbers.
+    """
+    coder = one_level(13, 3, "ticket").coder
+    assert [coder.transform_pays(n) for n in (384, 385)] == [False, True]  # 5000 / 13
+    assert [coder.worth_a_table(n) for n in (375, 376)] == [False, True]  # 3 x 125
+    monkeypatch.setattr(ticket, "LARGEST_TABLE", 300)
+    assert [coder.worth_a_table(n) for n in (300, 301)] == [False, True]
+    for largest, table in ((374, False), (375, True)):
+        monkeypatch.setattr(ticket, "LARGEST_TABLE", largest)
+        found = [isinstance(coder.start(n), Histogram) for n in (None, 384, 385)]
+        assert found == [table, False, table]
+    several = one_level(13, kind="ticket").coder
+    assert [several.worth_a_table(n) for n in (125, 126)] == [False, True]
+
+
+@pytest.mark.parametrize("what", ["several parts", "silent"])
+@pytest.mark.parametrize(
+    ("seen", "times", "way"),
+    [(125, 1, "count"), (60, 4, "count"), (60, 5, "count_times"), (10, 38, "count_times"),
+     (13, 35, "transform"), (7, 2**31, "transform"), (0, 0, "count")],
+)  # fmt: skip
+def test_a_table_of_tickets_is_decoded_in_three_ways(seen, times, way, what, monkeypatch):
+    """One by one, each distinct one once, or by the transform: the same counts."""
+    mechanism = replace(SUBJECTS[f"ticket, {what}"])  # with a coder of its own
+    coder, used = mechanism.coder, []
+    expected = np.zeros(mechanism.m, np.int64)
+    for number in range(seen):
+        raw = (125 + number).to_bytes(4, "little")
+        expected[exhaustive.part_and_named(mechanism.to_document(), raw)[1]] += times
+    for name in ("count", "count_times", "_named_by"):
+        right = getattr(coder, name)
+        monkeypatch.setattr(
+            coder, name, lambda *args, name=name, right=right: used.append(name) or right(*args)
+        )
+    table = np.zeros(125, np.int64)
+    table[:seen] = times
+    assert coder._decoded(1, table, seen * times).tolist() == expected.tolist()
+    assert used[0] == {"transform": "_named_by"}.get(way, way)
+
+
+def test_tickets_gathered_in_tables_and_one_by_one_are_added():
+    mechanism = one_level(13, 2, "ticket")
+    coder, rows = mechanism.coder, some(mechanism, 900)
+    gathered = [coder.start(None), coder.start(10), coder.start(None)]
+    assert [isinstance(one, Histogram) for one in gathered] == [True, False, True]
+    bad = np.full((3, 4), 255, np.uint8)
+    for one, mine in zip(gathered, (rows[:400], rows[400:500], rows[500:]), strict=True):
+        assert coder.gather(one, mine) == {}
+        assert coder.gather(one, bad) == {"ticket": 3}
+        assert coder.gather(one, bad, np.array([1, 2, 30])) == {"ticket": 33}
+    part_n, counts = coder.settle(gathered)
+    expected = mechanism.tally(rows[:450]) + mechanism.tally(rows[450:])
+    assert part_n.tolist() == expected.part_n.tolist()
+    assert counts.tolist() == expected.counts.tolist()
+    part_n, counts = coder.settle(gathered[1:2])
+    assert part_n.sum() == 100
+
+
 # ---- hits and each -------------------------------------------------------------------------------
 
 SET_LEVELS = [("a", 1, [f"a{k}" for k in range(4)]), ("c", 2, [f"c{k}" for k in range(30)])]
@@ -735,3 +982,165 @@ def test_each_draws_every_bit_on_its_own():
     must_fail(assert_bernoulli, bits[:, 0].sum(), n, other[0, 0], z_for(34))
     assert_uncorrelated(bits, expected)
     assert mechanism.tally([b"\xff" * 5]).refused == {"tail": 1}
+
+
+@pytest.mark.parametrize(
+    ("prime", "m", "fits"),
+    [
+        (5, 4, True), (5, 5, False), (3, 1, False), (5, 1, True), (9, 4, False), (11, 10, True),
+        (11, 11, False), (2**31 - 1, 5, True), (2**31 + 11, 5, False), (65521, 65520, True),
+    ],
+)  # fmt: skip
+def test_primes_of_hits(prime, m, fits):
+    """Above the items, so that no two share a value; a product of two fits 64 bits."""
+    assert is_prime(prime) or prime == 9
+    found = Hits(prime).problem(m, 1)
+    assert found == (
+        "" if fits else f"prime = {prime} must be a prime above {max(m, 4)} and below 2^31"
+    )
+
+
+@pytest.mark.parametrize(("prime", "width"), [(5, 2), (65521, 2), (65537, 4), (2**31 - 1, 4)])
+def test_the_size_of_a_polynomial(prime, width):
+    assert Hits(prime).width == width
+    for padding in (1, 3, 64, None):
+        assert Hits(prime).report_size(9, 2, padding) == 1 + width * ((padding or 0) + 2)
+    assert Hits(prime).base(9) == prime
+
+
+def test_inverses_modulo_the_prime():
+    found = hits().coder._inverses.astype(np.int64)
+    assert len(found) == 65521 and (np.arange(1, 65521) * found[1:] % 65521 == 1).all()
+    assert len(hits(prime=2**31 - 1).coder._inverses) == 0  # worked out one by one
+
+
+def test_parts_of_hits_are_read_and_refused():
+    made = hits()
+    for row, part in zip(made.to_document()["parts"], made.parts, strict=True):
+        assert made.encoding.part(row, made.bases, made.groups) == part
+    assert made.encoding.misfit(made) is None
+    wrong = {"policy": made.policy, "padding": 3, "bases": made.bases}
+    short = [replace(part, rows=part.rows[:2]) for part in made.parts]
+    found = made.encoding.misfit(SimpleNamespace(parts=short, **wrong))
+    assert found.startswith("a part needs 3 rows")
+
+
+@pytest.mark.parametrize(
+    ("settings", "padding", "sentence"),
+    [
+        ({}, 1, None), ({}, 64, None), ({}, 0, "padding = 0 of hits"), ({}, 65, "padding = 65 of"),
+        ({}, None, "padding = None of hits"), ({"notion": "avg"}, 3, 'hits are for input = "set"'),
+        ({"pairs": [("a", "c", 2)]}, 3, 'hits are for input = "set"'),
+        ({"protect": "item"}, 3, 'hits are for input = "set"'),
+        ({"input": "single"}, 3, 'hits are for input = "set"'),
+    ],
+)  # fmt: skip
+def test_what_hits_are_for(settings, padding, sentence):
+    policy = d.Policy.from_levels(SET_LEVELS, **{"input": "set", **settings})
+    found = unfit_for_hits(policy, padding)
+    assert found is None if sentence is None else found.startswith(sentence)
+
+
+def test_rows_that_tell_more_beside_others_are_seen():
+    """A millionth of what is learnt, and not more, may differ between the rows of a part."""
+    made = hits(3)
+    assert made.encoding.unbiased(made)
+    last = made.parts[-1]
+    learnt = exact_hits.own(last.prime, last.chances) - Fraction(last.limit, last.prime)
+
+    def moved(share):
+        """The last row with so much more or less mass where most items are named."""
+        tau, *masses = last.rows[-1]
+        found = exact_hits.classes(last.prime, last.limit, 3, last.rows[-1])
+        weights = exact_hits.weights(last.prime, last.limit, 3)
+        means = [Fraction(sum(n * weights[n] for n in ns), whole or 1) for _, whole, ns in found]
+        a, b = [k for k in range(3) if masses[k]][:2]
+        step = int(share * learnt * 3 / (means[a] - means[b]) * exact_hits.TOTAL)
+        masses[a] += step
+        masses[b] -= step
+        return replace(last, rows=(*last.rows[:-1], (tau, *masses)))
+
+    for share, fine in ((0, True), (5e-7, True), (-5e-7, True), (2e-6, False), (-2e-6, False)):
+        parts = (*made.parts[:-1], moved(Fraction(share)))
+        assert made.encoding.unbiased(SimpleNamespace(parts=parts)) is fine
+        assert made.encoding.unbiased(SimpleNamespace(parts=parts[::-1])) is fine
+
+
+def drawn_sets(mechanism, held, n):
+    """Counts of n people who all have the same set, in all parts together."""
+    items, offsets = np.tile(held, n), np.arange(n + 1) * len(held)
+    part_n, counts = mechanism.coder.draw_sets(items, offsets, np.random.default_rng(4))
+    assert part_n.sum() == n and part_n.shape == (len(mechanism.parts),)
+    assert counts.shape == (len(mechanism.parts), mechanism.m)
+    return part_n, counts
+
+
+@pytest.mark.parametrize("held", [[0, 7, 33], [2], [0, 1, 5, 6, 7, 8]])
+def test_sets_of_hits_are_drawn_with_the_chances_of_reports(held):
+    """Own items by `own`, a set of six as three of them at random; others by chance; silent ones
+    never: false alarm 1e-7 each.
+    """
+    mechanism, n = hits(3), 60_000
+    part_n, counts = drawn_sets(mechanism, held, n)
+    cells, mine = [], np.isin(np.arange(34), held)
+    for o, part in enumerate(mechanism.parts):
+        on = np.array(part.active)[mechanism.group_of] == 1
+        own, other = part.own_group.max(), part.limit / part.prime
+        kept = min(1, 3 / len(held))
+        chance = np.where(mine, kept * own + (1 - kept) * other, other)
+        assert not counts[o][~on].any()
+        cells += [(counts[o, i], part_n[o], chance[i]) for i in np.flatnonzero(on)]
+        assert_bernoulli(part_n[o], n, part.none / D)
+    k, many, p = np.array(cells).T
+    assert_bernoulli(k, many, p, z_for(len(p)))
+    must_fail(assert_bernoulli, k, many, p + 0.02, z_for(len(p)))
+
+
+def test_sets_of_each_are_drawn_with_the_chances_of_reports():
+    mechanism = d.design(d.Policy.from_levels(SET_LEVELS, input="set", protect="item"))
+    held, n = [0, 3, 9, 33], 60_000
+    _, counts = drawn_sets(mechanism, held, n)
+    own, other = mechanism.coder.chances
+    chance = np.where(np.isin(np.arange(34), held), own[0], other[0])
+    assert_bernoulli(counts[0], n, chance, z_for(34))
+    must_fail(assert_bernoulli, counts[0], n, other[0], z_for(34))
+
+
+def test_each_writes_a_part_of_a_longer_list():
+    """Offsets that start and end anywhere: only those items are of these people."""
+    mechanism = d.design(d.Policy.from_levels([("a", 16, list("abcdefghijk"))], input="set",
+                                              protect="item"))  # fmt: skip
+    out = np.empty((2, 2), np.uint8)
+    items, offsets = np.array([5, 0, 9, 10, 3, 7]), np.array([1, 3, 5])
+    wanted = [[0, 9], [3, 10]]
+    # a bit is wrong with a chance of e^-8 at most: 22 bits, ten tries, all wrong below 1e-20
+    for _ in range(10):
+        mechanism.coder.write_sets(Keystream(), items, offsets, out)
+        if [sorted(mechanism.coder.named(row.tobytes())) for row in out] == wanted:
+            return
+    raise AssertionError("the wrong items are named")
+
+
+def test_what_each_is_for():
+    policy = d.Policy.from_levels(SET_LEVELS, input="set", protect="item")
+    mechanism = d.design(policy)
+    each = mechanism.encoding
+    assert each.misfit(mechanism) is None and each.problem(5, 1) == ""
+    assert each.problem(5, 2) == '"each" has one part, got 2'
+    for other in (replace(policy, protect="set"), d.Policy.from_levels(SET_LEVELS)):
+        wrong = SimpleNamespace(policy=other, parts=mechanism.parts, bases=mechanism.bases)
+        assert each.misfit(wrong) == '"each" is for input = "set" with protect = "item"'
+    for kind in (Bits(), Fixed(), Ticket(7, 2)):
+        assert "asks every item on its own" in kind.misfit(mechanism)
+
+
+def test_what_is_promised_of_sets_follows_from_the_encoding():
+    item = d.design(d.Policy.from_levels(SET_LEVELS, input="set", protect="item"))
+    for mechanism, promises in (
+        (client_subject("bits", "set"), sets.Sampled),
+        (client_subject("fixed", "set"), sets.Sampled),
+        (client_subject("ticket", "set"), sets.Sampled),
+        (hits(), sets.Counted),
+        (item, sets.OneByOne),
+    ):
+        assert type(mechanism.encoding.promises(mechanism)) is promises

@@ -9,6 +9,7 @@ in a million runs or less (5 standard errors; `z_for`: 1e-7 over all comparisons
 
 import csv
 import json
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from checks import assert_mean, assert_variance, must_fail, z_for
 from conftest import three_levels
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 from small import KINDS, blocks, build, expected_tally, ragged, small
 
 import discreet as d
@@ -317,6 +318,146 @@ def test_a_level_is_between_0_and_1(level):
         estimate.interval(level)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("part_n", [(1, 0, 0), (0, 1, 0), (5, 1, 0), (1, 1, 1), (0, 0, 4)])
+def test_the_grain_is_the_largest_weight_of_the_parts_that_were_used(kind, part_n):
+    """One report is enough; where no part that was used speaks of an item, its total's score."""
+    mechanism = small(kind)
+    decoder, counts = mechanism.decoder, np.zeros((3, 7), np.int64)
+    for o, part in enumerate(mechanism.parts):
+        for g, many in enumerate(part.other_):
+            some = np.flatnonzero(mechanism.group_of == g)[:many]
+            counts[o, some] = part_n[o] if kind == "fixed" else 0
+    step = Tally(mechanism, np.array(part_n), counts).estimate().step
+    for i, g in enumerate(mechanism.group_of):
+        weights = [abs(decoder.weight[o, g]) for o in range(3) if part_n[o]]
+        assert step[i] == pytest.approx(max(weights) or np.abs(decoder.tau[:, g]).max(), rel=1e-12)
+
+
+Z2 = ndtri(0.975) ** 2
+
+
+def by_hand(counts, base=100.0, slope=0.0, step=0.0, n=1000):
+    """An estimate of items with these numbers."""
+    m = len(counts)
+    policy = d.Policy.from_levels([("l", 1, [f"i{k}" for k in range(m)])])
+    rows = (np.broadcast_to(np.asarray(x, dtype=float), m).copy() for x in (base, slope, step))
+    return d.Estimate(d.design(policy), n, np.array(counts, dtype=float), *rows)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize("m", [1, 2, 50])
+def test_intervals_that_hold_together_solve_their_equation(level, m):
+    """Each at level^(1/m); further down by the skewness, (z^2 - 1) / 6 grains."""
+    estimate = by_hand(np.linspace(-50, 400, m), 900, 0.5, 8)
+    z = -ndtri((1 - level ** (1 / m)) / 2)
+    low, high = estimate.interval(level, simultaneous=True)
+    beyond = (0.5 + (z**2 - 1) / 6) * 8, 4
+    for end, grain in zip((low, high), beyond, strict=True):
+        away = np.abs(estimate.counts - end) - grain
+        np.testing.assert_allclose(away, z * np.sqrt(900 + 0.5 * end), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("count", "base", "slope", "low", "high"),
+    [
+        (2, 1, -1, 2, 2),  # a variance of 1 - c: none at 2, and too little below it
+        (-30, 2, 0.1, -30, -30),  # 2 + c / 10: none at -30, and too little above it
+        (0, 0, 0, 0, 0),
+        (0, 0, 1, 0, Z2),  # none at 0, enough above it
+    ],
+)
+def test_an_end_without_variance_is_the_estimate(count, base, slope, low, high):
+    """With few people: no count on that side is as near as its standard deviation allows."""
+    ends = [end[0] for end in by_hand([count], base, slope).interval()]
+    assert ends == pytest.approx([low, high], abs=1e-9)
+
+
+def test_a_variance_is_never_negative():
+    estimate = by_hand([50, -50, 5000], 10, [-1, 1, 0])
+    assert estimate.variance(50).tolist() == [0, 60, 10]
+    assert estimate.stderr.tolist() == [0, np.sqrt(10), np.sqrt(10)]  # at 50, at 0, and at n
+
+
+@pytest.mark.parametrize("fdr", [0.01, 0.05, 0.3])
+@pytest.mark.parametrize("share", [0, 0.05, 0.2])
+def test_items_above_a_share_by_benjamini_and_hochberg(share, fdr):
+    """By the definition: the largest k such that k items have p <= fdr k / m."""
+    rng = np.random.default_rng(5)
+    base, slope, step = rng.uniform(50, 5000, 40), rng.uniform(0, 2, 40), rng.uniform(0, 60, 40)
+    estimate = by_hand(rng.normal(120, 150, 40), base, slope, step)
+    sd = np.sqrt(base + slope * share * 1000)
+    p = ndtr((share * 1000 + step / 2 - estimate.counts) / sd)
+    many = max((k for k in range(41) if (p <= fdr * k / 40).sum() >= k), default=0)
+    expected = [f"i{k}" for k in np.argsort(p)[:many]]
+    assert [row["item"] for row in estimate.above(share, fdr)] == expected
+    assert 0 < many < 40
+    assert estimate.above(share) == estimate.above(share, 0.05)
+
+
+def test_nothing_above():
+    """Nor what is not known, however large it looks."""
+    assert by_hand([0, 10, -30]).above(0.1) == []
+    unknown = by_hand([900, 900], [100, np.inf])
+    assert [row["item"] for row in unknown.above(0.1)] == ["i0"]
+    exactly = by_hand([500, 501], 0.0)  # without noise: p is 0 / 0 at the limit, 0 above it
+    assert [row["item"] for row in exactly.above(0.5)] == ["i1"]
+
+
+@pytest.mark.parametrize(("share", "fdr"), [(-0.1, 0.05), (1, 0.05), (0.1, 0), (0.1, 1)])
+def test_what_is_no_threshold(share, fdr):
+    with pytest.raises(DataError, match=f"share = {share} must be in .* and fdr = {fdr} in"):
+        by_hand([1, 2]).above(share, fdr)
+
+
+def test_the_top_by_what_is_likely():
+    """A noisy item does not jump to the top; `raw` lets it."""
+    few = np.random.default_rng(1).normal(0, 10, 97)  # items that nobody has
+    estimate = by_hand([90, 80, 70, *few], [10_000, *[100] * 99])
+    shrunk = estimate.shrunk()
+    order = np.argsort(-shrunk.counts)
+    top = estimate.top(2)
+    assert [row["item"] for row in top] == [f"i{k}" for k in order[:2]] == ["i1", "i2"]
+    assert [row["shrunk"] for row in top] == shrunk.counts[order[:2]].tolist()
+    assert [row["in_top"] for row in top] == shrunk.in_top(2)[order[:2]].tolist()
+    assert [row["item"] for row in estimate.top(2, ranking="raw")] == ["i0", "i1"]
+    assert "in_top" in estimate.top(99)[0] and "in_top" not in estimate.top(100)[0]
+    assert "shrunk" in estimate.top(100)[0] and len(estimate.top(1)) == 1
+    with pytest.raises(DataError, match='ranking = "best" must be posterior or raw'):
+        estimate.top(2, ranking="best")
+    assert estimate.shrunk("all") is shrunk and estimate.shrunk("level") is not shrunk
+    for base in (0, np.inf):  # without noise, or without an estimate, by count
+        other = by_hand([1, 5, 3], [100, base, 100])
+        assert not other.can_shrink and "shrunk" not in other.top(2)[0]
+    assert estimate.can_shrink
+
+
+def test_an_estimate_is_a_table_of_its_items():
+    estimate = by_hand([100, 200, 300])
+    assert len(estimate) == 3 and [row["item"] for row in estimate] == ["i0", "i1", "i2"]
+    assert "i1" in estimate and "x" not in estimate
+    assert estimate["i1"] == estimate[1] == estimate.table(0.95).rows()[1]
+    assert estimate.table().rows() == estimate.table(0.95).rows() != estimate.table(0.9).rows()
+    assert estimate.to_arrow().to_pylist() == estimate.table().rows()
+    assert estimate.to_arrow(0.9).to_pylist() == estimate.table(0.9).rows()
+    frame = estimate.to_pandas(0.9)
+    assert frame["upper"].tolist() == [row["upper"] for row in estimate.table(0.9).rows()]
+    with pytest.raises(DataError, match='the view "best" is not known; there are'):
+        estimate.table(views=["shrunk", "best"])
+    one = estimate.table(views="shrunk").rows()
+    assert one == estimate.table(views=["shrunk"]).rows() and set(one[0]) > set(estimate["i1"])
+    assert "<" in estimate._repr_html_()
+
+
+def test_consistent_counts_sum_to_the_people_only_if_everyone_gave_one_answer():
+    counts = [700, 500, -100]
+    single = by_hand(counts)
+    assert single.consistent().sum() == pytest.approx(1000) and single.consistent().min() >= 0
+    policy = d.Policy.from_levels([("l", 1, ["i0", "i1", "i2"])], input="set")
+    several = replace(single, mechanism=d.design(policy, padding=2))
+    assert several.consistent() == pytest.approx([700, 500, 0])
+
+
 # ---- unbiased, with the expected error, and covered ----------------------------------------------
 
 
@@ -424,7 +565,9 @@ def test_the_bias_of_large_sets_is_theorys(model, encoding):
         assert_mean(counts, truth + error.bias, error.variance, z_for(24))
         assert_variance(counts, error.variance, z_for(24))
     must_fail(assert_mean, simulation.counts, truth, error.variance, 5)
-    assert "at most 2 items" in simulation.estimates[0].truncation_note
+    assert "at most 2 items (the" in simulation.estimates[0].truncation_note
+    one = mechanism_of("subset", None, 1).tally(mechanism_of("subset", None, 1).perturb_many([{0}]))
+    assert "at most 1 item (the" in one.estimate().truncation_note
     assert d.simulate([10] * 24, mechanism_of("opt0"), repeats=1).estimates[0].truncation_note == ""
 
 

@@ -5,6 +5,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 import exhaustive
+import numpy as np
 import pytest
 from exhaustive import breaks, violations, worst_excess
 from hypothesis import given, settings
@@ -44,7 +45,9 @@ def test_ln_is_exact_and_decimals_are_as_written():
 
 
 def test_huge_budgets_count_as_the_largest():
-    assert exact.factor(Budget.parse(1000)) == exact.factor(Budget.parse(45))
+    largest = exact.factor(Budget.parse(45))
+    assert exact.factor(Budget.parse(1000)) == exact.factor(Budget.parse("45.1")) == largest
+    assert largest > exact.factor(Budget.parse("44.9")) * Fraction(11, 10)
 
 
 # ---- designs, by enumeration ---------------------------------------------------------------------
@@ -326,6 +329,158 @@ def test_groups_are_numbered_as_they_appear(groups, toy):
     good = small_bits(toy, "opt0")
     with pytest.raises(DesignError, match="numbered as they appear"):
         replace(good, groups=groups)
+
+
+# ---- the numbers themselves ----------------------------------------------------------------------
+
+HALF = D // 2
+
+
+@pytest.mark.parametrize(
+    ("change", "groups"),
+    [
+        ({}, None),
+        ({"own": (1, D - 1), "other": (1, 6)}, None),  # as far as it goes
+        ({"own": (0, HALF), "other": (0, 3)}, None),  # the first is silent
+        ({"none": 1, "chance": (1, 1)}, None),
+        ({"chance": (D, 0)}, (1,)),
+        ({"chance": (-1, D)}, (0,)),
+        ({"chance": (-1, -2)}, (1,)),  # the least is named
+        ({"none": 0}, ()),
+        ({"none": -1, "chance": (1, D)}, ()),
+        ({"own": (HALF, 0)}, (1,)),
+        ({"other": (0, 3)}, (0,)),
+        ({"own": (D, HALF)}, (0,)),
+        ({"own": (HALF, -1)}, (1,)),
+        ({"other": (1, 7)}, (1,)),
+        ({"other": (2, 3)}, (0,)),
+        ({"other": (1, -1)}, (1,)),
+    ],
+)
+def test_chances_of_nothing_or_everything_are_refused(change, groups):
+    part = Chances((D, D), (HALF, HALF), (1, 3))._replace(**change)
+    found = exact.degenerate(part, (2, 7))
+    assert (found and found[1]) == groups
+
+
+def test_states_by_hand():
+    """Named, not named, silent and nothing; the larger one first, whichever it is."""
+    part = Chances((8, 8, 5), (D // 4 * 3, D // 4, 0), (1, 1, 0), 7)
+    found = exact.ranges(part, (2, 2, 9))
+    values = [tuple(Fraction(*state) / D for state in pair) for pair in found]
+    assert values == [(12, 4), (12, 4), (5, 5), (7, 7)]
+    assert len(exact.ranges(part._replace(none=None), (2, 2, 9))) == 3
+
+
+def told_apart(ranges, squares):
+    """All pairs whose bound is broken, one by one."""
+    return {
+        (g, h)
+        for g, first in enumerate(ranges)
+        for h, second in enumerate(ranges)
+        if Fraction(*first.high) ** 2 > squares(g, h) * Fraction(*second.low) ** 2
+    }
+
+
+@pytest.mark.parametrize("notion", ["min", "avg"])
+def test_every_pair_is_looked_at(notion):
+    """Any states and budgets: a pair is named if one breaks its bound, and it is one of those."""
+    rng, verdicts = np.random.default_rng(6), []
+    for _ in range(400):
+        count = int(rng.integers(1, 5))
+        e = [Fraction(int(x), 4) for x in rng.integers(5, 16, count)]
+        states = [sorted(map(int, rng.integers(10, 22, 2))) for _ in range(count)]
+        over = [tuple(map(int, rng.integers(1, 3, 2))) for _ in range(count)]
+        ranges = [
+            exact.Range((high * b, b), (low * a, a))
+            for (low, high), (a, b) in zip(states, over, strict=True)
+        ]
+
+        def square(g, h, e=e):
+            return e[g] * e[h] if notion == "avg" else min(e[g], e[h]) ** 2
+
+        broken = told_apart(ranges, square)
+        found = (exact._broken_avg if notion == "avg" else exact._broken_min)(ranges, e)
+        assert found in broken if broken else found is None
+        verdicts.append(bool(broken))
+    assert 80 <= sum(verdicts) <= 320
+
+
+def test_a_bound_that_is_met_is_not_broken():
+    ranges = [exact.Range((6, 1), (6, 1)), exact.Range((2, 1), (2, 1))]
+    e = [Fraction(3), Fraction(4)]
+    assert exact._broken_min(ranges, e) is None
+    assert exact._broken_min(ranges, [Fraction(4), Fraction(3)]) is None
+    assert exact._broken_min(ranges, [Fraction(299, 100), Fraction(4)]) == (0, 1)
+    assert exact._broken_min(ranges, [Fraction(4), Fraction(299, 100)]) == (0, 1)
+    assert exact._broken_avg(ranges, [Fraction(9), Fraction(1)]) is None
+    assert exact._broken_avg(ranges, [Fraction(899, 100), Fraction(1)]) == (0, 1)
+    assert not exact._exceeds((6, 1), (2, 1), Fraction(9))
+    assert exact._exceeds((6, 1), (2, 1), Fraction(899, 100))
+
+
+def test_the_notion_decides_what_two_budgets_allow():
+    ranges = [exact.Range((6, 1), (6, 1)), exact.Range((2, 1), (2, 1))]  # 3 times as likely
+    rows = [("a", "ln(9)", ["x", "y"]), ("b", "ln(2)", ["z", "w"])]
+    for notion, pair in (("min", (0, 1)), ("avg", None)):  # 2, or the root of 18
+        bounds = exact._Bounds(Policy.from_levels(rows, notion=notion), (0, 1), 2)
+        assert bounds.broken(ranges) == pair
+
+
+def test_strict_is_the_smallest_of_all_budgets():
+    rows = [("a", "ln(4)", ["x", "y"]), ("b", "ln(9)", ["z", "w"])]
+    pairs = [("a", "b", "ln(2)"), ("b", "b", None)]
+    for more, factors in (
+        ({}, [4, 9]),
+        ({"pairs": pairs}, [4, 9]),
+        ({"strict": True}, [4, 4]),
+        ({"strict": True, "pairs": pairs}, [2, 2]),
+    ):
+        assert exact.level_factors(Policy.from_levels(rows, input="set", **more)) == factors
+
+
+def test_the_places_of_extremes():
+    ratios = [(3, 2), (1, 2), (6, 4), (5, 3), (2, 4), (10, 6)]
+    assert exact._extreme(ratios, largest=True) == 3  # the first of equal ones
+    assert exact._extreme(ratios, largest=False) == 1
+
+
+def test_the_verdict_says_where():
+    """The part, and the groups; an empty sample has no group, but a name."""
+    policy = Policy.from_levels([("a", "ln(2)", ["x", "y"]), ("b", "ln(8)", ["z", "w"])])
+    silent = Chances((HALF, HALF), (0, 0), (0, 0))
+    loud = Chances((HALF, HALF), (0, D // 10 * 9), (0, 1))
+    assert exact.check(policy, (0, 1), (2, 2), [silent, silent]) is None
+    found = exact.check(policy, (0, 1), (2, 2), [silent, loud])
+    assert found.part == 1 and found.groups in {(1, 1), (0, 1), (1, 0)}
+    assert '"b"' in found.sentence
+    wrong = exact.check(policy, (0, 1), (2, 2), [silent, loud._replace(own=(0, D))])
+    assert (wrong.part, wrong.groups) == (1, (1,)) and "strictly between" in wrong.sentence
+    assert "do not sum" in exact.check(policy, (0, 1), (2, 2), []).sentence
+    short = exact.check(policy, (0, 1), (2, 2), [silent])
+    assert "do not sum" in short.sentence and (short.part, short.groups) == (None, ())
+    sets = replace(policy, input="set")
+    rare = [silent._replace(none=D // 8), silent._replace(none=D // 8 * 7)]
+    found = exact.check(sets, (0, 1), (2, 2), rare)
+    assert (found.part, found.groups) in {(0, (0,)), (0, (1,))} and '"none"' in found.sentence
+    assert exact.check(sets, (0, 1), (2, 2), [silent._replace(none=HALF)] * 2) is None
+    few = [silent._replace(none=HALF), silent._replace(none=HALF - 1)]
+    assert "do not sum" in exact.check(sets, (0, 1), (2, 2), few).sentence
+
+
+def test_a_pair_of_its_own_binds_an_empty_sample_by_the_smallest():
+    """With explicit pairs every two groups have a bound; nothing has the smallest of a group."""
+    rows = [("a", "ln(4)", ["x", "y"]), ("b", "ln(4)", ["z", "w"])]
+    pairs = [("a", "b", "ln(2)"), ("b", "b", None)]
+    bounds = exact._Bounds(Policy.from_levels(rows, input="set", pairs=pairs), (0, 1), 2)
+    assert bounds.table == [[16, 4, 4], [4, None, 4], [4, 4, None]]
+    both = exact._Bounds(Policy.from_levels(rows, input="set", pairs=pairs), (0, 0), 1)
+    assert both.table == [[4, 4], [4, None]]
+    flat = exact.Range((1, 1), (1, 1))
+    for high, pair in ((2, None), (3, (1, 0))):
+        assert bounds.broken([flat, exact.Range((high, 1), (1, 1)), flat]) == pair
+    assert bounds.broken([flat, flat, exact.Range((3, 1), (1, 1))]) == (2, 0)
+    assert (bounds.name(0), bounds.name(1), bounds.name(2)) == ("a", "b", "none")
 
 
 # ---- clients that do something else --------------------------------------------------------------

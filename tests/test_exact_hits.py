@@ -2,10 +2,13 @@
 test_sets.py; here, that it looks at every number, and that each of its refusals can happen.
 """
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from itertools import chain, combinations, product
 
+import numpy as np
 import pytest
 
 import discreet as d
@@ -95,10 +98,11 @@ def test_what_is_wrong_with_a_part(change, sentence):
     assert sentence in verdict(mechanism, parts).sentence
 
 
-def test_shares_of_parts_that_sum_to_one_may_not_be_negative():
+@pytest.mark.parametrize("none", [-5, 0])
+def test_shares_of_parts_that_sum_to_one_must_be_positive(none):
     mechanism = designed()
     first, second = mechanism.parts
-    parts = [replace(first, none=-5), replace(second, none=2**32 + 5)]
+    parts = [replace(first, none=none), replace(second, none=2**32 - none)]
     assert "not positive" in verdict(mechanism, parts).sentence
 
 
@@ -150,6 +154,138 @@ def test_hits_are_for_sets_under_min_alone():
         replace(mechanism, padding=4)
 
 
+# ---- the numbers of a part, by enumeration -------------------------------------------------------
+
+ROWS = [(0, TOTAL // 2, TOTAL // 2, 0), (1, TOTAL // 4, TOTAL // 2, TOTAL // 4),
+        (2, TOTAL // 2, TOTAL // 8, TOTAL * 3 // 8)]  # fmt: skip
+PART = exact_hits.HitChances(2**32, [1], 2, ROWS)
+
+
+@pytest.mark.parametrize("j", [1, 2, 3])
+def test_densities_by_all_values_of_the_own_items(j):
+    """Prime 5, limit 2: of all 5^j values so many name N; a class has its mass; an item its
+    chance.
+    """
+    values = Counter(sum(v < 2 for v in row) for row in product(range(5), repeat=j))
+    assert exact_hits.weights(5, 2, j) == [values[n] for n in range(j + 1)]
+    law = [Fraction(values[n], 5**j) * x for n, x in enumerate(exact_hits.densities(5, PART)[j])]
+    tau, *masses = ROWS[j - 1]
+    expected = [Fraction(mass, TOTAL) for mass in masses]
+    assert [sum(law[tau + 1 :]), law[tau], sum(law[:tau])] == expected
+    assert exact_hits.own(5, PART, j) == sum(n * p for n, p in enumerate(law)) / j
+    assert exact_hits.own(5, PART) == exact_hits.own(5, PART, 1)
+
+
+def some_densities(s, seed, loud=None):
+    """Any, or all 1 but in one row."""
+    rng = np.random.default_rng(seed)
+    rows = [[Fraction(int(x), 100) for x in rng.integers(50, 200, j + 1)] for j in range(s + 1)]
+    if loud:
+        rows = [[Fraction(1)] * (j + 1) for j in range(s + 1)]
+        rows[loud] = [Fraction(1, 9), *rows[loud][2:], Fraction(9)]
+    rows[0] = [Fraction(1)]
+    return rows
+
+
+def test_the_extremes_of_densities():
+    f = [[Fraction(1)], [Fraction(2), Fraction(3)], [Fraction(1, 2), Fraction(4), Fraction(1)]]
+    assert [exact_hits.extremes(f, most) for most in (0, 1, 2)] == [(1, 1), (3, 1), (4, 0.5)]
+
+
+CROWDS = [
+    (s, active, others, loud)
+    for s in (1, 2, 3)
+    for active in range(1, 5)
+    for others in range(4)
+    for loud in (None, *range(1, s + 1))
+    if loud is None or active + others in (s, s + 1)
+]
+
+
+@pytest.mark.parametrize(("s", "active", "others", "loud"), CROWDS)
+def test_the_factor_of_an_item_by_all_sets(s, active, others, loud):
+    """Every set, every item that is not in it, every report: with and without the item."""
+    f, items = some_densities(s, 7 * active + others, loud), range(active + others)
+    worst = {True: Fraction(1), False: Fraction(1)}
+
+    def law(held, named):
+        cuts = [held] if len(held) <= s else combinations(held, s)
+        found = [
+            f[sum(i < active for i in cut)][sum(i in named for i in cut if i < active)]
+            for cut in cuts
+        ]
+        return sum(found) / len(found)
+
+    for size in range(min(len(items), s + 2)):
+        for held, i in product(combinations(items, size), items):
+            if i in held:
+                continue
+            for named in chain(*(combinations(range(active), k) for k in range(active + 1))):
+                ratio = law((*held, i), named) / law(held, named)
+                worst[i < active] = max(worst[i < active], ratio, 1 / ratio)
+    assert exact_hits.item_factors(f, active, others) == (worst[True], worst[False])
+
+
+@pytest.mark.parametrize(
+    ("rows", "smallest", "of_active"),
+    [
+        ([["1/2", 3]], 3, 6),  # the smallest budget binds who has nothing active, 3 / 1
+        ([["1/4", 2]], 4, 8),  # here 1 / (1/4)
+        ([["1/2", 2], [1, 1, 1]], 2, 6),  # with one of two active, half of each: 4 = (2 + 6) / 2
+        ([[1, 1], ["1/2", 1, 2]], 2, 4),
+    ],
+)
+def test_any_two_sets_are_held_to_their_budgets_exactly(rows, smallest, of_active):
+    """At the bound they pass; a millionth less of either budget, and they do not."""
+    f = [[Fraction(1)], *([Fraction(x) for x in row] for row in rows)]
+    less = 1 - Fraction(1, 10**6)
+    assert exact_hits._sets_hold(f, Fraction(smallest), Fraction(of_active))
+    assert not exact_hits._sets_hold(f, smallest * less, Fraction(of_active))
+    assert not exact_hits._sets_hold(f, Fraction(smallest), of_active * less)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({}, None),
+        ({"chance": 1.0}, "something else than whole numbers"),
+        ({"limit": True}, "something else than whole numbers"),
+        ({"active": (1, "0")}, "something else than whole numbers"),
+        ({"rows": [(0, 1, 2, 3), (0, 1, 2, 3.0)]}, "something else than whole numbers"),
+        ({"active": (1,)}, "0 or 1 for each of 2 groups"),
+        ({"active": (1, 0, 1)}, "0 or 1 for each of 2 groups"),
+        ({"active": (0, 0)}, "0 or 1 for each of 2 groups"),
+        ({"active": (1, 2)}, "0 or 1 for each of 2 groups"),
+        ({"rows": [(0, 1, 2, 3)]}, "needs 2 rows of four numbers"),
+        ({"rows": [(0, 1, 2, 3)] * 3}, "needs 2 rows of four numbers"),
+        ({"rows": [(0, 1, 2, 3), (0, 1, 2)]}, "needs 2 rows of four numbers"),
+    ],
+)
+def test_what_are_no_numbers_of_a_part(change, sentence):
+    good = exact_hits.HitChances(2**32, (1, 0), 6, [(0, 1, 2, 3)] * 2)
+    for parts in ([good._replace(**change)], [good, good._replace(**change)]):
+        found = exact_hits.malformed(2, 2, parts)
+        assert found is None if sentence is None else sentence in found
+
+
+def test_a_mechanism_without_parts_promises_nothing():
+    assert "sum to 2^32" in exact_hits.check(designed().policy, (0, 1, 2), 13, []).sentence
+
+
+def test_the_violation_names_the_strictest_active_group_and_the_part():
+    mechanism = designed()
+    assert mechanism.groups == (0, 0, 1)
+    for active, group in (((1, 1), 0), ((1, 0), 0)):
+        wider = [mechanism.parts[0], replace(mechanism.parts[1], active=active)]
+        found = verdict(mechanism, wider)
+        assert (found.groups, found.part) == ((group,), 1)
+    tight = [("a", 3, ["a1", "a2"]), ("c", "0.5", [f"c{k}" for k in range(9)])]
+    policy = d.Policy.from_levels(tight, input="set")
+    chances = [replace(part, groups=(0, 1)).chances for part in mechanism.parts]
+    found = exact_hits.check(policy, (0, 1), mechanism.encoding.prime, chances)
+    assert (found.groups, found.part) == ((1,), 0)
+
+
 # ---- items asked one by one ----------------------------------------------------------------------
 
 
@@ -179,6 +315,38 @@ def test_an_item_may_not_be_told_by_a_millionth_more(key, g):
             with pytest.raises(GuaranteeError) as caught:
                 replace(mechanism, parts=[replace(part, **{key: moved})])
             assert caught.value.levels == (mechanism.policy.levels[g].name,)
+
+
+def test_the_factor_of_an_item_asked_on_its_own():
+    """The larger of naming it and not naming it, both ways round."""
+
+    def part(own, other):
+        return exact.Chances((exact.D,), (own,), (other,), exact.D)
+
+    quarter = exact.D // 4
+    assert exact_hits.each_factor(part(3 * quarter, quarter), 0) == 3
+    assert exact_hits.each_factor(part(quarter, 3 * quarter), 0) == 3
+    assert exact_hits.each_factor(part(2 * quarter, quarter), 0) == 2
+    assert exact_hits.each_factor(part(3 * quarter, 2 * quarter), 0) == 2
+
+
+def test_each_is_held_to_the_budget_exactly():
+    """ln(3): odds of 3 pass, one unit more does not, and the level of the group is named."""
+    policy = d.Policy.from_levels(
+        [("a", "ln(9)", ["x"]), ("b", "ln(3)", ["y"])], input="set", protect="item"
+    )
+    quarter, D = exact.D // 4, exact.D
+    for own, group in ((3 * quarter, None), (3 * quarter + 1, (1,))):
+        part = exact.Chances((D, D), (3 * quarter, own), (quarter, quarter), D)
+        found = exact_hits.check_each(policy, (0, 1), (D, D), [part])
+        assert found is None if group is None else (found.groups, found.part) == (group, 0)
+    silent = exact.Chances((D, D), (3 * quarter, 0), (quarter, 0), D)
+    short = exact.Chances((D, D - 1), (3 * quarter,) * 2, (quarter,) * 2, D)
+    for part in (silent, short, short._replace(chance=(D, D), none=D - 1)):
+        assert "only part" in exact_hits.check_each(policy, (0, 1), (D, D), [part]).sentence
+    none = silent._replace(own=(0, D), other=(0, quarter))
+    found = exact_hits.check_each(policy, (0, 1), (D, D), [none])
+    assert "strictly between" in found.sentence and (found.groups, found.part) == ((1,), 0)
 
 
 def test_each_is_one_part_that_speaks():

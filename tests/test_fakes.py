@@ -83,6 +83,34 @@ def test_the_reach_of_the_health_survey():
     )
 
 
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(0.04, "0.0"), (9.94, "9.9"), (9.999, "10.0"), (10, "10"), (1234.4, "1,234"),
+     (np.inf, "any number of")],
+)  # fmt: skip
+def test_how_people_are_counted(count, words):
+    assert fakes._people(count) == words
+
+
+@pytest.mark.parametrize(
+    ("levels", "together", "words"),
+    [
+        ([3], None, '3.0 ("l0") people.'),
+        ([2, 30], 4.0, '30 ("l1") and 2.0 ("l0") people, all together by 4.0.'),
+        ([1, 2, 3, 4], 0.0, '4.0 ("l3"), 3.0 ("l2"), 2.0 ("l1") and 1.0 ("l0") people, all '
+         "together by 0.0."),
+        ([5, 4, 6, 2, 3], None, '6.0 ("l2") and 2.0 ("l3") people.'),
+        ([2, 2], None, '2.0 ("l0") and 2.0 ("l1") people.'),
+    ],
+)  # fmt: skip
+def test_the_sentence_of_a_reach(levels, together, words):
+    """The furthest first; of five levels or more only the furthest and the nearest."""
+    rows = [(f"l{k}", 1 + k, [f"i{k}"]) for k in range(len(levels))]
+    mechanism = d.design(Policy.from_levels(rows), "grr")
+    found = fakes.Reach(np.array(levels, float), together).sentence(mechanism)
+    assert found == f"One fake report can move an item by up to {words}"
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_balances_are_zero_on_average_and_vary_as_said(kind):
     """Over all reports, for every answer: the mean is 0, the second moment at most the one that the
@@ -166,6 +194,67 @@ def test_the_limit_is_exceeded_as_rarely_as_said(n, p):
         assert one.sentence(level) == "odd" or low < 0
 
 
+GRID = [*product((1.0, 5.0, 20.0), (0.5, 30.0, 4000.0), (0.1, 1.0, 50.0))]
+
+
+def limit_of(level, moment, bound):
+    """Bernstein: the t with t^2 = 2 level (V + M t / 3), by bisection."""
+    low, high = 0.0, 1e6
+    while high - low > 1e-12 * high:
+        t = (low + high) / 2
+        low, high = (t, high) if t**2 < 2 * level * (moment + bound * t / 3) else (low, t)
+    return low
+
+
+def is_odd(value, level, moment, bound, lower=False):
+    arrays = (np.array([x]) for x in (value, moment, bound))
+    return bool(fakes._Test("x", *arrays, lambda _: "odd", lower).sentence(level))
+
+
+@pytest.mark.parametrize(("level", "moment", "bound"), GRID)
+def test_the_limit_is_bernsteins(level, moment, bound):
+    """No more and no less: a millionth below it nothing is odd, a millionth above it is."""
+    t = limit_of(level, moment, bound)
+    for sign, lower in product((1, -1), (False, True)):
+        assert not is_odd(sign * t * (1 - 1e-6), level, moment, bound, lower)
+        assert is_odd(sign * t * (1 + 1e-6), level, moment, bound, lower) == (not lower or sign < 0)
+
+
+def test_what_is_always_zero_is_never_odd():
+    assert not is_odd(0.0, 5.0, 0.0, 0.0) and not is_odd(0.0, 5.0, 0.0, 0.0, lower=True)
+
+
+def test_the_worst_by_its_own_limit_is_told():
+    """Of three: one that is far beyond a wide limit, one that is further beyond a narrow one."""
+    limits = np.array([limit_of(5, v, 1) for v in (1e6, 10, 10)])
+    for lower, sign in ((False, 1), (False, -1), (True, -1)):
+        values = sign * limits * [2, 3, 0.5]
+        args = np.array([1e6, 10, 10]), np.ones(3), "entry {}".format, lower
+        assert fakes._Test("x", values, *args).sentence(5) == "entry 1"
+
+
+def test_the_false_alarm_is_shared_by_all_that_is_looked_at(monkeypatch):
+    """Two families of 3 two-sided and 2 + 1 one-sided sums: each sum's chance of an alarm is
+    1e-3 / 2 / 6 and 1e-3 / 2 / 3; the sentences come family by family.
+    """
+    tally = next(iter(subject("subset")[2].values()))
+    levels = math.log(2 * 6 / 1e-3), math.log(2 * 3 / 1e-3)
+
+    def found(factor):
+        tests = [
+            fakes._Test("b", np.array([0.0, factor * limit_of(levels[0], 30, 1), 0]),
+                        np.full(3, 30.0), np.ones(3), "b{}".format),
+            fakes._Test("a", np.array([0.0, -factor * limit_of(levels[1], 9, 2)]), np.full(2, 9.0),
+                        np.full(2, 2.0), "a{}".format, lower=True),
+            fakes._Test("a", np.array([1e9]), np.ones(1), np.ones(1), "c{}".format, lower=True),
+        ]  # fmt: skip
+        monkeypatch.setattr(fakes, "_balances", lambda _: tests[:1])
+        monkeypatch.setattr(fakes, "_negatives", lambda _: tests[1:])
+        return fakes.oddities(tally)
+
+    assert found(1 - 1e-6) == [] and found(1 + 1e-6) == ["a1", "b1"]
+
+
 SURVEY = Policy.from_levels(
     [("serious", 1, [f"s{k}" for k in range(5)]), ("common", 2, [f"c{k}" for k in range(30)])]
 )
@@ -212,6 +301,60 @@ def test_many_greedy_fakes_are_seen(kind):
     assert fakes.oddities(honest, 1e-6) == []  # by default: 1e-3
     found = fakes.oddities(honest + fake)
     assert found and all("honest reports would" in sentence for sentence in found)
+
+
+def test_what_is_said_of_a_balance():
+    """Every sum of 4000 equal reports, for every report: its value, its moment, more or fewer."""
+    mechanism, _, tallies = subject("fixed ")
+    kept = [
+        (name, a, b, moment, bound)
+        for name, a, b in fakes._linear(mechanism)
+        for moment, bound in [fakes._moments(mechanism, a, b)]
+        if moment > 1e-9
+    ]
+    words = set()
+    for one in tallies.values():
+        tally = d.Tally(mechanism, 4000 * one.part_n, 4000 * one.counts, {})
+        (test,) = fakes._balances(tally)
+        assert test.family == "balances" and not test.lower
+        for k, (name, a, b, moment, bound) in enumerate(kept):
+            value = summed(tally, a, b)
+            assert test.values[k] == pytest.approx(value, abs=1e-6)
+            assert (test.moments[k], test.bounds[k]) == (4000 * moment, bound)
+            if abs(value) > 1:
+                far = "more" if value > 0 else "fewer"
+                words.add(far)
+                said = f"there are far {far} {name} than honest reports would have"
+                assert test.told(k) == said
+    assert words == {"more", "fewer"}
+    assert {name for name, *_ in kept} >= {f"reports of part {o}" for o in (1, 2, 3)}
+
+
+def test_counts_far_below_zero_are_told():
+    """An item that is never named, and a level of which none is."""
+    mechanism = SOME["opt0"]()
+    tally = d.Tally(mechanism, np.array([50_000]), np.full((1, 35), 50_000 // 3), {})
+    tally.counts[0, 7] = 0
+    (found,) = [x for x in fakes.oddities(tally) if x.startswith('"')]
+    count = tally.estimate().counts[7]
+    assert count < -1000
+    assert found == f'"c2" has a count of {count:,.0f}, which honest reports would hardly give'
+
+
+@pytest.mark.parametrize("kind", ["fixed ", "bits ", "subset", "each", "fixed 2"])
+def test_the_bound_of_many_groups_is_one(kind, monkeypatch):
+    """The short way for many groups is never below what every kind of answer gives."""
+    decoder = subject(kind)[0].decoder
+    exactly = (decoder.chance.T @ decoder.spread).max(axis=0)
+    assert fakes._largest(decoder).tolist() == exactly.tolist()
+    monkeypatch.setattr(fakes, "_MANY", decoder.chance.shape[1] - 1)
+    short = fakes._largest(decoder)
+    assert (short >= exactly * (1 - 1e-12)).all()
+    assert (short <= decoder.spread.max(axis=0) * (1 + 1e-12)).all()
+    if len(decoder.chance) == 1:
+        assert short == pytest.approx(exactly)
+    monkeypatch.setattr(fakes, "_MANY", decoder.chance.shape[1])
+    assert fakes._largest(decoder).tolist() == exactly.tolist()
 
 
 def test_no_reports_are_not_odd():

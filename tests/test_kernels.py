@@ -622,6 +622,24 @@ def test_the_transform_of_a_histogram_is_counting_one_by_one(q, t):
     assert coder._named_by(table, limits).tolist() != tallied(numbers, q, t, limits)
 
 
+@pytest.mark.parametrize("many", [0, 1, 255, 256, 257, 1000])
+def test_counters_of_a_byte_overflow_into_the_table(many):
+    """Counted in two calls: a counter goes on where it was; what is beyond the table is told."""
+    numbers = np.array([0, 4, 5, 6, 2**32 - 1, *[2] * many], np.uint32)
+    tiny, table = np.zeros(5, np.uint8), np.zeros(5, np.uint32)
+    for times in (1, 2):
+        assert kernels.add_tickets(numbers, tiny, table) == 3
+        assert (table + tiny).tolist() == [times, 0, times * many, 0, times]
+        assert not (table % 256).any()
+
+
+def test_numbers_that_count_many_times():
+    numbers, times = np.array([0, 4, 4, 5, 2**32 - 1], np.uint32), np.array([2**40, 1, 2, 30, 400])
+    table = np.arange(5)
+    assert kernels.add_times(numbers, times, table) == 430
+    assert table.tolist() == [2**40, 1, 2, 3, 4 + 3]
+
+
 def test_more_tickets_than_a_counter_of_16_bits_holds():
     for n in (65534, 65535, 65536, 140_000):
         assert tallied(np.zeros(n), 5, 2, [1, 4, 0, 2, 1, 1]) == [n, n, 0, n, n, n]

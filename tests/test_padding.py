@@ -97,6 +97,121 @@ def test_more_people_or_budget_want_a_longer_padding():
     )
 
 
+CLOSE = 1e-4  # who holds what is read off a grid
+
+
+@pytest.mark.parametrize("users", [1, 50, 10_000])
+@pytest.mark.parametrize("model", ["subset", None])
+def test_the_error_is_what_users_lose_and_their_noise(users, model):
+    """Everybody has 3 of 40 items, all alike: a padding of L counts L / 3 of each, and what is lost
+    is squared and grows with the users; the variance does not.
+    """
+    curve = choose_padding(policy(40, 1), {3: 1.0}, users, np.ones(40), model=model).curve
+    assert list(curve) == [1, 2, 3]
+    for ell, found in curve.items():
+        mechanism = d.design(policy(40, 1), model, padding=ell if model is None else 3)
+        share = 3 / 40 * ell / 3
+        slope = mechanism.scale * mechanism.decoder.slope[list(mechanism.groups)] - 1
+        absent, slope = theory.absent_variance(mechanism), slope
+        if model == "subset":  # one design, for what a sample stands for
+            absent, slope = absent * (ell / 3) ** 2, (slope + 1) * ell / 3 - 1
+        sizes = np.array([4, 36])
+        variance = sizes @ absent + share * (sizes @ (slope - 1))
+        lost = users * 40 * (3 / 40 - share) ** 2
+        assert found == pytest.approx(lost + variance, rel=CLOSE if model else 0.02)
+
+
+def test_the_relative_error_of_the_top():
+    """With any number of people only what is lost is left; of those who lose nothing the error
+    falls with the square root of their number.
+    """
+
+    def curve(users, k=20, popularity=None):
+        shares = np.ones(40) if popularity is None else popularity
+        return choose_padding(
+            policy(40, 1), {3: 1.0}, users, shares, "relative", k, model="subset"
+        ).curve
+
+    many = curve(10**15)
+    assert [many[ell] for ell in (1, 2)] == pytest.approx([2 / 3, 1 / 3], rel=CLOSE)
+    assert curve(4000)[3] == pytest.approx(curve(1000)[3] / 2, rel=1e-9)
+    uneven = np.r_[np.full(5, 4.0), np.ones(35)]  # the first five are four times as frequent
+    assert curve(1000, 5, uneven)[3] < curve(1000, 6, uneven)[3] < curve(1000, 40, uneven)[3]
+    assert curve(1000, 20) == curve(1000)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "largest"), [({0: 1}, 1), ({0: 1, 2: 0}, 1), ({5: 1}, 5), ({70: 1}, 40), ({9: 1}, 9)]
+)
+def test_paddings_up_to_the_largest_set_are_tried(sizes, largest):
+    """But no more than there are items; nobody with items needs a padding of one."""
+    choice = choose_padding(policy(40, 1), sizes, 100, model="subset")
+    assert choice.paddings.tolist() == [*range(1, largest + 1)]
+    assert choice.padding == choice.paddings[np.argmin(choice.expected)]
+    assert choice.objective == "mse"
+
+
+def test_no_padding_above_64_is_tried():
+    assert choose_padding(policy(100, 1), {90: 1}, 100, model="subset").paddings[-1] == 64
+
+
+@pytest.mark.parametrize("popularity", [np.ones(30), 1 / np.arange(1, 31)])
+def test_who_holds_what(popularity):
+    """Items are held as often as they occur, and counted as the sizes of their holders allow."""
+    sizes = np.array([0.2, 0.3, 0, 0, 0.5])  # nothing, one item, four items
+    shares = popularity / popularity.sum()
+    people = padding._People(sizes, shares)
+    expected = shares * (0.3 + 4 * 0.5)
+    most = 0.999 * 0.8
+    assert people.held == pytest.approx(np.minimum(expected, most), rel=CLOSE)
+    assert people.counted(4) == pytest.approx(people.held, rel=CLOSE)
+    one = people.counted(1)
+    for held, counted in zip(people.held, one):
+        low, high = 0.0, 60.0  # solve 0.3 (1 - e^-t) + 0.5 (1 - e^-4t) = held
+        for _ in range(60):
+            t = (low + high) / 2
+            value = 0.3 * -np.expm1(-t) + 0.5 * -np.expm1(-4 * t)
+            low, high = (t, high) if value < held else (low, t)
+        assert counted == pytest.approx(0.3 * -np.expm1(-t) + 0.125 * -np.expm1(-4 * t), rel=1e-3)
+    nobody = padding._People(np.ones(1), shares)
+    assert not nobody.held.any() and not nobody.counted(1).any()
+
+
+@pytest.mark.parametrize(
+    ("padding_", "found"), [(None, (None, None)), ("3", (3, None)), ("17", (17, None))]
+)
+def test_a_padding_as_people_write_it(padding_, found):
+    assert padding.read_padding(policy(20, 1), 100, padding_, None) == found
+
+
+def test_automatic_padding_as_people_write_it():
+    chosen, sizes = policy(40, 1), {1: 0.2, 5: 0.8}
+    for users in (100, 10_000):
+        ell, choice = padding.read_padding(chosen, users, "auto", sizes)
+        assert choice.curve == choose_padding(chosen, sizes, users).curve and ell == choice.padding
+    settings = {"popularity": "0.1", "objective": "relative", "model": "subset"}
+    _, choice = padding.read_padding(chosen, 100, "auto", sizes, **settings)
+    assert choice.curve == choose_padding(chosen, sizes, 100, 0.1, "relative", model="subset").curve
+    _, zipf = padding.read_padding(chosen, 100, "auto", sizes, "zipf")
+    assert zipf.curve == choose_padding(chosen, sizes, 100).curve != choice.curve
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("x", None), 'padding = "x" must be a whole number or auto'),
+        (("3", {1: 1}), "--sizes goes with --padding auto"),
+        ((None, None, "zipf"), "--popularity goes with --padding auto"),
+        (("3", None, None, "mse"), "--objective goes with --padding auto"),
+        (("auto", None), "--padding auto needs --sizes"),
+        (("auto", {1: 1}, "flat"), 'popularity = "flat" must be zipf or a number'),
+    ],
+)
+def test_paddings_that_people_cannot_write(arguments, sentence):
+    with pytest.raises(DesignError, match=sentence):
+        padding.read_padding(policy(20, 1), 100, *arguments)
+
+
 def test_sizes_in_every_form():
     assert size_shares({1: 1, 3: 3}).tolist() == [0, 0.25, 0, 0.75]
     assert size_shares({"2": 5}).tolist() == [0, 0, 1]
@@ -358,6 +473,7 @@ def test_two_phases_of_few_people_keep_the_padding_of_the_pilot(seeded):
         ({"objective": "relative", "k": 0}, "k = 0"),
         ({"popularity": float("nan")}, "popularity = nan"),
         ({"popularity": -0.5}, "popularity = -0.5"),
+        ({"popularity": 1.5}, "popularity = 1.5"),
     ],
 )
 def test_odd_arguments_get_a_sentence(arguments, sentence):

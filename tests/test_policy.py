@@ -805,3 +805,38 @@ def test_a_key_twice_is_no_policy(tmp_path):
     (tmp_path / "p.json").write_text('{"level": [{"name": "a", "epsilon": 1, "epsilon": 9}]}')
     with pytest.raises(PolicyError, match='is not JSON: the key "epsilon" is there twice'):
         Policy.load(tmp_path / "p.json")
+
+
+# ---- automatic padding ---------------------------------------------------------------------------
+
+
+def automatic(**changes):
+    level = {"name": "a", "epsilon": 1, "items": [f"i{k}" for k in range(60)]}
+    sizes = {"1": Decimal("0.2"), "5": Decimal("0.8")}
+    document = {"input": "set", "padding": "auto", "sizes": sizes, "users": 1000, "level": [level]}
+    return Policy.from_document(document | changes).padding
+
+
+def test_automatic_padding_is_for_so_many_users_of_these_sizes():
+    """More people have less noise, so their sets are cut less; nobody needs more than they have."""
+    assert [automatic(users=n) for n in (1, 100, 1000, 10_000)] == [1, 1, 2, 5]
+    for sizes, padding in (({"1": 1}, 1), ({"3": 1}, 3), ({"3": Decimal("0.5"), "4": 0}, 3)):
+        assert automatic(users=100_000, sizes=sizes) == padding
+
+
+@pytest.mark.parametrize("users", [0, -5, True, "10", Decimal(10), Decimal("10.5"), None])
+def test_users_of_automatic_padding_that_are_no_number_of_people(users):
+    with pytest.raises(PolicyError, match=r"^users = .* must be a whole number from 1$"):
+        automatic(users=users)
+
+
+@pytest.mark.parametrize("sizes", [3, [1, 2], {"1": "x"}, {"1": True}, {"1": 1, "2": 0.5}, None])
+def test_sizes_of_automatic_padding_that_are_no_shares(sizes):
+    with pytest.raises(PolicyError, match=r"^sizes = .* must be a table of shares by number"):
+        automatic(sizes=sizes)
+
+
+@pytest.mark.parametrize("sizes", [{"1": -1}, {"two": 1}, {"1": 0}])
+def test_shares_of_automatic_padding_that_are_refused_later(sizes):
+    with pytest.raises(PolicyError, match='^padding = "auto": sizes '):
+        automatic(sizes=sizes)

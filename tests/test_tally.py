@@ -23,7 +23,7 @@ import discreet as d
 from discreet.encodings import REASONS
 from discreet.encodings.ticket import Histogram
 from discreet.errors import DataError
-from discreet.tally import Counting, Tally
+from discreet.tally import Counting, Tally, _step, as_rows, join, save_groups
 
 SMALL = three_levels(sizes=(2, 3, 8))
 MECHANISMS = {
@@ -769,3 +769,122 @@ def test_what_is_held_back_is_never_larger_than_a_histogram():
     many.add(rows)
     assert few._held and many._held is None and isinstance(many._all[0], Histogram)
     assert many.tally() == mechanism.tally(rows) and few.tally() == mechanism.tally(rows[:large])
+
+
+# ---- bytes and groups ----------------------------------------------------------------------------
+
+
+@given(name=names, data=st.data())
+def test_bytes_round_trip(name, data):
+    """Little-endian numbers, part_n first; nothing behind them unless something was refused."""
+    mechanism = MECHANISMS[name]
+    tally = data.draw(tallies(mechanism))
+    raw, (k, m) = tally.to_bytes(), tally.counts.shape
+    assert Tally.from_bytes(raw, mechanism) == tally
+    numbers = [int.from_bytes(raw[8 * i : 8 * i + 8], "little") for i in range(k + k * m)]
+    assert numbers == [*tally.part_n.tolist(), *tally.counts.ravel().tolist()]
+    behind = raw[8 * (k + k * m) :]
+    assert (json.loads(behind) if behind else {}) == tally.refused
+    assert bool(behind) == bool(tally.refused)
+
+
+def test_groups_are_joined_by_name():
+    mechanism = MECHANISMS["bits"]
+    one, two = (mechanism.tally(mechanism.perturb_many([k] * 20)) for k in (0, 1))
+    found = {"a": one, "b": two}
+    join(found, {"b": one, "c": two})
+    assert found == {"a": one, "b": one + two, "c": two}
+
+
+def test_groups_are_files_of_their_names(tmp_path):
+    mechanism = MECHANISMS["bits"]
+    one, two = (mechanism.tally(mechanism.perturb_many([k] * 20)) for k in (0, 1))
+    folder = tmp_path / "by" / "city"
+    save_groups({"a/b": one, 7: two}, folder, "city")
+    save_groups({"a/b": one, 7: two}, folder, "city")  # again, into the same folder
+    assert sorted(path.name for path in folder.iterdir()) == ["7.json", "a_b.json"]
+    assert Tally.load(folder / "a_b.json", mechanism) == one
+    assert Tally.load(folder / "7.json", mechanism) == two
+    with pytest.raises(DataError, match="two values of city would have the same file name"):
+        save_groups({"a/b": one, "a_b": two}, tmp_path / "none", "city")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_tally_is_found_among_several_mechanisms(tmp_path):
+    some = [MECHANISMS[name] for name in ("bits", "fixed", "ticket")]
+    for mechanism in some:
+        tally = mechanism.tally(mechanism.perturb_many([0] * 9))
+        tally.save(tmp_path / "t.json")
+        assert Tally.load(tmp_path / "t.json", *some) == tally
+        assert Tally.load(tmp_path / "t.json", *some).mechanism is mechanism
+    with pytest.raises(DataError, match="a tally is read with its mechanism"):
+        Tally.load(tmp_path / "t.json")
+
+
+# ---- limits --------------------------------------------------------------------------------------
+
+
+def test_more_reports_than_can_be_counted():
+    """2^62 - 1 of them can be, in one call or in several; one more is refused."""
+    mechanism = MECHANISMS["bits"]
+    (row,) = mechanism.perturb_many([0])
+    counting = Counting(mechanism)
+    for _ in range(3):
+        counting.add(row[None], np.array([2**60]))
+    counting.add(row[None], np.array([2**60 - 1]))
+    assert counting.tally().n == 2**62 - 1
+    with pytest.raises(DataError, match=r"more reports than can be counted, 2\^62"):
+        counting.add(row[None])
+    assert mechanism.tally([bytes(row)], [2**62 - 2**10]).n == 2**62 - 2**10
+    with pytest.raises(DataError, match=r"their sum is below 2\^62"):
+        mechanism.tally([bytes(row)] * 2, [2**61, 2**61])
+
+
+def test_few_tickets_are_held_back_and_many_are_not():
+    """Unless it is said how many there will be; what is held is counted in the end, once."""
+    mechanism = MECHANISMS["ticket"]
+    rows = mechanism.perturb_many(np.arange(2000) % 7)
+    least = next(n for n in range(2000) if mechanism.coder.worth_a_table(n))
+    assert 1 < least < 2000
+    for n in (least - 1, least):
+        counting = Counting(mechanism)
+        counting.add(rows[: n - 1])
+        counting.add(rows[n - 1 : n])
+        assert (counting._held is None) == bool(counting._all) == (n == least)
+        assert counting.tally() == counting.tally() == plain(mechanism, rows[:n])
+    told = Counting(mechanism)
+    told.expect(1)
+    told.add(rows[:1])
+    assert told._held is None and told.tally() == plain(mechanism, rows[:1])
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "n", "step"),
+    [
+        (10, 5000, 80_000, 5000),
+        (10, 5000, 16_001, 2001),  # an eighth, rounded up
+        (10, 5000, 16_000, 2000),
+        (10, 5000, 100, 256),
+        (1000, 5000, 100, 1000),
+        (10, 100, 80_000, 256),
+    ],
+)
+def test_rows_of_a_block(least, most, n, step, monkeypatch):
+    """An eighth of all, within the limits of the encoding, and never fewer than 256."""
+    mechanism = MECHANISMS["bits"]
+    monkeypatch.setattr(type(mechanism.coder), "block", (least, most))
+    assert _step(mechanism, n) == step
+
+
+def test_tickets_as_numbers_beyond_32_bits():
+    mechanism = MECHANISMS["ticket"]
+    numbers = np.array([-1, 0, 2**32 - 1, 2**32, 5])
+    rows, good = as_rows(mechanism, numbers)
+    assert good.tolist() == [False, True, True, False, True]
+    assert rows.view("<u4").ravel().tolist() == [0, 2**32 - 1, 5]
+    with pytest.raises(DataError, match="an array of reports is n x 4 of uint8, got 2 dimensions"):
+        as_rows(mechanism, numbers[:, None])
+    with pytest.raises(DataError, match="got 1 dimensions of float64"):
+        as_rows(mechanism, numbers.astype(float))
+    with pytest.raises(DataError, match="got 1 dimensions of int64"):
+        as_rows(MECHANISMS["bits"], numbers)

@@ -10,6 +10,7 @@ from checks import must_fail
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import of_kind, policies, with_pairs
+from test_fakes import subject
 
 import discreet as d
 from discreet import theory
@@ -58,6 +59,87 @@ def shares(data, m):
         return np.eye(m)[data.draw(st.integers(0, m - 1))]
     row = data.draw(st.lists(st.integers(0, 9), min_size=m, max_size=m).filter(any))
     return np.array(row, dtype=float) / sum(row)
+
+
+# ---- priors --------------------------------------------------------------------------------------
+
+SIX = [("a", 1, ["x", "y"]), ("b", 2, ["z"]), ("c", 3, ["u", "v", "w"])]
+SINGLE, SETS = (Policy.from_levels(SIX, input=what) for what in ("single", "set"))
+
+
+@pytest.mark.parametrize(
+    ("prior", "expected"),
+    [
+        ("uniform", [1 / 6] * 6),
+        ([0.5, 0.2, 0.3], [0.25, 0.25, 0.2, 0.1, 0.1, 0.1]),
+        ([0, 0.1, 0.2, 0.3, 0.4, 0], [0, 0.1, 0.2, 0.3, 0.4, 0]),
+        ({"a": 0.4, "c": 0.6}, [0.2, 0.2, 0, 0.2, 0.2, 0.2]),
+        ({"x": 0.4, "w": 0.6}, [0.4, 0, 0, 0, 0, 0.6]),
+        ({"c": 0.3, "b": 0.2, "a": 0.5}, [0.25, 0.25, 0.2, 0.1, 0.1, 0.1]),
+        (dict(zip("wvuzyx", [0.1, 0, 0.2, 0.3, 0, 0.4])), [0.4, 0, 0.3, 0.2, 0, 0.1]),
+        ([0.5009, 0.2, 0.3], np.array([0.25045, 0.25045, 0.2, 0.1, 0.1, 0.1]) / 1.0009),
+        ([0.4991, 0.2, 0.3], np.array([0.24955, 0.24955, 0.2, 0.1, 0.1, 0.1]) / 0.9991),
+    ],
+    ids=str,
+)
+def test_a_prior_is_a_share_per_item(prior, expected):
+    """Per level, shared by its items; what is nearly 1 in all is made 1."""
+    assert theory.item_shares(SINGLE, prior) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("policy", "prior", "sentence"),
+    [
+        (SINGLE, "best", 'prior = "best" must be uniform, worst'),
+        (SINGLE, ["x"] * 6, "must be uniform, worst, or numbers"),
+        (SINGLE, object(), "must be uniform, worst, or numbers"),
+        (SINGLE, [0.25] * 4, r"has 4 shares; it needs one per item \(6\) or per level \(3\)"),
+        (SINGLE, [[0.5, 0.2, 0.3]], "has 3 shares"),
+        (SINGLE, [0.5, 0.6, -0.1], "not negative and not all zero"),
+        (SINGLE, [0, 0, 0], "not negative and not all zero"),
+        (SINGLE, [np.nan, 0.5, 0.5], "must be finite"),
+        (SINGLE, [np.inf, 0.5, 0.5], "must be finite"),
+        (SINGLE, [0.5011, 0.2, 0.3], "prior sums to 1.0011; the shares of single"),
+        (SINGLE, [0.4989, 0.2, 0.3], "prior sums to 0.9989; the shares of single"),
+        (SINGLE, {"a": 0.5, "x": 0.5, "t": 0}, 'prior names "t", which is neither'),
+        (SETS, [0.5] * 5 + [1.001], "has a share of 1.001; the largest possible is 1"),
+        (SETS, [0, 1.5, 0], "has a share of 1.5; the largest possible is 1"),
+    ],
+)
+def test_what_is_no_prior(policy, prior, sentence):
+    with pytest.raises(DesignError, match=sentence):
+        theory.item_shares(policy, prior)
+
+
+@pytest.mark.parametrize(
+    ("prior", "padding", "people", "samples"),
+    [
+        ("uniform", None, [1 / 6] * 6, [1 / 6] * 6),
+        ("uniform", 2, [1 / 3] * 6, [1 / 6] * 6),
+        ("uniform", 9, [1] * 6, [1 / 9] * 6),
+        ([1, 0.5, 0.3, 0, 0, 0], 2, [1, 0.5, 0.3, 0, 0, 0], [0.5, 0.25, 0.15, 0, 0, 0]),
+        ([1, 1, 1, 0, 0, 0], 2, [1, 1, 1, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0, 0, 0]),
+        ([1, 0, 3], 2, [0.5, 0.5, 0, 1, 1, 1], [0.125, 0.125, 0, 0.25, 0.25, 0.25]),
+    ],
+)
+def test_samples_are_shared_by_the_places_of_a_set(prior, padding, people, samples):
+    """Shares of people are of every item by itself; those of samples are 1 in all at most."""
+    assert theory.item_shares(SETS, prior, padding) == pytest.approx(people, abs=1e-12)
+    assert theory.sample_shares(SETS, prior, padding) == pytest.approx(samples, abs=1e-12)
+
+
+def test_what_speaks_of_an_item_is_a_sample_a_place_or_everybody():
+    """One sampled item, all of a set (hits), every item on its own, or the single answer."""
+    people = np.array([1, 0.5, 0.3, 0, 0, 0])
+    item = Policy.from_levels(SIX, input="set", protect="item")
+    for mechanism, expected in (
+        (d.design(SETS, "subset", padding=2), people / 2),
+        (d.design(SETS, "hits", padding=2), people),
+        (d.design(item), people),
+    ):
+        assert theory.reported_shares(mechanism, people) == pytest.approx(expected, abs=1e-12)
+    single = theory.reported_shares(d.design(SINGLE), people / 1.8)
+    assert single == pytest.approx(people / 1.8, abs=1e-12)
 
 
 # ---- single answers ------------------------------------------------------------------------------
@@ -297,3 +379,65 @@ def test_the_range_of_sets_holds_all_data(model, padding):
 def test_set_errors_need_set_input(toy):
     with pytest.raises(DesignError, match="takes single answers"):
         theory.set_error(d.design(toy, "opt0"), [[0]])
+
+
+# ---- sets that are reported whole ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["four-hits", "six-hits", "each"])
+def test_figures_of_whole_sets_equal_enumeration(kind):
+    """Every set within the padding: one person's scores by the law of their reports."""
+    mechanism, laws, tallies = subject(kind)
+    scores = {y: tally.estimate().counts for y, tally in tallies.items()}
+    nobody = theory.absent_variance(mechanism, np.full(mechanism.m, 1e-12))
+    low, high = theory.mse_range(mechanism)
+    for held, law in laws.items():
+        chances = np.array([float(p) for p in law.values()])
+        rows = np.array([scores[y] for y in law])
+        mean, here = chances @ rows, np.isin(range(mechanism.m), sorted(held))
+        variance = chances @ rows**2 - mean**2
+        assert mean == pytest.approx(here.astype(float), abs=1e-7)
+        error = theory.set_error(mechanism, [sorted(held)])
+        assert not error.bias.any() and error.variance == pytest.approx(variance, rel=1e-6)
+        assert nobody[mechanism.level_of][~here] == pytest.approx(variance[~here], rel=1e-6)
+        if held:
+            found = theory.item_variance(mechanism, here.astype(float))
+            assert found == pytest.approx(variance, rel=1e-6)
+        assert low - 1e-6 <= variance.sum() <= high + 1e-6
+    if kind == "each":
+        assert high == pytest.approx(variance.sum(), rel=1e-6)  # the last: who has everything
+
+
+@pytest.mark.parametrize("weights", [None, np.array([3.0, 0.5])])
+def test_the_worst_set_of_items_asked_one_by_one(weights):
+    """Having an item of the first level adds to the error, having one of the second takes away:
+    at worst people have all of the first and none of the second.
+    """
+    rows = [("a", 3, ["x", "y"]), ("b", 3, ["z", "u", "v"])]
+    made = d.design(Policy.from_levels(rows, input="set", protect="item"))
+    own, other = (D // 2, D // 4 * 3), (D // 8, D // 2)
+    one = {"chance_": (D, D), "own_": own, "other_": other, "bases": (D, D), "groups": (0, 1)}
+    part = replace(made.parts[0], **one)
+    mechanism = replace(made, groups=(0, 1), parts=[part], shares=(D // 2, D // 2, 0),
+                        certificate=None)  # fmt: skip
+    a, b = (np.array(x) / D for x in (own, other))
+    with_, without = a * (1 - a) / (a - b) ** 2, b * (1 - b) / (a - b) ** 2
+    assert with_[0] > without[0] and with_[1] < without[1]
+    many = np.array([2, 3]) * (1 if weights is None else weights)
+    found = theory.costs(mechanism, weights)
+    assert found == pytest.approx([many @ np.maximum(with_, without)] * 2 + [many @ without])
+
+
+def test_the_number_of_people_and_their_sizes_say_all_that_sets_do():
+    mechanism = d.design(Policy.from_levels(SIX, input="set"), "subset", padding=2)
+    people = [[], [0], [5], [0, 1], [2, 3], [0, 3, 4], [1, 2, 4, 5]]
+    counts = {k: np.zeros(6) for k in (1, 2, 3, 4)}
+    for items in filter(None, people):
+        counts[len(items)][items] += 1
+    found = theory.set_error_by_size(mechanism, counts, len(people))
+    whole = theory.set_error(mechanism, people)
+    assert found.bias == pytest.approx(whole.bias) and found.variance == pytest.approx(
+        whole.variance
+    )
+    lost = [sum((2 / len(x) - 1) for x in people if i in x and len(x) > 2) for i in range(6)]
+    assert whole.bias == pytest.approx(lost)

@@ -57,6 +57,11 @@ def test_all_processors_are_used_unless_told_otherwise():
     run_blocks(lambda *_: barrier.wait(), 20, 5, None)
 
 
+def test_where_nobody_knows_the_processors_the_callers_thread_works(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert blocks(100, 5, None)[1] == {threading.get_ident()}
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_error_in_a_block_is_the_callers(threads):
     def work(first, last):

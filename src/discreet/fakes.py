@@ -222,8 +222,9 @@ def _scored(d: Decoder, sizes: Any, a: Floats, coefficients: Floats) -> tuple[Fl
 
 
 def _moments(mechanism: Mechanism, a: Floats, b: Floats) -> tuple[float, float]:
-    """Of a_o + sum_g b_og (items of g named) for an honest report: the second moment at most over
-    all answers, and the largest summand (of one named item, where those are independent).
+    """Of a sum a_o + sum_g b_og (items of g named) of mean 0, for an honest report: the second
+    moment at most over all answers, and the largest summand (of one named item, where those are
+    independent).
     """
     d, sizes = mechanism.decoder, mechanism.group_sizes
     centre = a + (b * d.kappa) @ sizes
@@ -232,7 +233,6 @@ def _moments(mechanism: Mechanism, a: Floats, b: Floats) -> tuple[float, float]:
     (part,) = mechanism.parts  # of single answers, named independently
     (b,), (kappa,), own = b, d.kappa, part.own_group
     noise = b**2 * kappa * (1 - kappa) @ sizes
-    # the own item's mean and variance differ
+    # the own item's variance differs; the mean is 0 for every answer
     second = noise + b**2 * (own * (1 - own) - kappa * (1 - kappa))
-    second += (centre + b * part.difference) ** 2
     return float(second.max()), float(np.abs(centre).max() + np.abs(b).max())
