@@ -800,13 +800,13 @@ def test_groups_are_files_of_their_names(tmp_path):
     mechanism = MECHANISMS["bits"]
     one, two = (mechanism.tally(mechanism.perturb_many([k] * 20)) for k in (0, 1))
     folder = tmp_path / "by" / "city"
-    save_groups({"a/b": one, 7: two}, folder, "city")
-    save_groups({"a/b": one, 7: two}, folder, "city")  # again, into the same folder
+    save_groups({"a/b": one, 7: two}, folder)
+    save_groups({"a/b": one, 7: two}, folder)  # again, into the same folder
     assert sorted(path.name for path in folder.iterdir()) == ["7.json", "a_b.json"]
     assert Tally.load(folder / "a_b.json", mechanism) == one
     assert Tally.load(folder / "7.json", mechanism) == two
-    with pytest.raises(DataError, match="two values of city would have the same file name"):
-        save_groups({"a/b": one, "a_b": two}, tmp_path / "none", "city")
+    with pytest.raises(DataError, match='groups "a/b" and "a_b" would have the same file name'):
+        save_groups({"a/b": one, "a_b": two}, tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
