@@ -147,6 +147,32 @@ def test_tickets_are_numbers_of_64_bits_here(spark, tmp_path):
     assert tally_files((tmp_path / "theirs").glob("*.parquet"), mechanism) == {None: found}
 
 
+@pytest.mark.parametrize("name", ["fixed", "ticket"])
+def test_groups_of_several_columns_are_crossed(spark, tmp_path, name):
+    """On both engines and on both ways through Spark the same."""
+    from discreet.reports import tally_files, write_reports
+
+    mechanism = MECHANISMS[name]
+    reports = mechanism.perturb_many(answers(mechanism, 600))
+    region = pa.array(["north", "south", None] * 200)
+    odd = pa.array([0, 1] * 300)
+    kept = pa.table({"region": region, "odd": odd})
+    write_reports(tmp_path / "r.parquet", mechanism, [(reports, kept)])
+    by = ["region", "odd"]
+    found = engine.tally_files([str(tmp_path / "r.parquet")], mechanism, by)
+    places = {("north", "south", None)[k % 3]: k for k in range(3)}
+    assert found == {
+        (where, k % 2): mechanism.tally(
+            reports[[i for i in range(600) if i % 3 == places[where] and i % 2 == k % 2]]
+        )
+        for where in places
+        for k in range(2)
+    }
+    assert found == tally_files([tmp_path / "r.parquet"], mechanism, by)
+    data = spark.read.parquet(str(tmp_path / "r.parquet"))
+    assert found == engine.tally(data, mechanism, by=by)
+
+
 def test_groups_in_one_job(spark, tmp_path):
     mechanism = MECHANISMS["fixed"]
     reports = mechanism.perturb_many(answers(mechanism, 900))

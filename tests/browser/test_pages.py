@@ -1424,7 +1424,7 @@ def test_open_results_need_no_token(visitor, open_server):
     page = visitor.open(open_server.results["toy-survey"])
     expect(page.locator("#n")).to_have_text("0")
     expect(page.locator("#verdict")).to_have_text(
-        "Results are shown from 50 reports on, and in steps."
+        "Everyone sees results from 50 reports on, in steps; the organiser sees them earlier."
     )
     mechanism = mechanisms()["toy-survey"]
     open_server.upload(mechanism, mechanism.perturb_many([0] * 60))

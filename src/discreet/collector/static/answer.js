@@ -265,6 +265,7 @@ class Page {
     $("search").placeholder = text("search", { n });
     $("search").setAttribute("aria-label", $("search").placeholder);
     const promises = mechanism.promises();
+    this.weak = mechanism.caution() !== "";
     this.whole = promises.find(({ whole }) => whole)?.factor; // of any two lists
     $("promises").replaceChildren(...promises.map((promise, k) => {
       const row = element("tr");
@@ -450,7 +451,9 @@ class Page {
     const { mechanism } = this;
     const alone = mechanism.policy.protect === "item";
     $("exact").open ||= alone;
-    $("example").hidden = alone || first === undefined || Boolean(mechanism.caution());
+    $("example").hidden = alone || first === undefined || this.weak;
+    $("frequencies").textContent = ""; // what is hidden names nothing either
+    $("people").replaceChildren();
     if ($("example").hidden) return;
     const factor = this.many ? this.whole : mechanism.factor(first);
     const high = factor < 1e6 ? Math.ceil(1000 * factor / (10 * factor + 90) - 1e-9) : 100;

@@ -97,7 +97,9 @@ function drawViews(views) {
 }
 
 function verdict(n, telling, items, levels, least) {
-  if (!n && least && !token) return `Results are shown from ${least} reports on, and in steps.`;
+  if (!n && least && !token) {
+    return `Everyone sees results from ${least} reports on, in steps; the organiser sees them earlier.`;
+  }
   if (!n) return "No report has arrived yet.";
   const best = Math.min(...levels.map((level) => level.expected_stderr));
   if (!telling) {
