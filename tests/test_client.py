@@ -1253,6 +1253,7 @@ def test_the_command_for_machines(fake, home):
         "duplicates": 0,
         "id": body[:16].hex(),
         "report": body[16:].hex(),
+        "repeated": False,
     }
     (line,) = run(f"{server.url}/c/grr", stdin="high 0\n", code=2).stderr.splitlines()
     assert "say --yes" in line
@@ -1567,4 +1568,40 @@ def test_an_answer_that_was_killed_on_its_way_is_sent_by_the_next_call(fake, hom
     assert len(server.posts) == 2 and len(set(server.posts)) == 1
     assert entries(home)[0]["state"] == "counted"
     found = CliRunner().invoke(main, ["answer", url, "--yes", "--json"], input="low 5\n")
-    assert json.loads(found.output)["report"] == entries(home)[0]["report"]
+    facts = json.loads(found.output)
+    assert facts["report"] == entries(home)[0]["report"] and facts["repeated"] is True
+
+
+def test_whoever_sends_a_report_that_was_drawn_before_is_told(fake, home):
+    """Drawn for one answer and not sent; the next call sends it, whatever it is given."""
+    made = mechanism("bits")
+    server = fake(made)
+    client = Client(server.url)
+    drawn = client.prepare(client.collection("bits"), "high 0")
+    url = f"{server.url}/c/bits#{made.fingerprint}"
+    found = CliRunner().invoke(main, ["answer", url, "--yes"], input="low 5\n")
+    assert found.exit_code == 0 and server.posts == [drawn.id + drawn.report]
+    assert "The report that was drawn before was sent, whatever you answered now." in found.output
+
+
+@pytest.mark.parametrize(
+    ("raw", "fine"),
+    [
+        (b'\xef\xbb\xbf{"accepted": 1.0, "duplicates": 0e0}', True),
+        (b'{"accepted": 1, "duplicates": 0, "more": ' + b"9" * 5000 + b"}", True),
+        (b'{"accepted": 1, "duplicates": 0, "more": NaN}', False),
+        (b'{"accepted": 1, "accepted": 1, "duplicates": 0}', False),
+        ('{"accepted": 1, "duplicates": 0}'.encode("utf-16"), False),
+        (b'{"accepted": 1, "duplicates": 0, "more": "\xed\xa0\x80"}', False),
+    ],
+)
+def test_an_answer_is_read_as_browsers_read_it(fake, raw, fine):
+    server = fake(mechanism("bits"))
+    client = Client(server.url)
+    prepared = client.prepare(client.collection("bits"), "high 0")
+    server.script.append((200, {}, raw))
+    if fine:
+        assert client.send(prepared) == Receipt(1, 0)
+    else:
+        with pytest.raises(ClientError, match="does not answer like a collector"):
+            client.send(prepared)

@@ -247,3 +247,56 @@ def test_the_address_with_most_connections_gives_way(tmp_path, folder):
                 assert heard(first[0]).startswith(b"HTTP/1.1 503 ")
                 other.sendall(CONTENT[-1:])
                 assert heard_one(other).endswith(b'{"accepted":1,"duplicates":0}')
+
+
+UNREAD_SOON = "from discreet.collector import limits\nlimits.UNREAD_SECONDS = 0.5"
+
+
+@contextmanager
+def deaf(server, count):
+    """Clients that ask for page after page and read none of them."""
+    asked = f"GET /c/{MADE.policy.name} HTTP/1.1\r\nHost: x\r\n\r\n".encode() * 100
+    with ExitStack() as stack:
+        for _ in range(count):
+            line = stack.enter_context(socket.socket())
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            line.settimeout(DEADLINE)
+            line.connect(("127.0.0.1", server.port))
+            line.sendall(asked)
+        yield
+
+
+def test_clients_that_do_not_read_shut_nobody_out(tmp_path, folder):
+    """Three times as many as there may be connections; their answers are never read."""
+    with (
+        serving(tmp_path, folder / "m.json", before=FEW) as server,
+        deaf(server, 45),
+    ):
+        for _ in range(5):
+            with web(server) as visitor:
+                assert visitor.post(**posting(MADE, frames(MADE, 1))).json()["accepted"] == 1
+    assert len(stored(tmp_path)) == 5 and "Traceback" not in server.log
+
+
+def test_an_answer_that_nobody_reads_is_given_up(tmp_path, folder):
+    """Without a crowd, too; a client that reads slowly is not."""
+    with serving(tmp_path, folder / "m.json", before=UNREAD_SOON) as server:
+        with web(server) as organiser, deaf(server, 3):
+            until(lambda: gauge(organiser, "connections") == 1, "they are given up")
+        with server.connect() as line:
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            line.sendall(request(f"GET /c/{MADE.policy.name} HTTP/1.1", 0, "Connection: close"))
+            size = 0
+            while some := line.recv(4096):
+                size += len(some)
+            assert size > 100_000
+
+
+def test_garbage_behind_an_upload_is_not_its_answer(server, folder):
+    """The upload is counted; nobody must read 400 for it."""
+    some = ids(1)
+    with server.connect() as line:
+        line.sendall(upload_request(MADE, body(some, people(MADE, 1))) + b"garbage\r\n\r\n")
+        answers = heard(line)
+    assert not answers.startswith(b"HTTP/1.1 400")
+    assert b'"accepted":1' in answers or not answers

@@ -617,7 +617,9 @@ def test_pairs_of_items_on_their_own_are_allowed_both_budgets():
 
 # ---- what is said to people ----------------------------------------------------------------------
 
-WEAK = "This is weak protection: one report can change the odds between {} by a factor of {}, so"
+WEAK = (
+    "This is weak protection: one report can change the odds between {} by up to a factor of {}, so"
+)
 APART = [("a", 1, ["x", "y"]), ("b", 1, ["z", "w"])]
 
 

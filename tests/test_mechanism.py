@@ -658,3 +658,28 @@ def test_a_padding_that_was_named_is_part_of_the_policy():
     assert d.design(policy).differences(policy) == []
     assert d.design(policy, padding=3).differences(policy) == ["padding is 3, not 2"]
     assert d.design(policy, padding=3).differences(replace(policy, padding=None)) == []
+
+
+@pytest.mark.parametrize("padding", [-3, 0, True, 2.5, 10**9])
+def test_a_padding_is_one_however_a_mechanism_is_made(padding):
+    policy = Policy.from_levels([("a", 1, ["x", "y", "z"])], input="set")
+    with pytest.raises(DiscreetError, match="padding = .* must be a whole number"):
+        replace(d.design(policy, "opt0", padding=2), padding=padding)
+
+
+def test_what_a_mechanism_is_made_of_is_discreets_own():
+    """Nothing that says one thing to the check and another to the file."""
+    honest = designed("min")
+
+    class Silent(Fixed):
+        def check(self, policy, groups, parts):
+            return None
+
+    class Other(Policy):
+        pass
+
+    with pytest.raises(DesignError, match="must be one of discreet's own"):
+        replace(honest, encoding=Silent())
+    fields = {f.name: getattr(honest.policy, f.name) for f in dataclasses.fields(Policy)}
+    with pytest.raises(DesignError, match="a mechanism is of a Policy, got Other"):
+        replace(honest, policy=Other(**fields))

@@ -840,3 +840,41 @@ def test_sizes_of_automatic_padding_that_are_no_shares(sizes):
 def test_shares_of_automatic_padding_that_are_refused_later(sizes):
     with pytest.raises(PolicyError, match='^padding = "auto": sizes '):
         automatic(sizes=sizes)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: Budget(Fraction(0)),
+        lambda: Budget(Fraction(-1)),
+        lambda: Budget(Fraction(1), True),
+        lambda: Budget(Fraction(1, 2), True),
+        lambda: Budget(1.0),
+        lambda: Budget(Fraction(1, 3)),  # no decimal
+        lambda: Budget(Fraction(1, 2**200)),
+    ],
+)
+def test_a_budget_can_be_written_and_read_however_it_is_made(made):
+    with pytest.raises(PolicyError, match="a budget is a positive number|cannot be kept exactly"):
+        made()
+
+
+def test_a_level_has_a_budget_of_ours():
+    class Lying(Budget):
+        lies = False
+        text = property(lambda self: "1" if self.lies else "40")
+
+    lying = Lying(Fraction(40))
+    Lying.lies = True
+    for budget in (1.0, "1", None, lying):
+        with pytest.raises(PolicyError, match="a level is Level"):
+            Policy(("x", "y"), (0, 0), (Level("a", budget),))
+
+
+def test_paddings_that_both_name_are_compared():
+    two, five, none = (
+        Policy.from_levels([("a", 1, ["x", "y"])], input="set", padding=padding)
+        for padding in (2, 5, None)
+    )
+    assert two.differences(five) == ["padding is 5, not 2"]
+    assert two.differences(none) == none.differences(five) == []

@@ -808,6 +808,8 @@ def test_groups_are_files_of_their_names(tmp_path):
     with pytest.raises(DataError, match='groups "a/b" and "a_b" would have the same file name'):
         save_groups({"a/b": one, "a_b": two}, tmp_path / "none")
     assert not (tmp_path / "none").exists()
+    with pytest.raises(DataError, match="holds the tally of another group, a_b.json"):
+        save_groups({7: two}, folder)
 
 
 def test_a_tally_is_found_among_several_mechanisms(tmp_path):

@@ -36,7 +36,7 @@ from discreet.guarantee import MARGIN, in_words
 from discreet.labels import cleaned, is_prose, looks, show
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
-from discreet.texts import read_json
+from discreet.texts import read_document, read_json
 from discreet.wire import ID_SIZE, origin, path_of, upload_headers
 
 STATES = ("upcoming", "open", "closed")  # of a collection
@@ -300,7 +300,7 @@ class Client:
                     )
                 if len(raw) < _whole(answer.headers.get("Content-Length")):
                     raise http.client.IncompleteRead(raw)
-                return read_json(raw)
+                return read_document(raw)
             except urllib.error.HTTPError as error:
                 with error:  # it holds the connection
                     if error.code < 500 and error.code not in (408, 425, 429):

@@ -425,8 +425,8 @@ class Guarantee:
 
 def _weak(between: str, factor: str) -> str:
     return (
-        f"This is weak protection: one report can change the odds between {between} by a factor of "
-        f"{factor}, so whoever sees yours may be almost sure what you answered."
+        f"This is weak protection: one report can change the odds between {between} by up to a "
+        f"factor of {factor}, so whoever sees yours may be almost sure what you answered."
     )
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import encodings, exact
+from discreet import encodings, exact, texts
 from discreet.encodings import Coder, Encoding
 from discreet.errors import (
     DesignError,
@@ -32,7 +32,6 @@ from discreet.exact import D
 from discreet.labels import cleaned, is_text, show
 from discreet.parts import AnyPart, Floats, fixed
 from discreet.policy import Policy, check_padding
-from discreet.texts import read_json
 
 if TYPE_CHECKING:
     from discreet.guarantee import Guarantee
@@ -156,12 +155,19 @@ class Mechanism:
     def __post_init__(self) -> None:
         for name in ("groups", "parts", "shares"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        if type(self.policy) is not Policy:
+            raise DesignError(f"a mechanism is of a Policy, got {type(self.policy).__name__}")
+        kind = encodings.KINDS.get(getattr(self.encoding, "kind", ""))
+        if type(self.encoding) is not kind:
+            raise DesignError(f"encoding = {show(self.encoding)} must be one of discreet's own")
         if self.policy.pads != (self.padding is not None):
             of_sets = f' with protect = "{self.policy.protect}"' if self.policy.takes_sets else ""
             raise DesignError(
                 f'input = "{self.policy.input}"{of_sets} and padding = {self.padding} do not go '
                 "together"
             )
+        if self.padding is not None:
+            check_padding(self.padding)
         if not isinstance(self.model, str) or not re.fullmatch(MODEL, self.model):
             raise DesignError(f"model = {show(self.model)} must be a word of a-z and 0-9, up to 20")
         if self.prior not in PRIORS:
@@ -491,29 +497,17 @@ def fingerprint(document: Mapping[str, Any]) -> str:
 
 
 def read_bytes(raw: bytes) -> dict[str, Any]:
-    """A document as every language reads it: UTF-8 (a byte-order mark is ignored), numbers as IEEE
-    doubles, so 2.0 is 2. What it holds is judged afterwards.
+    """The content of a mechanism file, as every language reads it; its values are validated
+    later.
     """
     try:
-        document = read_json(
-            raw.decode("utf-8-sig"), parse_float=_double, parse_int=_double, parse_constant=_refuse
-        )
+        document = texts.read_document(raw)
     except (ValueError, RecursionError) as error:
         why = f": {cleaned(str(error))}" if "twice" in str(error) else ""
         raise MechanismError(f"this is not a mechanism file, which is JSON{why}") from None
     if not isinstance(document, dict):
         raise MechanismError("this is not a mechanism file, which is a JSON object")
     return document
-
-
-def _double(text: str) -> int | float:
-    """A number as JavaScript reads it: whole where the nearest double is."""
-    number = float(text)
-    return int(number) if abs(number) < 2.0**53 and number.is_integer() else number
-
-
-def _refuse(text: str) -> None:
-    raise ValueError(text)  # NaN and Infinity are no JSON
 
 
 def refuse_strange(value: Any, depth: int = _DEEPEST) -> None:

@@ -66,6 +66,19 @@ class Budget:
     value: Fraction  # epsilon itself, or k where epsilon = ln(k)
     is_log: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot be written and read back: files hold the text."""
+        fine = isinstance(self.value, Fraction) and isinstance(self.is_log, bool)
+        if not fine or self.value <= self.is_log:
+            raise PolicyError(
+                f"a budget is a positive number, or ln(k) with k > 1, got {show(self.value)}"
+            )
+        text = self.text
+        if len(text) > _LONGEST or (not self.is_log and Fraction(text) != self.value):
+            raise PolicyError(
+                f"epsilon = {show(self.value)} cannot be kept exactly; write it with fewer digits"
+            )
+
     @classmethod
     def parse(cls, raw: object, where: str = "") -> Budget:
         """Read a number (also numpy's: the shortest decimal, as it is printed) or "ln(k)"; `where`
@@ -101,10 +114,10 @@ class Budget:
             raise bad from None
         if not ok:
             raise bad
-        budget = cls(value, bool(log))
-        if len(budget.text) > _LONGEST:
-            raise long
-        return budget
+        try:
+            return cls(value, bool(log))
+        except PolicyError:
+            raise long from None
 
     @property
     def text(self) -> str:
@@ -311,6 +324,11 @@ class Policy:
             raise PolicyError("level_of must give every item the place of one of the levels")
         _refuse_duplicates([level.name for level in self.levels], "level")
         for level in self.levels:
+            if type(level) is not Level or type(level.budget) is not Budget:
+                raise PolicyError(
+                    f"a level is Level(name, Budget, weight), got {show(level)}; "
+                    'Budget.parse(1) and Budget.parse("ln(4)") make budgets'
+                )
             if not isinstance(level.name, str) or not is_label(level.name):
                 raise PolicyError(
                     f"name = {show(level.name)} of a level must be a non-empty text without "
@@ -561,6 +579,8 @@ class Policy:
                 found.append(
                     f"{key} is {show(getattr(other, key))}, not {show(getattr(self, key))}"
                 )
+        if None not in (self.padding, other.padding) and self.padding != other.padding:
+            found.append(f"padding is {other.padding}, not {self.padding}")
         found += self.about.differences(other.about)
         theirs = {
             item: other.levels[k].budget

@@ -207,6 +207,12 @@ def save_groups(tallies: Mapping[Any, Tally], folder: str | Path) -> None:
             )
         seen[name] = group
     Path(folder).mkdir(parents=True, exist_ok=True)
+    left = sorted(path.stem for path in Path(folder).glob("*.json") if path.stem not in seen)
+    if left:
+        raise DataError(
+            f"{folder} holds the tally of another group, {left[0]}.json: who adds up the folder "
+            "would count people twice; empty it or name another folder"
+        )
     for group, tally in tallies.items():
         tally.save(Path(folder) / f"{names[group]}.json")
 

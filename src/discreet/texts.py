@@ -35,6 +35,27 @@ def read_json(text: str | bytes, **parse: Callable[[str], Any]) -> Any:
     return json.loads(text, object_pairs_hook=_refuse_duplicate_keys, **parse)  # type: ignore[arg-type]
 
 
+def read_document(raw: bytes) -> Any:
+    """A document as every language reads it: UTF-8 (a byte-order mark is ignored), numbers as IEEE
+    doubles, so 2.0 is 2, no key twice; ValueError or RecursionError for anything else.
+
+    >>> read_document(b'{"padding": 2.0}')
+    {'padding': 2}
+    """
+    text = raw.decode("utf-8-sig")
+    return read_json(text, parse_float=_double, parse_int=_double, parse_constant=_refuse)
+
+
+def _double(text: str) -> int | float:
+    """A number as JavaScript reads it: whole where the nearest double is."""
+    number = float(text)
+    return int(number) if abs(number) < 2.0**53 and number.is_integer() else number
+
+
+def _refuse(text: str) -> None:
+    raise ValueError(text)  # NaN and Infinity are no JSON
+
+
 def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for key, value in pairs:

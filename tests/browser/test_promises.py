@@ -437,3 +437,76 @@ def test_a_budget_that_cannot_be_used_up_is_said_on_the_card(visitor, server):
     cards = page.locator("#levels > div").all_inner_texts()
     assert "budget 1\n" in cards[0] + "\n" and "acts" not in cards[0]
     assert "budget 2.5, acts as 2" in cards[1]
+
+
+# ---- several people, several tabs ----------------------------------------------------------------
+
+HOLD = """() => new Promise((started) => {
+  navigator.locks.request("discreet-ledger/3", () => new Promise((release) => {
+    window.release = release;
+    started();
+  }));
+})"""
+
+
+def test_nobody_sits_down_while_a_report_is_being_drawn(visitor, server):
+    """Another tab holds the ledger, so that drawing takes long."""
+    page = asked(visitor, server.links["plain"])
+    answered(page, "cold")
+    page = asked(visitor, server.links["other"])
+    page.locator("#agree").check()
+    other = visitor.another(server.links["plain"])
+    other.locator("#form").wait_for()
+    other.evaluate(HOLD)
+    page.get_by_label("cold", exact=True).check()
+    page.locator("#prepare").click()
+    expect(page.get_by_role("button", name="Somebody else answers")).to_be_disabled()
+    other.evaluate("window.release()")
+    page.locator("#check").wait_for()
+    page.locator("#send").click()
+    page.locator("#receipt").wait_for()
+    page.go_back()
+    expect(page.get_by_role("button", name="Somebody else answers")).to_be_enabled()
+
+
+def test_a_damaged_ledger_keeps_nobody_else_s_report(visitor, server):
+    page = asked(visitor, server.links["plain"])
+    answered(page, "cold")
+    page.evaluate(
+        """() => {
+          const key = "discreet-ledger/3";
+          const ledger = JSON.parse(localStorage.getItem(key));
+          Object.assign(ledger.entries[0], { state: "leaving", id: "ab".repeat(16) });
+          localStorage.setItem(`${key}/2`, "damaged");
+          localStorage.setItem(`${key}/3`, JSON.stringify(ledger));
+        }"""
+    )
+    before = server.n("plain")
+    page.reload()
+    page.locator("#form").wait_for()
+    end = time.monotonic() + 20
+    while states(page, "discreet-ledger/3/3") != ["counted"]:
+        assert time.monotonic() < end
+        page.wait_for_timeout(50)
+    assert server.n("plain") == before + 1
+    assert ["damaged" in text for text in visitor.console] == [True]
+    visitor.console.clear()
+
+
+def test_the_network_s_return_is_noticed_in_every_tab(visitor, server):
+    """One tab sends while offline; in another only the language is changed."""
+    page = asked(visitor, server.links["plain"])
+    prepared(page, "cold")
+    other = visitor.another(server.links["plain"])
+    other.locator("#form").wait_for()
+    before = server.n("plain")
+    visitor.context.set_offline(True)
+    page.locator("#send").click()
+    expect(page.locator("#status")).to_contain_text("You are offline")
+    other.locator("#language").select_option("de")
+    other.locator("#language").select_option("en")
+    visitor.context.set_offline(False)
+    page.locator("#receipt").wait_for()
+    other.locator("#receipt").wait_for()
+    expect(other.get_by_role("alert")).to_be_hidden()
+    assert server.n("plain") == before + 1

@@ -142,7 +142,7 @@ def answer(
     if unsent is not None:
         if not as_json:
             click.echo("The report that you sent last time may not have arrived; sending it again.")
-        _receipt(client.send(unsent), as_json)
+        _receipt(client.send(unsent), as_json, repeated=True)
         return
     if question or asks:
         guarantee = collection.mechanism.guarantee()
@@ -177,17 +177,20 @@ def answer(
             + (" (drawn before, whatever you answer now)" if prepared.repeated else "")
         )
         click.confirm("Send it? It cannot be taken back", abort=True)
-    _receipt(client.send(prepared), as_json)
+    _receipt(client.send(prepared), as_json, prepared.repeated)
 
 
-def _receipt(receipt: Receipt, as_json: bool) -> None:
+def _receipt(receipt: Receipt, as_json: bool, repeated: bool) -> None:
     if as_json:
         facts = {"accepted": receipt.accepted, "duplicates": receipt.duplicates}
-        print_json({**facts, "id": receipt.id.hex(), "report": receipt.report.hex()})
-    else:
-        click.echo(
-            "Counted." if receipt.accepted else "It had been counted before; it is counted once."
-        )
+        sent = {"id": receipt.id.hex(), "report": receipt.report.hex(), "repeated": repeated}
+        print_json({**facts, **sent})
+        return
+    if repeated:
+        click.echo("The report that was drawn before was sent, whatever you answered now.")
+    click.echo(
+        "Counted." if receipt.accepted else "It had been counted before; it is counted once."
+    )
 
 
 class _Waiting:

@@ -9,6 +9,7 @@ HEAD_SECONDS = 10.0  # for the head of a request
 HEAD_SIZE = 32 << 10
 LINGER = 2.0  # for a client whose head was refused to read the answer
 DROPPED = 1 << 20  # that it may still send meanwhile
+UNREAD_SECONDS = 30.0  # in which a client reads nothing of its answer
 BODY_SIZE = 8 << 20
 FRAMES = 10_000  # reports in one body
 BODY_PAUSE = 10.0  # without a byte of the body

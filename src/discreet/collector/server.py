@@ -51,6 +51,7 @@ class Patient(HttpToolsProtocol):
     _head = 0  # bytes seen since the last request was complete
     _in_head = False  # whether a head has begun and is not complete
     _refused = False  # nothing more is read from this connection
+    _unread: asyncio.TimerHandle | None = None  # while the client reads nothing of its answer
 
     def connection_made(self, transport: Any) -> None:
         """A new connection owes us a request; in a crowd another one gives way to it."""
@@ -63,18 +64,19 @@ class Patient(HttpToolsProtocol):
 
     def _make_room(self) -> None:
         """Close a connection on which nothing is being done: one of the address that holds most of
-        them. Idle ones go first, then unfinished bodies, each time the one that waits longest.
+        them. Idle ones go first, then unfinished bodies and answers that nobody reads, each time
+        the one that waits longest.
 
         Behind a proxy all have one address. There it is the order that protects people: their
         bodies are complete within moments, so that the oldest unfinished ones are somebody else's.
         """
         others = (x for x in self.connections if isinstance(x, Patient) and x is not self)
-        waiting = [x for x in others if x.is_idle() or x.is_unfinished()]
+        waiting = [x for x in others if x.is_idle() or x.is_unfinished() or x.is_unread()]
         many = Counter(x.client and x.client[0] for x in waiting)
         if waiting:
             min(
                 waiting,
-                key=lambda x: (-many[x.client and x.client[0]], x.is_unfinished(), x.since),
+                key=lambda x: (-many[x.client and x.client[0]], not x.is_idle(), x.since),
             ).give_way()
 
     def _crowded(self) -> bool:
@@ -98,8 +100,30 @@ class Patient(HttpToolsProtocol):
             and not self.transport.is_closing()
         )
 
+    def is_unread(self) -> bool:
+        """Whether the client has stopped to read what it asked for."""
+        return self._unread is not None and not self.transport.is_closing()
+
+    def pause_writing(self) -> None:
+        """The client does not read as fast as we write; it is given up if it does not read on."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(limits.UNREAD_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It reads again."""
+        super().resume_writing()
+        self._read_on()
+
+    def _read_on(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
     def give_way(self) -> None:
         """Close the connection; whoever has begun to send a body is asked to come back."""
+        if self.is_unread():
+            self.transport.abort()  # to close it would wait until all is read
+            return
         if self.is_unfinished():
             self.cycle.disconnected = True  # the application must not answer as well
             self.cycle.message_event.set()
@@ -169,8 +193,11 @@ class Patient(HttpToolsProtocol):
         """Anyone can ask for one; it is answered, and not a line of the log."""
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP is answered like everything else."""
-        self._answer(Problem("http", "this is not a request in HTTP/1.1"))
+        """What is no HTTP is answered like everything else, unless an earlier request is not
+        answered yet: this must not look like its answer.
+        """
+        if self._between():
+            self._answer(Problem("http", "this is not a request in HTTP/1.1"))
         self.transport.close()
 
     def _answer(self, problem: Problem) -> None:
@@ -183,6 +210,7 @@ class Patient(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing more to wait for."""
         self._forget()
+        self._read_on()
         super().connection_lost(exc)
         self._count()
 

@@ -250,7 +250,10 @@ await checks.check("a budget can be pinned for all items or for each", async () 
     await refusal("pinned", () => pinned({ [label]: serious - 1e-3 }));
   }
   await refusal("pinned", () => pinned({ HIV: serious, flu: 9 }));
-  for (const wrong of [0, -1, NaN, "1", null, { HIV: 0 }]) await refusal("answer", () => pinned(wrong));
+  const boxed = [new Map([["HIV", 9]]), new Set(), new Number(9), [9], {}];
+  for (const wrong of [0, -1, NaN, "1", null, { HIV: 0 }, ...boxed]) {
+    await refusal("answer", () => pinned(wrong));
+  }
 });
 
 await checks.check("patience ends, and the report stays", async () => {

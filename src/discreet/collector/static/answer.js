@@ -217,7 +217,7 @@ class Page {
     window.addEventListener("popstate", () => this.ask());
     $("send").addEventListener("click", () => this.send());
     window.addEventListener("online", () => {
-      if (this.unsent && !$("send").disabled) this.send();
+      if (!$("send").disabled) this.resume();
     });
     this.speak();
     status(null);
@@ -241,8 +241,12 @@ class Page {
     const { name, mechanism, client: { url } } = this;
     for (let person = 2; Ledger.isKept(person); person++) {
       const client = new Client(url, { ledger: new Ledger(undefined, person) });
-      const unsent = client.unsent(name, mechanism);
-      if (unsent) await client.send(unsent).catch(() => {}); // the next visit tries again
+      try {
+        const unsent = client.unsent(name, mechanism);
+        if (unsent) await client.send(unsent);
+      } catch (error) {
+        console.warn(`person ${person}: ${error.message}`); // the next visit tries again
+      }
     }
   }
 
@@ -496,17 +500,18 @@ class Page {
 
   // ---- what will be sent
 
-  prepare() {
-    return this.guard(async () => {
+  async prepare() {
+    await this.guard(async () => {
       const agree = $("agree").checked ? this.told : 0;
       const chosen = [...this.chosen].sort((x, y) => x - y);
       const answer = this.drawn && !chosen.length ? undefined : this.many ? chosen : chosen[0];
-      $("prepare").disabled = true; // the report is drawn once, also for who presses twice
+      $("prepare").disabled = $("another").disabled = true; // until the report is drawn, once
       this.prepared = await this.client.prepare(this.name, this.mechanism, answer, { agree });
       this.forget(); // it is written down: the answer is needed no more
       this.explain(this.prepared);
       this.step("check");
     });
+    $("another").disabled = false;
   }
 
   explain({ report, repeated }) {
@@ -539,7 +544,7 @@ class Page {
   // ---- send
 
   async send() {
-    $("send").disabled = $("back").disabled = true;
+    $("send").disabled = $("back").disabled = $("another").disabled = true;
     $("problem").hidden = true;
     this.unsent = true; // until it is known, the network's return sends it again
     status("sending");
@@ -549,7 +554,7 @@ class Page {
       this.receipt({ report: hex(report), id: hex(id) }, thanked);
     });
     status(null);
-    $("send").disabled = $("back").disabled = false;
+    $("send").disabled = $("back").disabled = $("another").disabled = false;
     if (!$("check").hidden) $("send").focus(); // a disabled button loses it
   }
 

@@ -59,8 +59,8 @@ const ONCE = "You already gave an earlier answer about";
 const OFTEN = "You already gave {n} earlier answers about";
 const TOGETHER = "the same items: together, whoever sees your reports can change their odds between"
   + ` {what} and any other answer ${FACTOR}`;
-const CAUTION = "This is weak protection: one report can change the odds between {between} by a"
-  + " factor of {factor}, so whoever sees yours may be almost sure what you answered.";
+const CAUTION = "This is weak protection: one report can change the odds between {between} by up"
+  + " to a factor of {factor}, so whoever sees yours may be almost sure what you answered.";
 const caution = (between) => CAUTION.replace("{between}", between);
 const TOGETHER_HAVING = "the same items: together, having or not having {what} changes the chance"
   + ` of your reports ${FACTOR}`;
@@ -309,21 +309,23 @@ const LONGEST_SAID = 300; // characters of what a stranger says
 // Greek and Cyrillic letters, small capitals, a few of the rest of Latin, and punctuation, after
 // the character that they look like.
 const TWINS = (
-  "A\u0391\u0410 B\u0392\u0412 C\u03f9\u0421 E\u0395\u0415 G\u050c H\u0397\u041d "
-  + "I\u0399\u0406\u04c0 J\u037f\u0408 K\u039a\u041a M\u039c\u041c N\u039d O\u039f\u041e "
-  + "P\u03a1\u0420 Q\u051a S\u0405 T\u03a4\u0422 V\u0474 W\u051c X\u03a7\u0425 "
-  + "Y\u03a5\u0423 Z\u0396 a\u03b1\u0430\u0251\u1d00 b\u0432\u0299 c\u03f2\u0441\u1d04 "
-  + "d\u0501\u1d05 e\u03b5\u0435\u1d07 g\u0261\u0262 h\u04bb\u029c "
-  + "i\u03b9\u0456\u0131\u026a j\u03f3\u0458\u0237\u1d0a k\u03ba\u043a\u1d0b "
-  + "l\u04cf\u029f m\u043c\u1d0d n\u03b7\u0274 o\u03bf\u043e\u1d0f p\u03c1\u0440\u1d18 "
-  + "q\u051b\ua7af r\u0433\u0280 s\u0455\ua731 t\u03c4\u0442\u1d1b u\u03c5\u1d1c "
-  + "v\u03bd\u0475\u1d20 w\u051d\u1d21 x\u03c7\u0445 y\u03b3\u0443\u028f 3\u0417\u0437 "
-  + "6\u0431 \u0413\u0393 \u041f\u03a0 \u0424\u03a6 \u0444\u03c6 f\ua730 z\u1d22 "
-  + "-\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u02d7 "
-  + "\u0027\u2018\u2019\u201b\u02b9\u02bb\u02bc\u02bd\u02c8\u2032\u055a\ua78c "
-  + "\u0022\u201c\u201d\u201e\u201f\u02ba\u02ee /\u2044\u2215\u29f8\u2571 "
-  + ":\u2236\ua789\u02d0\u0589 ,\u201a ~\u223c\u2053 |\u2223\u01c0 !\u01c3 *\u2217\u204e "
-  + "=\ua78a <\u2039\u02c2 >\u203a\u02c3 \u00b7\u2022\u2219\u22c5\u2027"
+  "A\u0391\u0410 B\u0392\u0412 C\u03f9\u0421 E\u0395\u0415 G\u050c H\u0397\u041d\u04ba "
+  + "I\u0399\u0406\u04c0 J\u037f\u0408 K\u039a\u041a M\u039c\u041c\u03fa N\u039d "
+  + "O\u039f\u041e P\u03a1\u0420 Q\u051a S\u0405 T\u03a4\u0422 V\u0474 W\u051c "
+  + "X\u03a7\u0425 Y\u03a5\u0423\u04ae Z\u0396 a\u03b1\u0430\u0251\u1d00 "
+  + "b\u0432\u0299\u044c c\u03f2\u0441\u1d04 d\u0501\u1d05 e\u03b5\u0435\u1d07 "
+  + "g\u0261\u0262 h\u04bb\u029c\u043d i\u03b9\u0456\u0131\u026a "
+  + "j\u03f3\u0458\u0237\u1d0a k\u03ba\u043a\u1d0b l\u04cf\u029f m\u043c\u1d0d "
+  + "n\u03b7\u0274 o\u03bf\u043e\u1d0f p\u03c1\u0440\u1d18 q\u051b\ua7af r\u0433\u0280 "
+  + "s\u0455\ua731 t\u03c4\u0442\u1d1b u\u03c5\u1d1c v\u03bd\u0475\u1d20 w\u051d\u1d21 "
+  + "x\u03c7\u0445 y\u03b3\u0443\u028f\u04af 3\u0417\u0437 6\u0431 \u0413\u0393 "
+  + "\u041f\u03a0 \u0424\u03a6 \u0444\u03c6 f\ua730 z\u1d22 "
+  + "-\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u02d7\u05be\u2796\u30fc "
+  + "\u0027\u2018\u2019\u201b\u02b9\u02bb\u02bc\u02bd\u02c8\u2032\u055a\ua78c\u00b4\u05f3 "
+  + "\u0022\u201c\u201d\u201e\u201f\u02ba\u02ee /\u2044\u2215\u29f8\u2571\u27cb "
+  + ":\u2236\ua789\u02d0\u0589\u05c3 ,\u201a ~\u223c\u2053 |\u2223\u01c0 !\u01c3 "
+  + "*\u2217\u204e =\ua78a <\u2039\u02c2 >\u203a\u02c3 \u00b7\u2022\u2219\u22c5\u2027 "
+  + "F\u03dc"
 ).split(" ");
 const LETTER_OF = new Map(TWINS.flatMap(([letter, ...all]) => all.map((twin) => [twin, letter])));
 
@@ -2540,8 +2542,8 @@ export class Client {
   }
 
   /**
-   * The collection's mechanism, verified; nothing else that the collector says is used, but its
-   * state, and that only until the question's own end.
+   * The collection's mechanism, verified. Of what else the collector says only two words are used:
+   * its state, until the question's own end, and what it keeps.
    * @param {string} name
    * @param {{fingerprint?: string | null, maxEpsilon?: number | Record<string, number>}} [pins]
    *   the only fingerprint to accept; the largest budget to accept, of all items or of each by its
@@ -2593,7 +2595,7 @@ export class Client {
     return locked(async () => {
       const earlier = ledger.find(this.origin, name, mechanism.fingerprint);
       const overlaps = earlier && earlier.state !== "shown"
-        ? [] : this.#consented(name, mechanism, most, agree === true ? Infinity : Number(agree));
+        ? [] : this.#consented(ledger, name, mechanism, most, agree === true ? Infinity : Number(agree));
       if (!earlier) {
         const id = globalThis.crypto.getRandomValues(new Uint8Array(16));
         ledger.reserve(this.origin, name, mechanism, mechanism.perturb(answer), id);
@@ -2632,7 +2634,7 @@ export class Client {
     const entry = await locked(() => {
       const known = ledger.reserve(this.origin, name, mechanism, report, id);
       if (known.state === "shown") {
-        this.#consented(name, mechanism, maxTotal, overlaps.length);
+        this.#consented(ledger, name, mechanism, maxTotal, overlaps.length);
         ledger.mark(this.origin, name, mechanism.fingerprint, "leaving");
       }
       return known;
@@ -2667,17 +2669,17 @@ export class Client {
   }
 
   /** Refuse what the person has not agreed to, or what would tell more in all than she allows. */
-  #consented(name, mechanism, most, agreed) {
-    this.#checkTotal(name, mechanism, most);
-    const overlaps = this.ledger.overlaps(this.origin, name, mechanism);
+  #consented(ledger, name, mechanism, most, agreed) {
+    this.#checkTotal(ledger, name, mechanism, most);
+    const overlaps = ledger.overlaps(this.origin, name, mechanism);
     if (overlaps.length <= agreed) return overlaps;
-    const summed = this.ledger.summed(mechanism, overlaps);
+    const summed = ledger.summed(mechanism, overlaps);
     const sentence = `${summed.sentence.slice(0, -1)}; answer only if you agree to that.`;
     throw new DiscreetError("overlap", sentence, { summed, overlaps });
   }
 
-  #checkTotal(name, mechanism, most) {
-    const spent = this.ledger.total(this.origin, name, mechanism.fingerprint);
+  #checkTotal(ledger, name, mechanism, most) {
+    const spent = ledger.total(this.origin, name, mechanism.fingerprint);
     const epsilon = spent.epsilon + mechanism.wholeEpsilon();
     if (!(epsilon > most + 1e-9)) return;
     const before = spent.earlier === 1 ? "an earlier answer" : `${spent.earlier} earlier answers`;
@@ -2752,7 +2754,8 @@ function limit(most) {
 /** Refuse a mechanism that may tell more of an item than the person allows. */
 function checkBudgets(mechanism, limits) {
   const { items, levelOf } = mechanism.policy;
-  const given = typeof limits === "object" && limits !== null ? Object.entries(limits) : null;
+  const plain = [Object.prototype, null].includes(Object.getPrototypeOf(Object(limits)));
+  const given = plain && Object.keys(limits).length ? Object.entries(limits) : null;
   const pinned = new Map(); // by every look of its item; of two pins the smaller counts
   for (const [item, most] of given ?? [["", limits]]) {
     if (typeof most !== "number" || !(most > 0)) {
