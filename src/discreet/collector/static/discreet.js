@@ -2754,8 +2754,8 @@ function limit(most) {
 /** Refuse a mechanism that may tell more of an item than the person allows. */
 function checkBudgets(mechanism, limits) {
   const { items, levelOf } = mechanism.policy;
-  const plain = [Object.prototype, null].includes(Object.getPrototypeOf(Object(limits)));
-  const given = plain && Object.keys(limits).length ? Object.entries(limits) : null;
+  const entries = limits?.constructor === Object ? Object.entries(limits) : [];
+  const given = entries.length ? entries : null;
   const pinned = new Map(); // by every look of its item; of two pins the smaller counts
   for (const [item, most] of given ?? [["", limits]]) {
     if (typeof most !== "number" || !(most > 0)) {
