@@ -191,7 +191,9 @@ def test_an_answer_is_perturbed_sent_and_counted_once(real, home, kind):
     prepared = client.prepare(asked, answer_of(kind))
     assert stored(real, kind) == before  # nothing has left yet
     assert asked.mechanism.coder.check(prepared.report) is None
-    assert client.send(prepared) == Receipt(1, 0)
+    receipt = client.send(prepared)
+    assert receipt == Receipt(1, 0) and repr(receipt) == "Receipt(accepted=1, duplicates=0)"
+    assert (receipt.id, receipt.report) == (prepared.id, prepared.report)
     assert client.send(prepared) == Receipt(0, 1)
     after = stored(real, kind)
     assert len(after) == len(before) + 1 and prepared.report in after
@@ -556,7 +558,7 @@ def test_redirects_are_not_followed(fake, home, status):
 # ---- retries -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
 def test_a_busy_collector_is_asked_again_with_the_same_bytes(fake, clock, status):
     server = fake(mechanism("bits"))
     client = Client(server.url)
@@ -1106,6 +1108,16 @@ def test_with_a_ledger_that_cannot_be_used_nothing_is_sent(fake, tmp_path, place
     with pytest.raises(LedgerError, match="nothing is sent without it"):
         Client(server.url, Ledger(path)).answer("bits", "high 0")
     assert server.posts == []
+
+
+def test_why_a_ledger_cannot_be_read(home):
+    home.mkdir()
+    with pytest.raises(LedgerError, match="cannot be read: Is a directory; nothing is sent"):
+        Ledger()._text()
+    home.rmdir()
+    home.write_bytes(b"\xff\xfe")
+    with pytest.raises(LedgerError, match="cannot be read: it is not text; nothing is sent"):
+        Ledger()._text()
 
 
 @contextmanager
