@@ -734,6 +734,18 @@ def test_a_retry_after_of_superscript_digits_is_not_believed(fake, clock):
     Client(server.url).collection("bits")
 
 
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("0", 0), ("7", 7), ("007", 7), ("9" * 11, 10**11 - 1), ("9" * 12, 0), (None, 0), ("", 0),
+        ("+7", 0), ("7.0", 0), (" 7", 0), ("٧", 0), ("²", 0),
+    ],
+)  # fmt: skip
+def test_headers_that_are_whole_numbers(said, found):
+    """At most eleven plain digits; anything else is as if nothing was said."""
+    assert module._whole(said) == found
+
+
 # ---- questions about the same items --------------------------------------------------------------
 
 
@@ -1090,6 +1102,16 @@ def test_with_a_damaged_ledger_nothing_is_sent(fake, home, raw):
     with pytest.raises(LedgerError, match="nothing is sent"):
         Client(server.url).answer("bits", "high 0")
     assert server.posts == [] and home.read_bytes() == raw
+
+
+def test_one_damaged_entry_among_others_is_seen():
+    whole = dict(damages())["no origin"] | {"origin": "http://x"}
+    for _, bad in damages():
+        for entries_ in ([whole, bad], [bad, whole]):
+            with pytest.raises(LedgerError, match="is damaged, so nothing is sent"):
+                Ledger()._entries(json.dumps({"entries": entries_}))
+    for entries_ in ([], [whole], [whole, whole]):
+        assert Ledger()._entries(json.dumps({"entries": entries_})) == entries_
 
 
 def test_a_ledger_that_is_whole_is_not_damaged(fake, home):
@@ -1525,6 +1547,11 @@ def test_consent_for_an_answer_is_to_one_sum(fake, home):
 
 
 # ---- what was on its way -------------------------------------------------------------------------
+
+
+def test_nobody_has_agreed_to_anything_who_was_not_asked():
+    silent = module.Prepared(None, b"id", b"report", False)
+    assert (silent.agreed, silent.max_total) == (0, None)
 
 
 def test_what_was_on_its_way_is_sent_again(fake, home):
