@@ -221,6 +221,18 @@ def test_a_report_is_remembered_before_anybody_sees_it(fake, home):
     assert [entry["state"] for entry in entries(home)] == ["counted"]
 
 
+def test_bytes_that_are_no_report_are_neither_written_down_nor_sent(fake, home, monkeypatch):
+    """It cannot happen; if it did, nothing must leave."""
+    server = fake(mechanism("bits"))
+    client = Client(server.url)
+    asked = client.collection("bits")
+    for wrong in (b"\0", b"\xff\xff"):  # too short, and an item that is none
+        monkeypatch.setattr(d.Mechanism, "perturb", lambda *_, wrong=wrong: wrong)
+        with pytest.raises(LedgerError, match="the report is not one of this mechanism: "):
+            client.send(client.prepare(asked, "high 0"))
+    assert not home.exists() and server.posts == []
+
+
 def test_without_a_ledger_every_preparation_is_another_draw(fake, home):
     """The twin: what the ledger prevents would be seen."""
     client = Client(fake(mechanism("bits")).url)
