@@ -365,7 +365,7 @@ def test_intervals_that_hold_together_solve_their_equation(level, m):
         (15, 1, -0.1, 15, 15),  # 1 - c / 10: a little less than none at 15
         (-30, 2, 0.1, -30, -30),  # 2 + c / 10: none at -30, and too little above it
         (0, 0, 0, 0, 0),
-        (0, 0.5, 0, -np.sqrt(Z2 / 2), np.sqrt(Z2 / 2)),  # less than 1 is not none
+        (0, 0.1, 0, -np.sqrt(Z2 / 10), np.sqrt(Z2 / 10)),  # a little is not none
         (0, 0, 1, 0, Z2),  # none at 0, enough above it
     ],
 )
