@@ -364,6 +364,7 @@ def test_intervals_that_hold_together_solve_their_equation(level, m):
         (2, 1, -1, 2, 2),  # a variance of 1 - c: none at 2, and too little below it
         (15, 1, -0.1, 15, 15),  # 1 - c / 10: a little less than none at 15
         (-30, 2, 0.1, -30, -30),  # 2 + c / 10: none at -30, and too little above it
+        (-21, 2, 0.1, -21, -21),  # a little less than none
         (0, 0, 0, 0, 0),
         (0, 0.1, 0, -np.sqrt(Z2 / 10), np.sqrt(Z2 / 10)),  # a little is not none
         (0, 0, 1, 0, Z2),  # none at 0, enough above it

@@ -48,6 +48,7 @@ from discreet.collector.store import (
     StoreDamaged,
     StoreDown,
     Upload,
+    failing_as,
     open_store,
     sealed,
     unsealed,
@@ -845,6 +846,47 @@ def test_reports_wait_and_are_counted_into_the_tally(place, store, monkeypatch, 
     again.close()
 
 
+@pytest.mark.parametrize("kind", ["bits", "fixed"])
+@pytest.mark.parametrize("why", ["as much as the tally", "as many marks as allowed", "the limit"])
+def test_reports_are_counted_when_enough_of_them_wait(place, store, monkeypatch, kind, why):
+    """As many bytes as the tally has (8 per part and item, and per part), or as the limit says, if
+    that is more; or as many marks as are read in a moment.
+    """
+    made = mechanism(kind)
+    tally, size = len(made.parts) * (made.m + 1) * 8, made.report_size
+    enough = {"as much as the tally": -(-tally // size), "as many marks as allowed": 5}.get(
+        why, 2 * tally
+    )
+    monkeypatch.setattr(limits, "FOLD_SIZE", enough * size if why == "the limit" else 0)
+    marks = 5 * made.m if why == "as many marks as allowed" else 10**9
+    monkeypatch.setattr(limits, "FOLD_MARKS", marks)
+    key = store.create(made).key
+    rows = people(made, enough)
+    store.add([upload(made, ids(enough - 1), rows[:-1])])
+    with store.reading():
+        assert len(store._who_waits(key)) == 1
+    store.add([upload(made, ids(1), rows[-1:])])
+    with store.reading():
+        assert store._who_waits(key) == []
+    assert store.tally(kind) == made.tally(rows)
+
+
+def test_a_report_that_waits_cut_off_is_damage(place, store):
+    """Also if its checksum is right; nothing more is acknowledged into that collection."""
+    made = mechanism("fixed")
+    key = store.create(made).key
+    with store.writing():
+        store._wait(key, sealed(bytes(made.report_size + 1)))
+    for use in (
+        lambda: store.add([upload(made, ids(1))]),
+        lambda: store.tally("fixed"),
+        lambda: store.close_collection("fixed"),
+    ):
+        with pytest.raises(StoreDamaged, match="the reports that wait are damaged"):
+            use()
+    assert ask(place, "SELECT count(*) FROM report") == [(0,)]
+
+
 def test_what_waits_does_not_say_who_came_first(place, store):
     made = mechanism()
     store.create(made)
@@ -1142,6 +1184,26 @@ def test_a_password_is_in_no_sentence():
         assert "secret" not in without_password(text)
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError("the disk is gone\nCONTEXT: postgresql://a:secret@host/x"), "the disk is gone"),
+        (OSError("  no postgresql://a:secret@host/x \n"), "no postgresql://a:…@host/x"),
+        (sqlite3.OperationalError(), "OperationalError"),
+        (OSError("\n \n"), "OSError"),
+    ],
+)
+def test_a_store_that_fails_is_down_for_its_first_words(error, told):
+    with (
+        pytest.raises(StoreDown, match=f"^the store cannot be used: {told}$") as caught,
+        failing_as((OSError, sqlite3.Error)),
+    ):
+        raise error
+    assert caught.value.__cause__ is error
+    with pytest.raises(KeyError), failing_as((OSError, sqlite3.Error)):  # nobody else's errors
+        raise KeyError
+
+
 def test_writing_can_be_asked_for(place, store):
     store.can_write()
     if place.startswith("postgresql"):
@@ -1420,6 +1482,26 @@ def test_a_collection_takes_reports_between_its_times_only(store):
     found = store.add([upload(made, ids(2)) for made in (early, now, late)])
     assert found == [Outcome(0, 0, "upcoming"), Outcome(2, 0), Outcome(0, 0, "closed")]
     assert [store.tally(name).n for name in ("early", "now", "late")] == [0, 2, 0]
+
+
+def test_an_upload_for_a_question_that_is_over_is_told_so_whatever_has_its_name_now(store):
+    """One that was replaced before its end is told to look again."""
+    late, old = timed("late", opens=-2, closes=-1), timed("open", closes=1)
+    over, before = (store.create(made).key for made in (late, old))
+    for name in ("late", "open"):
+        store.close_collection(name)
+        store.delete_collection(name)
+    new = [mechanism("bits", name) for name in ("late", "open")]
+    keys = [store.create(made).key for made in new]
+    uploads = [
+        upload(late, ids(2))._replace(key=over),
+        upload(old, ids(2))._replace(key=before),
+        *(upload(made, ids(3))._replace(key=key) for made, key in zip(new, keys)),
+    ]
+    told = [Outcome(0, 0, "closed"), Outcome(0, 0, "replaced"), Outcome(3, 0), Outcome(3, 0)]
+    assert store.add(uploads) == told
+    assert store.add(uploads[:1]) == told[:1]
+    assert [store.tally(name).n for name in ("late", "open")] == [3, 3]
 
 
 def test_a_collection_whose_time_is_over_is_closed_for_good(place, monkeypatch):
