@@ -17,7 +17,7 @@ import discreet as d
 from discreet import exact_hits, kernels, sets
 from discreet.encodings import KINDS, NAMES, REASONS, Bits, Fixed, Ticket, from_document, ticket
 from discreet.encodings.base import Coder, is_prime, sample
-from discreet.encodings.hits import Hits, unfit_for_hits
+from discreet.encodings.hits import Hits, HitsCoder, unfit_for_hits
 from discreet.encodings.packed import count_columns
 from discreet.encodings.ticket import Histogram
 from discreet.errors import DataError, DesignError, GuaranteeError, MechanismError
@@ -1098,6 +1098,18 @@ def test_parts_of_hits_are_read_and_refused():
     short = [replace(part, rows=part.rows[:2]) for part in made.parts]
     found = made.encoding.misfit(SimpleNamespace(parts=short, **wrong))
     assert found.startswith("a part needs 3 rows")
+    large = SimpleNamespace(parts=made.parts, **{**wrong, "padding": 65})
+    assert made.encoding.misfit(large) == unfit_for_hits(made.policy, 65) is not None
+
+
+@pytest.mark.parametrize(
+    ("m", "block"), [(34, (2**24 // 34, 2**27 // 34)), (2**16, (256, 4096)), (2**20, (256, 4096))]
+)
+def test_a_block_of_hits_looks_at_so_many_items(m, block):
+    """16 to 128 million, and never less than 256 or 4,096 reports."""
+    coder = HitsCoder.__new__(HitsCoder)
+    coder.m = m
+    assert coder.block == block
 
 
 @pytest.mark.parametrize(

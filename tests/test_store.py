@@ -50,6 +50,7 @@ from discreet.collector.store import (
     Upload,
     failing_as,
     open_store,
+    refuse_old_documents,
     sealed,
     unsealed,
     without_password,
@@ -761,6 +762,15 @@ def test_a_store_of_discreet_0_1_is_refused_and_left_alone(place, tmp_path, cras
     assert everything(place) == before and version(place) == 1
 
 
+@pytest.mark.parametrize("damaged", ["{", "[]", "5", "{}"])
+def test_a_damaged_document_does_not_hide_an_old_one(damaged):
+    current = ("new", json.dumps(mechanism().to_document()))
+    refuse_old_documents([("broken", damaged), current])
+    for old, told in (("discreet-mechanism/1", "made by discreet 0.1"), ("x/9", 'format "x/9"')):
+        with pytest.raises(StoreDamaged, match=f'^"old" .*{told}'):
+            refuse_old_documents([("broken", damaged), current, ("old", f'{{"format": "{old}"}}')])
+
+
 @pytest.mark.parametrize(
     ("document", "words"),
     [
@@ -857,17 +867,19 @@ def test_reports_are_counted_when_enough_of_them_wait(place, store, monkeypatch,
     enough = {"as much as the tally": -(-tally // size), "as many marks as allowed": 5}.get(
         why, 2 * tally
     )
-    monkeypatch.setattr(limits, "FOLD_SIZE", enough * size if why == "the limit" else 0)
+    least = (enough - 1) * size + 1  # one byte more than one report less has
+    monkeypatch.setattr(limits, "FOLD_SIZE", least if why == "the limit" else 0)
     marks = 5 * made.m if why == "as many marks as allowed" else 10**9
     monkeypatch.setattr(limits, "FOLD_MARKS", marks)
     key = store.create(made).key
-    rows = people(made, enough)
-    store.add([upload(made, ids(enough - 1), rows[:-1])])
-    with store.reading():
-        assert len(store._who_waits(key)) == 1
-    store.add([upload(made, ids(1), rows[-1:])])
-    with store.reading():
-        assert store._who_waits(key) == []
+    rows = people(made, 2 * enough)
+    for mine in (rows[:enough], rows[enough:]):  # and again from nothing
+        store.add([upload(made, ids(enough - 1), mine[:-1])])
+        with store.reading():
+            assert len(store._who_waits(key)) == 1
+        store.add([upload(made, ids(1), mine[-1:])])
+        with store.reading():
+            assert store._who_waits(key) == []
     assert store.tally(kind) == made.tally(rows)
 
 
@@ -1420,6 +1432,24 @@ def test_damage_that_a_reader_meets_is_looked_for_by_the_next_writer(place, stor
         store.tally("bits")
     with pytest.raises(StoreDamaged):
         store.add([upload(made, ids(1))])
+
+
+@pytest.mark.parametrize("error", [StoreDown("x"), DataError("x"), KeyError("x")], ids=repr)
+@pytest.mark.parametrize("how", ["reading", "writing"])
+def test_no_transaction_swallows_an_error(tmp_path, error, how):
+    """And the store goes on with one connection, whatever became of the last."""
+    store = open_store(str(tmp_path / "store.sqlite"))
+    store.create(mechanism())
+    for _ in range(2):
+        with pytest.raises(type(error)) as caught, getattr(store, how)():
+            raise error
+        assert caught.value is error
+        dropped = how == "writing" or type(error) is not DataError
+        assert len(store._open) == (not dropped) and (store._log is None) == dropped
+        store.add([upload(mechanism(), ids(2))])
+        assert len(store._open) == 1
+    assert store.tally("bits").n == 4
+    store.close()
 
 
 def test_a_cursor_that_is_left_open_keeps_nobody_out(tmp_path, monkeypatch):
