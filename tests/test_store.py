@@ -2,6 +2,7 @@
 afterwards.
 """
 
+import fcntl
 import json
 import os
 import re
@@ -1432,6 +1433,29 @@ def test_damage_that_a_reader_meets_is_looked_for_by_the_next_writer(place, stor
         store.tally("bits")
     with pytest.raises(StoreDamaged):
         store.add([upload(made, ids(1))])
+
+
+def test_whoever_writes_holds_the_lock_beside_the_file(tmp_path, monkeypatch):
+    """Workers queue there; one that does not get its turn in time has written nothing."""
+    path = tmp_path / "store.sqlite"
+    store = open_store(str(path))
+    key = store.create(mechanism()).key
+    with open(f"{path}-lock") as lock:
+        with store.writing(), pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # free again
+        monkeypatch.setattr(limits, "LOCK_SECONDS", 0)
+        for use in (lambda: store.add([upload(mechanism(), ids(1))]), lambda: store.tidy(key)):
+            with pytest.raises(StoreDown):
+                use()
+        assert store.tally("bits").n == 0  # who reads needs no turn
+    monkeypatch.undo()
+    store.add([upload(mechanism(), ids(1))])
+    store.tidy(key)
+    with open(f"{path}-lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert store.tally("bits").n == 1
+    store.close()
 
 
 @pytest.mark.parametrize("error", [StoreDown("x"), DataError("x"), KeyError("x")], ids=repr)
