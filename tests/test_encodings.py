@@ -1252,6 +1252,18 @@ def test_what_each_is_for():
         assert "asks every item on its own" in kind.misfit(mechanism)
 
 
+def test_only_what_was_sampled_is_scaled():
+    """One of two places is reported: every report stands for two. Nothing else samples."""
+    item = d.design(d.Policy.from_levels(SET_LEVELS, input="set", protect="item"))
+    for mechanism, samples, scale in (
+        *((client_subject(kind, "set"), True, 2) for kind in ENCODINGS),
+        *((client_subject(kind, "single"), True, 1) for kind in ENCODINGS),
+        (hits(3), False, 1),
+        (item, False, 1),
+    ):
+        assert (mechanism.encoding.samples, mechanism.scale) == (samples, scale)
+
+
 def test_what_is_promised_of_sets_follows_from_the_encoding():
     item = d.design(d.Policy.from_levels(SET_LEVELS, input="set", protect="item"))
     for mechanism, promises in (

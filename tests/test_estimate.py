@@ -23,6 +23,7 @@ from small import KINDS, blocks, build, expected_tally, ragged, small
 
 import discreet as d
 from discreet import theory
+from discreet.comparison import Comparison
 from discreet.errors import DataError
 from discreet.tally import Tally
 
@@ -500,11 +501,23 @@ def test_an_estimate_is_a_table_of_its_items():
     assert estimate.to_arrow(0.9).to_pylist() == estimate.table(0.9).rows()
     frame = estimate.to_pandas(0.9)
     assert frame["upper"].tolist() == [row["upper"] for row in estimate.table(0.9).rows()]
+    assert estimate.to_pandas().to_dict("records") == estimate.table(0.95).rows()
     with pytest.raises(DataError, match='the view "best" is not known; there are'):
         estimate.table(views=["shrunk", "best"])
     one = estimate.table(views="shrunk").rows()
     assert one == estimate.table(views=["shrunk"]).rows() and set(one[0]) > set(estimate["i1"])
     assert "<" in estimate._repr_html_()
+
+
+def test_two_estimates_are_compared():
+    one, two = by_hand([100, 200, 300]), by_hand([90, 260, 300], n=2000)
+    for given, all_ in (
+        ((), (0.95, ("A", "B"))),
+        ((0.9,), (0.9, ("A", "B"))),
+        ((0.9, ("men", "women")), (0.9, ("men", "women"))),
+    ):
+        found, expected = one.compare(two, *given), Comparison.of(one, two, *all_)
+        assert found.table().rows() == expected.table().rows() and found.names == all_[1]
 
 
 def test_consistent_counts_sum_to_the_people_only_if_everyone_gave_one_answer():

@@ -1435,6 +1435,18 @@ def test_damage_that_a_reader_meets_is_looked_for_by_the_next_writer(place, stor
         store.add([upload(made, ids(1))])
 
 
+def test_what_hangs_can_be_aborted(tmp_path):
+    """Asked to while it runs, as another thread would; the store is used again afterwards."""
+    store = open_store(str(tmp_path / "store.sqlite"))
+    store.create(mechanism())
+    numbers = "WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k LIMIT 300000)"
+    store._db.set_progress_handler(store.abort, 1000)
+    with pytest.raises(StoreDown, match="interrupted"), store.reading():
+        store._db.execute(f"{numbers} SELECT sum(i) FROM k").fetchone()
+    assert store.tally("bits").n == 0
+    store.close()
+
+
 def test_whoever_writes_holds_the_lock_beside_the_file(tmp_path, monkeypatch):
     """Workers queue there; one that does not get its turn in time has written nothing."""
     path = tmp_path / "store.sqlite"
