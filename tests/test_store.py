@@ -169,6 +169,12 @@ def test_what_is_kept_cannot_be_changed(store):
             store.create(mechanism(kind), other)
 
 
+def test_a_store_keeps_counts_or_reports_and_nothing_else(store):
+    with pytest.raises(DataError, match='keep = "answers" must be one of counts, reports'):
+        store.create(mechanism(), "answers")
+    assert store.collections() == []
+
+
 def test_collections_are_listed_by_name_and_unknown_ones_are_refused(store):
     names = ["b", "a", "ü 漢 'quoted\" %s ;--", "c"]
     for name in names:
@@ -1605,6 +1611,46 @@ def test_closing_and_reopening_is_written_down(store):
     history = store.history("bits")
     assert [event.what for event in history] == ["closed", "reopened", "closed"]
     assert all(re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\dZ", event.time) for event in history)
+
+
+def test_a_move_that_was_interrupted_is_remembered_until_it_is_closed_again(store):
+    """Whether it was open before the move: only then it is open after it."""
+    for name in ("open", "shut"):
+        store.create(mechanism("bits", name))
+    store.close_collection("shut")
+    assert store._end("open", "one") and not store._end("shut", "one")
+    assert [x.moving for x in store.collections()] == ["leaving open one", "leaving closed one"]
+    assert not store._end("open", "two") and not store._end("shut", "two")  # a second attempt
+    assert [x.moving for x in store.collections()] == ["leaving open two", "leaving closed two"]
+    assert not store._end("open") and not any(x.open for x in store.collections())
+    assert [x.moving for x in store.collections()] == ["", "leaving closed two"]
+    store._end("open", "three")
+    store.reopen_collection("shut")
+    assert [x.moving for x in store.collections()] == ["leaving closed three", ""]
+    assert [x.what for x in store.history("open")] == ["closed"]
+
+
+def test_what_was_published_in_the_end_is_not_opened_again(store):
+    made = mechanism()
+    store.create(made)
+    store.add([upload(made, ids(100))])
+    assert store.published("bits").n == 100
+    store.reopen_collection("bits")  # it is open: nothing happens
+    store.close_collection("bits")
+    with pytest.raises(DataError, match="were shown to anyone who asked; a new question needs"):
+        store.reopen_collection("bits")
+    assert not store.collection("bits").open
+
+
+def test_only_a_closed_collection_may_be_deleted(store):
+    store.create(mechanism())
+    for use in (store.check_deletable, store.delete_collection):
+        with pytest.raises(DataError, match='"bits" is open; discreet close it before'):
+            use("bits")
+    store.close_collection("bits")
+    store.check_deletable("bits")
+    store.delete_collection("bits")
+    assert store.collections() == []
 
 
 def test_a_survey_s_own_minimum_is_kept(store):
