@@ -564,6 +564,8 @@ def test_what_a_large_set_is_counted_with():
     """1 up to the padding, then padding / (number of items); single answers are never cut."""
     sets, one = designed("set", padding=3), designed("min")
     assert sets.counted(np.array([0, 1, 2, 3, 4, 6, 30])).tolist() == [1, 1, 1, 1, 0.75, 0.5, 0.1]
+    first = designed("set", padding=1).counted(np.array([0, 1, 2, 4])).tolist()
+    assert first == [1, 1, 0.5, 0.25]
     assert one.counted(np.array([0, 1, 5])).tolist() == [1, 1, 1] and one.counted(1) == 1
     assert (sets.scale, one.scale) == (3, 1)
     assert d.design(example("set"), "hits", padding=3).scale == 1  # nothing is sampled
