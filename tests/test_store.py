@@ -1441,6 +1441,25 @@ def test_damage_that_a_reader_meets_is_looked_for_by_the_next_writer(place, stor
         store.add([upload(made, ids(1))])
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("page_size", limits.PAGE), ("journal_mode", "wal"), ("synchronous", 2),
+        ("secure_delete", 1), ("cache_size", -16384), ("temp_store", 2),
+        ("busy_timeout", 1000 * limits.LOCK_SECONDS),
+    ],
+)  # fmt: skip
+def test_every_connection_to_sqlite_has_the_settings(tmp_path, setting, value):
+    """On disk before it is acknowledged (2: FULL), nothing left of what was deleted, no file for
+    what is temporary (2: in memory).
+    """
+    store = open_store(str(tmp_path / "store.sqlite"))
+    for _ in range(2):
+        assert store._db.execute(f"PRAGMA {setting}").fetchone() == (value,)
+        store._forget()  # the next one is new
+    store.close()
+
+
 def test_what_hangs_can_be_aborted(tmp_path):
     """Asked to while it runs, as another thread would; the store is used again afterwards."""
     store = open_store(str(tmp_path / "store.sqlite"))
