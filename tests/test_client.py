@@ -191,7 +191,9 @@ def test_an_answer_is_perturbed_sent_and_counted_once(real, home, kind):
     prepared = client.prepare(asked, answer_of(kind))
     assert stored(real, kind) == before  # nothing has left yet
     assert asked.mechanism.coder.check(prepared.report) is None
-    assert client.send(prepared) == Receipt(1, 0)
+    receipt = client.send(prepared)
+    assert receipt == Receipt(1, 0) and repr(receipt) == "Receipt(accepted=1, duplicates=0)"
+    assert (receipt.id, receipt.report) == (prepared.id, prepared.report)
     assert client.send(prepared) == Receipt(0, 1)
     after = stored(real, kind)
     assert len(after) == len(before) + 1 and prepared.report in after
@@ -217,6 +219,18 @@ def test_a_report_is_remembered_before_anybody_sees_it(fake, home):
     assert client.send(again) == Receipt(1, 0)
     assert server.posts == [first.id + first.report]
     assert [entry["state"] for entry in entries(home)] == ["counted"]
+
+
+def test_bytes_that_are_no_report_are_neither_written_down_nor_sent(fake, home, monkeypatch):
+    """It cannot happen; if it did, nothing must leave."""
+    server = fake(mechanism("bits"))
+    client = Client(server.url)
+    asked = client.collection("bits")
+    for wrong in (b"\0", b"\xff\xff"):  # too short, and an item that is none
+        monkeypatch.setattr(d.Mechanism, "perturb", lambda *_, wrong=wrong: wrong)
+        with pytest.raises(LedgerError, match="the report is not one of this mechanism: "):
+            client.send(client.prepare(asked, "high 0"))
+    assert not home.exists() and server.posts == []
 
 
 def test_without_a_ledger_every_preparation_is_another_draw(fake, home):
@@ -556,7 +570,7 @@ def test_redirects_are_not_followed(fake, home, status):
 # ---- retries -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
 def test_a_busy_collector_is_asked_again_with_the_same_bytes(fake, clock, status):
     server = fake(mechanism("bits"))
     client = Client(server.url)
@@ -730,6 +744,18 @@ def test_a_retry_after_of_superscript_digits_is_not_believed(fake, clock):
     server = fake(mechanism("bits"))
     server.script.append((503, {"Retry-After": "²"}, b""))
     Client(server.url).collection("bits")
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("0", 0), ("7", 7), ("007", 7), ("9" * 11, 10**11 - 1), ("9" * 12, 0), (None, 0), ("", 0),
+        ("+7", 0), ("7.0", 0), (" 7", 0), ("٧", 0), ("²", 0),
+    ],
+)  # fmt: skip
+def test_headers_that_are_whole_numbers(said, found):
+    """At most eleven plain digits; anything else is as if nothing was said."""
+    assert module._whole(said) == found
 
 
 # ---- questions about the same items --------------------------------------------------------------
@@ -1090,6 +1116,16 @@ def test_with_a_damaged_ledger_nothing_is_sent(fake, home, raw):
     assert server.posts == [] and home.read_bytes() == raw
 
 
+def test_one_damaged_entry_among_others_is_seen():
+    whole = dict(damages())["no origin"] | {"origin": "http://x"}
+    for _, bad in damages():
+        for entries_ in ([whole, bad], [bad, whole]):
+            with pytest.raises(LedgerError, match="is damaged, so nothing is sent"):
+                Ledger()._entries(json.dumps({"entries": entries_}))
+    for entries_ in ([], [whole], [whole, whole]):
+        assert Ledger()._entries(json.dumps({"entries": entries_})) == entries_
+
+
 def test_a_ledger_that_is_whole_is_not_damaged(fake, home):
     """The twin of the damages: the entry they were made of is taken."""
     good = dict(damages())["no origin"] | {"origin": "http://x"}
@@ -1106,6 +1142,16 @@ def test_with_a_ledger_that_cannot_be_used_nothing_is_sent(fake, tmp_path, place
     with pytest.raises(LedgerError, match="nothing is sent without it"):
         Client(server.url, Ledger(path)).answer("bits", "high 0")
     assert server.posts == []
+
+
+def test_why_a_ledger_cannot_be_read(home):
+    home.mkdir()
+    with pytest.raises(LedgerError, match="cannot be read: Is a directory; nothing is sent"):
+        Ledger()._text()
+    home.rmdir()
+    home.write_bytes(b"\xff\xfe")
+    with pytest.raises(LedgerError, match="cannot be read: it is not text; nothing is sent"):
+        Ledger()._text()
 
 
 @contextmanager
@@ -1514,6 +1560,11 @@ def test_consent_for_an_answer_is_to_one_sum(fake, home):
 
 
 # ---- what was on its way -------------------------------------------------------------------------
+
+
+def test_nobody_has_agreed_to_anything_who_was_not_asked():
+    silent = module.Prepared(None, b"id", b"report", False)
+    assert (silent.agreed, silent.max_total) == (0, None)
 
 
 def test_what_was_on_its_way_is_sent_again(fake, home):

@@ -17,9 +17,10 @@ import discreet as d
 from discreet import exact_hits, kernels, sets
 from discreet.encodings import KINDS, NAMES, REASONS, Bits, Fixed, Ticket, from_document, ticket
 from discreet.encodings.base import Coder, is_prime, sample
-from discreet.encodings.hits import Hits, unfit_for_hits
+from discreet.encodings.hits import Hits, HitsCoder, unfit_for_hits
+from discreet.encodings.packed import count_columns
 from discreet.encodings.ticket import Histogram
-from discreet.errors import DataError, DesignError, MechanismError
+from discreet.errors import DataError, DesignError, GuaranteeError, MechanismError
 from discreet.exact import D
 from discreet.mechanism import Mechanism, bases
 from discreet.parts import Part
@@ -199,6 +200,59 @@ def test_perturbed_reports_never_set_an_unused_bit(kind):
     assert not (rows[:, 1] >> 5).any()
 
 
+@pytest.mark.parametrize("m", [1, 8, 63, 64, 65, 128, 130])
+def test_thresholds_are_sliced_into_bits(m):
+    """Bit 31 - j of every item's threshold is in plane j; nothing is drawn beyond the items."""
+    group_of, other = np.arange(m) % 2, np.random.default_rng(m).integers(1, D, (3, 2)).tolist()
+    parts = [Part((D // 3,) * 2, (1, 1), row, None, (D, D), (0, 1)) for row in other]
+    coder = Bits().coder(SimpleNamespace(
+        m=m, report_size=-(-m // 8) + 1, parts=parts, group_of=group_of,
+        group_sizes=np.bincount(group_of, minlength=2),
+    ))  # fmt: skip
+    planes, lanes = coder.planes
+    words = -(-m // 64)
+    assert planes.shape == (3, 32, words) and lanes.shape == (words,)
+    assert sum(int(x) << 64 * w for w, x in enumerate(lanes)) == 2**m - 1
+    for o in range(3):
+        sliced = [sum(int(x) << 64 * w for w, x in enumerate(plane)) for plane in planes[o]]
+        found = [
+            sum((x >> k & 1) << 31 - j for j, x in enumerate(sliced)) for k in range(64 * words)
+        ]
+        assert found == [other[o][k % 2] for k in range(m)] + [0] * (64 * words - m)
+
+
+class Stream(Source):
+    """The words of a seeded generator, one after another, however they are asked for."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def fill(self, buffer):
+        buffer[:] = self.rng.integers(0, 2**64, len(buffer), dtype=np.uint64)
+
+
+@pytest.mark.parametrize(
+    ("m", "parts", "n"), [(13, 1, 9000), (130, 2, 3000), (70, 1, 1), (70, 3, 0)]
+)
+def test_every_random_word_is_used_once_and_in_order(m, parts, n):
+    """Reports drawn in chunks are those of one long row of words, whose last ones are left over."""
+    mechanism = one_level(m, parts)
+    coder, rng = mechanism.coder, np.random.default_rng(n)
+    part, held, own = np.arange(n) % parts, np.arange(n) % m, rng.random(n) < 0.5
+    out = np.empty((n, mechanism.report_size), np.uint8)
+    coder._write(Stream(5), held, np.zeros(n, np.int64), part, own, out)
+    (planes, lanes), words = coder.planes, -(-m // 64)
+    expected, chunk = np.zeros((n, words), np.uint64), np.empty(40 * words * (n + 1), np.uint64)
+    Stream(5).fill(chunk)
+    done, used = kernels.bernoulli_words(expected, part, planes, lanes, chunk, 0)
+    assert done == n and (used > 2 << 15 or n < 3)  # several chunks
+    bits = np.unpackbits(expected.view(np.uint8), axis=1, bitorder="little")
+    bits[np.arange(n), held] = own
+    packed = np.packbits(bits, axis=1, bitorder="little")[:, : -(-m // 8)]
+    assert (out[:, parts > 1 :] == packed).all()
+    assert parts == 1 or out[:, 0].tolist() == part.tolist()
+
+
 def test_whole_bytes_have_no_unused_bit():
     assert reason(one_level(16), b"\xff\xff") is None
 
@@ -249,6 +303,24 @@ def test_reasons_have_an_order():
         assert reason(mechanism, b"\x03\xff\xff") == "part"
         assert reason(mechanism, b"\x02\xff\xff") == "tail"
         assert reason(mechanism, b"\x02\xff\x07") == last
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 12, 31, 32, 33, 255, 256, 257, 300])
+def test_columns_are_counted_in_rows_of_any_length(size):
+    """Short rows are joined, long ones are not; what is left of the rows is counted by itself."""
+    rng = np.random.default_rng(size)
+    for n in (0, 1, 7, 8, 255, 256, 257, 700):
+        body = rng.integers(0, 256, (n, size), dtype=np.uint8)
+        expected = np.unpackbits(body, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+        found = count_columns(body)
+        assert found.tolist() == expected.tolist() and found.dtype == np.int64
+
+
+@pytest.mark.parametrize(("m", "parts"), [(13, 1), (13, 3), (3000, 1)])
+def test_a_block_of_counting_is_4_to_32_megabytes(m, parts):
+    coder = one_level(m, parts).coder
+    for rows, most in zip(coder.block, (1 << 22, 1 << 25), strict=True):
+        assert rows * coder.size <= most < (rows + 1) * coder.size
 
 
 # ---- tickets ------------------------------------------------------------------------------------
@@ -967,11 +1039,13 @@ def test_a_large_set_is_cut_before_it_is_asked_what_is_active():
     assert set(kept[left == 2].ravel().tolist()) == {10, 11, -1}
 
 
-def test_each_draws_every_bit_on_its_own():
-    """Held items by `own`, others by `other`, all pairs uncorrelated: 1e-7 each."""
+@pytest.mark.parametrize("held", [[0, 3, 9, 33], [1, 32], []])
+def test_each_draws_every_bit_on_its_own(held):
+    """Held items by `own`, others by `other`, all pairs uncorrelated: 1e-7 each. The first and the
+    last item are held, and are not.
+    """
     policy = d.Policy.from_levels(SET_LEVELS, input="set", protect="item")
-    mechanism = d.design(policy)
-    n, held = 40_000, [0, 3, 9, 33]
+    mechanism, n = d.design(policy), 40_000
     reports = mechanism.perturb_many([held] * n)
     assert reports.shape == (n, 5)
     bits = np.unpackbits(reports, axis=1, count=34, bitorder="little")
@@ -979,7 +1053,8 @@ def test_each_draws_every_bit_on_its_own():
     expected = np.where(np.isin(np.arange(34), held), own[0], other[0])
     for k in range(34):
         assert_bernoulli(bits[:, k].sum(), n, expected[k], z_for(34))
-    must_fail(assert_bernoulli, bits[:, 0].sum(), n, other[0, 0], z_for(34))
+    wrong = (other if 0 in held else own)[0, 0]
+    must_fail(assert_bernoulli, bits[:, 0].sum(), n, wrong, z_for(34))
     assert_uncorrelated(bits, expected)
     assert mechanism.tally([b"\xff" * 5]).refused == {"tail": 1}
 
@@ -1023,6 +1098,18 @@ def test_parts_of_hits_are_read_and_refused():
     short = [replace(part, rows=part.rows[:2]) for part in made.parts]
     found = made.encoding.misfit(SimpleNamespace(parts=short, **wrong))
     assert found.startswith("a part needs 3 rows")
+    large = SimpleNamespace(parts=made.parts, **{**wrong, "padding": 65})
+    assert made.encoding.misfit(large) == unfit_for_hits(made.policy, 65) is not None
+
+
+@pytest.mark.parametrize(
+    ("m", "block"), [(34, (2**24 // 34, 2**27 // 34)), (2**16, (256, 4096)), (2**20, (256, 4096))]
+)
+def test_a_block_of_hits_looks_at_so_many_items(m, block):
+    """16 to 128 million, and never less than 256 or 4,096 reports."""
+    coder = HitsCoder.__new__(HitsCoder)
+    coder.m = m
+    assert coder.block == block
 
 
 @pytest.mark.parametrize(
@@ -1121,17 +1208,60 @@ def test_each_writes_a_part_of_a_longer_list():
     raise AssertionError("the wrong items are named")
 
 
+def test_each_names_a_held_item_below_its_threshold():
+    """2^32 a draws of 2^32, not one more; whatever was drawn for it as for anybody is replaced."""
+    mechanism = d.design(d.Policy.from_levels(SET_LEVELS, input="set", protect="item"))
+    own, group_of = mechanism.coder.own[0].astype(int), mechanism.group_of
+
+    class Edges(Source):
+        def fill(self, buffer):
+            """As few ones as can be for those who do not hold it, and the draws of those who do."""
+            buffer[:] = 2**64 - 1 if buffer.dtype == np.uint64 else draws
+
+    items = np.array([0, 0, 9, 9, 33, 33])
+    draws = [own[group_of[i]] - (k % 2 == 0) for k, i in enumerate(items)]
+    out = np.empty((6, 5), np.uint8)
+    mechanism.coder.write_sets(Edges(), items, np.arange(7), out)
+    assert [mechanism.coder.named(row.tobytes()) for row in out] == [[0], [], [9], [], [33], []]
+
+
+def test_each_is_checked_item_by_item():
+    mechanism = d.design(d.Policy.from_levels(SET_LEVELS, input="set", protect="item"))
+    (part,) = mechanism.parts
+    more = replace(part, own_=(part.own_[0] + D // 100, *part.own_[1:]))
+    assert mechanism.encoding.check(mechanism.policy, mechanism.groups, [part]) is None
+    found = mechanism.encoding.check(mechanism.policy, mechanism.groups, [more])
+    assert found is not None and 0 in found.groups
+    with pytest.raises(GuaranteeError):
+        replace(mechanism, parts=[more])
+
+
 def test_what_each_is_for():
     policy = d.Policy.from_levels(SET_LEVELS, input="set", protect="item")
     mechanism = d.design(policy)
     each = mechanism.encoding
     assert each.misfit(mechanism) is None and each.problem(5, 1) == ""
     assert each.problem(5, 2) == '"each" has one part, got 2'
+    part = replace(mechanism.parts[0], chance_=(D,))
+    short = SimpleNamespace(policy=policy, parts=[part], bases=mechanism.bases)
+    assert each.misfit(short) == "a part needs 2 numbers of each kind, one per group"
     for other in (replace(policy, protect="set"), d.Policy.from_levels(SET_LEVELS)):
         wrong = SimpleNamespace(policy=other, parts=mechanism.parts, bases=mechanism.bases)
         assert each.misfit(wrong) == '"each" is for input = "set" with protect = "item"'
     for kind in (Bits(), Fixed(), Ticket(7, 2)):
         assert "asks every item on its own" in kind.misfit(mechanism)
+
+
+def test_only_what_was_sampled_is_scaled():
+    """One of two places is reported: every report stands for two. Nothing else samples."""
+    item = d.design(d.Policy.from_levels(SET_LEVELS, input="set", protect="item"))
+    for mechanism, samples, scale in (
+        *((client_subject(kind, "set"), True, 2) for kind in ENCODINGS),
+        *((client_subject(kind, "single"), True, 1) for kind in ENCODINGS),
+        (hits(3), False, 1),
+        (item, False, 1),
+    ):
+        assert (mechanism.encoding.samples, mechanism.scale) == (samples, scale)
 
 
 def test_what_is_promised_of_sets_follows_from_the_encoding():

@@ -23,6 +23,7 @@ from small import KINDS, blocks, build, expected_tally, ragged, small
 
 import discreet as d
 from discreet import theory
+from discreet.comparison import Comparison
 from discreet.errors import DataError
 from discreet.tally import Tally
 
@@ -362,8 +363,11 @@ def test_intervals_that_hold_together_solve_their_equation(level, m):
     ("count", "base", "slope", "low", "high"),
     [
         (2, 1, -1, 2, 2),  # a variance of 1 - c: none at 2, and too little below it
+        (15, 1, -0.1, 15, 15),  # 1 - c / 10: a little less than none at 15
         (-30, 2, 0.1, -30, -30),  # 2 + c / 10: none at -30, and too little above it
+        (-21, 2, 0.1, -21, -21),  # a little less than none
         (0, 0, 0, 0, 0),
+        (0, 0.1, 0, -np.sqrt(Z2 / 10), np.sqrt(Z2 / 10)),  # a little is not none
         (0, 0, 1, 0, Z2),  # none at 0, enough above it
     ],
 )
@@ -377,6 +381,61 @@ def test_a_variance_is_never_negative():
     estimate = by_hand([50, -50, 5000], 10, [-1, 1, 0])
     assert estimate.variance(50).tolist() == [0, 60, 10]
     assert estimate.stderr.tolist() == [0, np.sqrt(10), np.sqrt(10)]  # at 50, at 0, and at n
+
+
+def with_lone_items(padding=None):
+    """Items 0 and 2 alone in their levels, and a level of three; the parts tell the totals."""
+    parts = [((0.5, 0.3, 0.1), (0, 0.7, 0), (0, 1, 0)), ((0.2, 0.2, 0.5), (0, 0.5, 0), (0, 1, 0)),
+             ((0.1, 0.4, 0.2), (0, 0, 0), (0, 0, 0)),
+             ((0.2, 0.1, 0.2), (0, 0.8, 0), (0, 2, 0))]  # fmt: skip
+    return build("fixed", parts, (0, 1, 2, 1, 1), padding, (0.2, 0.1, 0.3, 0.4))
+
+
+@pytest.mark.parametrize("padding", [None, 1, 2])
+@pytest.mark.parametrize("truth", [(30, 10, 50, 20, 10), (0, 40, 60, 10, 10), (5, 0, 100, 0, 5)])
+def test_the_variance_of_a_lone_item_moves_everybody_else(truth, padding):
+    """Its count is its group's total: people who do not hold it hold something else, in the
+    proportions that the tally shows.
+    """
+    mechanism, n, truth = with_lone_items(padding), 120, np.array(truth)
+    scale = padding or 1  # one of so many places of a set is reported
+    if padding is None:
+        truth[1] += n - truth.sum()
+    estimate = expected_tally(mechanism, truth, n).estimate()
+    np.testing.assert_allclose(estimate.counts, truth, atol=1e-9)
+    for lone in (0, 2):
+        for held in (0, 1, truth[lone], 60, n):
+            samples = truth.copy() / scale
+            samples[lone] = 0
+            samples *= (n - held / scale) / (n - truth[lone] / scale)
+            samples[lone] = held / scale
+            expected = n * theory.item_variance(mechanism, samples * scale / n)[lone]
+            assert estimate.variance(held)[lone] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("padding", [None, 1])
+def test_where_everybody_seems_to_hold_a_lone_item_others_are_anybody(padding):
+    """Nobody is left to show the proportions: a mean over all levels, and over nothing held."""
+    mechanism, n = with_lone_items(padding), 120
+    decoder = mechanism.decoder
+    truth = np.array([n, 0, 0, 0, 0])
+    for almost in (0, n * 1e-10):
+        tally = expected_tally(mechanism, truth - [almost, -almost, 0, 0, 0], n)
+        estimate = tally.estimate()
+        squares = decoder.tau[:, 0] ** 2  # of what one report adds: a lone item is not drawn
+        expected = n * np.mean([squares @ chance for chance in decoder.chance.T])
+        assert estimate.variance(0)[0] == pytest.approx(expected, rel=1e-6)
+        assert estimate.variance(n)[0] == pytest.approx(
+            n * theory.item_variance(mechanism, truth / n)[0], rel=1e-6
+        )
+    shown = expected_tally(mechanism, truth - [n * 1e-6, -n * 1e-6, 0, 0, 0], n).estimate()
+    elsewhere = n * theory.item_variance(mechanism, np.eye(5)[1])[0]
+    assert shown.variance(0)[0] == pytest.approx(elsewhere, rel=1e-6)
+
+
+def test_the_views_that_an_estimate_has():
+    assert by_hand([100, 200, 300]).views == ["shrunk", "consistent"]
+    assert by_hand([100, 200, 300], [100, np.inf, 100]).views == ["consistent"]
 
 
 @pytest.mark.parametrize("fdr", [0.01, 0.05, 0.3])
@@ -442,6 +501,7 @@ def test_an_estimate_is_a_table_of_its_items():
     assert estimate.to_arrow(0.9).to_pylist() == estimate.table(0.9).rows()
     frame = estimate.to_pandas(0.9)
     assert frame["upper"].tolist() == [row["upper"] for row in estimate.table(0.9).rows()]
+    assert estimate.to_pandas().to_dict("records") == estimate.table(0.95).rows()
     with pytest.raises(DataError, match='the view "best" is not known; there are'):
         estimate.table(views=["shrunk", "best"])
     one = estimate.table(views="shrunk").rows()
@@ -449,10 +509,24 @@ def test_an_estimate_is_a_table_of_its_items():
     assert "<" in estimate._repr_html_()
 
 
+def test_two_estimates_are_compared():
+    one, two = by_hand([100, 200, 300]), by_hand([90, 260, 300], n=2000)
+    for given, all_ in (
+        ((), (0.95, ("A", "B"))),
+        ((0.9,), (0.9, ("A", "B"))),
+        ((0.9, ("men", "women")), (0.9, ("men", "women"))),
+    ):
+        found, expected = one.compare(two, *given), Comparison.of(one, two, *all_)
+        assert found.table().rows() == expected.table().rows() and found.names == all_[1]
+
+
 def test_consistent_counts_sum_to_the_people_only_if_everyone_gave_one_answer():
     counts = [700, 500, -100]
     single = by_hand(counts)
     assert single.consistent().sum() == pytest.approx(1000) and single.consistent().min() >= 0
+    # moved by their variances, 100 to 400: 200 people too many are 40 and 160
+    noisy = by_hand(counts, [100, 400, 100])
+    assert noisy.consistent() == pytest.approx([660, 340, 0])
     policy = d.Policy.from_levels([("l", 1, ["i0", "i1", "i2"])], input="set")
     several = replace(single, mechanism=d.design(policy, padding=2))
     assert several.consistent() == pytest.approx([700, 500, 0])

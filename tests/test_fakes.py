@@ -176,6 +176,13 @@ def test_counts_vary_as_said(kind):
     assert bool(levels) == mechanism.encoding.fixed_size
 
 
+def test_a_level_with_odd_counts_is_called_by_its_name():
+    mechanism, _, tallies = subject("fixed ")
+    _, levels = fakes._negatives(next(iter(tallies.values())))
+    for level, g in zip(mechanism.policy.levels, mechanism.groups):
+        assert levels.told(g).startswith(f'the items of "{level.name}" have counts of ')
+
+
 @pytest.mark.parametrize(("n", "p"), [*product((1, 10, 100, 10_000), (0.001, 0.1, 0.5, 0.9))])
 def test_the_limit_is_exceeded_as_rarely_as_said(n, p):
     """A sum of n centred coins, by the exact binomial law, both ways."""

@@ -31,6 +31,7 @@ from discreet.mechanism import (
     is_document,
     read_bytes,
     read_document,
+    refuse_strange,
 )
 from discreet.parts import Part
 from discreet.policy import Budget, Pair, Policy
@@ -108,6 +109,12 @@ def test_weights_are_not_in_the_file(tmp_path):
     mechanism = d.design(Policy.from_levels(rows))
     assert '"weight"' not in json.dumps(mechanism.to_document())
     same(mechanism, tmp_path / "m.json")
+
+
+def test_people_can_read_the_labels_in_the_file(tmp_path):
+    designed("min").save(tmp_path / "m.json")
+    raw = (tmp_path / "m.json").read_bytes()
+    assert "HIV ☣".encode() in raw and b"\\u" not in raw and raw.endswith(b"}\n")
 
 
 def test_the_file_holds_strings_and_integers_only():
@@ -436,6 +443,15 @@ def test_bad_certificates_are_refused(key, text):
         Mechanism.from_document(signed(document))
 
 
+def test_a_certificate_is_three_texts():
+    """Refused by its own reader, too, whatever else looks at the file."""
+    good = {"value": "2", "lower_bound": "", "note": ""}
+    assert Certificate.from_canonical(good) == Certificate(2.0, None)
+    for bad in ({**good, "more": "x"}, {**good, "value": 2}, {"value": "2", "note": ""}, {}):
+        with pytest.raises(ValueError, match="^certificate$"):
+            Certificate.from_canonical(bad)
+
+
 def test_what_a_certificate_says():
     assert Certificate(1.0, 1.0).sentence == "the best possible for this guarantee and prior"
     told = Certificate(1.02, 1.0, "up to 14").sentence
@@ -445,6 +461,27 @@ def test_what_a_certificate_says():
     assert Certificate(0.0, 0.0).gap == 0.0
     assert Certificate(1.0, 1.1).gap == 0.0
     assert Certificate(1.5, 1.0).sentence.startswith("50.0 % above")
+
+
+@pytest.mark.parametrize(
+    ("certificate", "gap", "told"),
+    [
+        (Certificate(5e-13, 0.0), 0.0, "the best possible"),  # no error but the floats'
+        (Certificate(2e-12, 0.0), None, "not certified"),  # a bound of 0 says nothing
+        (Certificate(1.0, -1.0), None, "not certified"),
+        (Certificate(1 + 4e-7, 1.0), 4e-7, "the best possible"),
+        (Certificate(1 + 6e-7, 1.0), 6e-7, "less than 0.001 % above the best possible"),
+        (Certificate(2 + 18e-6, 2.0), 9e-6, "less than 0.001 % above the best possible"),
+        (Certificate(1 + 1.1e-5, 1.0), 1.1e-5, "0.0011 % above the best possible"),
+        (Certificate(0.1099, 0.1), 0.099, "9.9 % above the best possible"),
+        (Certificate(2.22, 2.0), 0.11, "11.0 % above the best possible"),
+    ],
+)
+def test_how_far_a_certificate_says_it_is(certificate, gap, told):
+    assert certificate.gap == (None if gap is None else pytest.approx(gap, rel=1e-6))
+    assert certificate.sentence == told + (
+        " for this guarantee and prior" if gap is not None else ""
+    )
 
 
 def test_a_story_gives_nobody_a_fingerprint_of_her_own():
@@ -523,6 +560,29 @@ def test_several_parts_need_one_byte_more(toy):
     assert of_kind("ticket", toy).report_size == 4
 
 
+def test_what_a_large_set_is_counted_with():
+    """1 up to the padding, then padding / (number of items); single answers are never cut."""
+    sets, one = designed("set", padding=3), designed("min")
+    assert sets.counted(np.array([0, 1, 2, 3, 4, 6, 30])).tolist() == [1, 1, 1, 1, 0.75, 0.5, 0.1]
+    first = designed("set", padding=1).counted(np.array([0, 1, 2, 4])).tolist()
+    assert first == [1, 1, 0.5, 0.25]
+    assert one.counted(np.array([0, 1, 5])).tolist() == [1, 1, 1] and one.counted(1) == 1
+    assert (sets.scale, one.scale) == (3, 1)
+    assert d.design(example("set"), "hits", padding=3).scale == 1  # nothing is sampled
+
+
+def test_what_a_mechanism_does_by_itself():
+    mechanism = designed("min")
+    assert mechanism.coder.check(mechanism.perturb("x")) is None
+    rows = mechanism.perturb_many([0, 3])
+    assert rows.shape == (2, mechanism.report_size)
+    assert mechanism.tally(rows).n == 2 and mechanism.tally().n == 0
+    assert mechanism.tally(rows, [2, 5]).n == 7
+    assert mechanism.guarantee().holds and mechanism.coder is mechanism.coder
+    assert mechanism.worst_case_mse == mechanism.expected_mse("worst") > mechanism.expected_mse()
+    assert "model subset" in mechanism._repr_html_()
+
+
 # ---- what cannot be constructed, what cannot be read --------------------------------------------
 
 
@@ -553,6 +613,7 @@ def test_shares_of_nobody_are_allowed():
         (b"\xff\xfe{", "not a mechanism file"),
         (b'{"policy": ', "not a mechanism file"),
         (b"[" * 200_000, "not a mechanism file"),
+        (b'[[level]]\nname = "all"\n', "is a policy; make a mechanism of it with: discreet design"),
         (b"[]", "JSON object"),
         (b"null", "JSON object"),
         (b'{"levels": []}', "discreet design"),
@@ -571,13 +632,34 @@ def test_unreadable_files(tmp_path, content, sentence):
     with pytest.raises(MechanismError, match=sentence) as caught:
         Mechanism.load(path)
     assert "\n" not in str(caught.value)
-    assert not is_document(path)
+    assert is_document(path) is False
 
 
 def test_numbers_are_doubles():
     assert read_bytes(b'\xef\xbb\xbf{"a": [2.0, 2e0, -0, -0.0, 200e-2]}') == {"a": [2, 2, 0, 0, 2]}
-    found = read_bytes(b'{"a": 9007199254740991}')
-    assert found == {"a": 2**53 - 1} and type(found["a"]) is int
+    found = read_bytes(b'{"a": [9007199254740991, -9007199254740991, 9007199254740992, 1e300]}')
+    assert found == {"a": [2**53 - 1, 1 - 2**53, 2.0**53, 1e300]}
+    assert [type(x) for x in found["a"]] == [int, int, float, float]  # not whole beyond 2^53
+
+
+@pytest.mark.parametrize("strange", [1.5, 2**53, -(2**53), b"x", ("x",)], ids=str)
+def test_nothing_strange_hides_in_lists_and_objects(strange):
+    for place in (strange, [1, strange], [[strange]], {"a": strange}, [{"a": [strange]}]):
+        with pytest.raises(MechanismError, match="which no mechanism does"):
+            refuse_strange({"policy": place})
+    with pytest.raises(MechanismError, match="which no mechanism does"):
+        refuse_strange({strange: "a key"})
+    refuse_strange({"policy": ["x", None, True, 0, 2**53 - 1, 1 - 2**53, {"a": [1]}]})
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: [inner], lambda inner: {"a": inner}])
+def test_a_hundred_deep_and_no_deeper(wrap):
+    deep = 1
+    for _ in range(100):
+        deep = wrap(deep)
+    refuse_strange(deep)
+    with pytest.raises(MechanismError, match="nested more than 100 deep"):
+        refuse_strange(wrap(deep))
 
 
 def test_missing_files_and_folders(tmp_path):

@@ -2,6 +2,7 @@
 afterwards.
 """
 
+import fcntl
 import json
 import os
 import re
@@ -48,7 +49,9 @@ from discreet.collector.store import (
     StoreDamaged,
     StoreDown,
     Upload,
+    failing_as,
     open_store,
+    refuse_old_documents,
     sealed,
     unsealed,
     without_password,
@@ -164,6 +167,12 @@ def test_what_is_kept_cannot_be_changed(store):
             DataError, match=f'"{kind}" was made with --keep .*cannot be changed to {other}'
         ):
             store.create(mechanism(kind), other)
+
+
+def test_a_store_keeps_counts_or_reports_and_nothing_else(store):
+    with pytest.raises(DataError, match='keep = "answers" must be one of counts, reports'):
+        store.create(mechanism(), "answers")
+    assert store.collections() == []
 
 
 def test_collections_are_listed_by_name_and_unknown_ones_are_refused(store):
@@ -760,6 +769,15 @@ def test_a_store_of_discreet_0_1_is_refused_and_left_alone(place, tmp_path, cras
     assert everything(place) == before and version(place) == 1
 
 
+@pytest.mark.parametrize("damaged", ["{", "[]", "5", "{}"])
+def test_a_damaged_document_does_not_hide_an_old_one(damaged):
+    current = ("new", json.dumps(mechanism().to_document()))
+    refuse_old_documents([("broken", damaged), current])
+    for old, told in (("discreet-mechanism/1", "made by discreet 0.1"), ("x/9", 'format "x/9"')):
+        with pytest.raises(StoreDamaged, match=f'^"old" .*{told}'):
+            refuse_old_documents([("broken", damaged), current, ("old", f'{{"format": "{old}"}}')])
+
+
 @pytest.mark.parametrize(
     ("document", "words"),
     [
@@ -843,6 +861,49 @@ def test_reports_wait_and_are_counted_into_the_tally(place, store, monkeypatch, 
     assert ask(place, "SELECT count(*) FROM waiting") == [(0,)]
     assert again.tally(kind) == made.tally(rows) + made.tally(rows[:1])
     again.close()
+
+
+@pytest.mark.parametrize("kind", ["bits", "fixed"])
+@pytest.mark.parametrize("why", ["as much as the tally", "as many marks as allowed", "the limit"])
+def test_reports_are_counted_when_enough_of_them_wait(place, store, monkeypatch, kind, why):
+    """As many bytes as the tally has (8 per part and item, and per part), or as the limit says, if
+    that is more; or as many marks as are read in a moment.
+    """
+    made = mechanism(kind)
+    tally, size = len(made.parts) * (made.m + 1) * 8, made.report_size
+    enough = {"as much as the tally": -(-tally // size), "as many marks as allowed": 5}.get(
+        why, 2 * tally
+    )
+    least = (enough - 1) * size + 1  # one byte more than one report less has
+    monkeypatch.setattr(limits, "FOLD_SIZE", least if why == "the limit" else 0)
+    marks = 5 * made.m if why == "as many marks as allowed" else 10**9
+    monkeypatch.setattr(limits, "FOLD_MARKS", marks)
+    key = store.create(made).key
+    rows = people(made, 2 * enough)
+    for mine in (rows[:enough], rows[enough:]):  # and again from nothing
+        store.add([upload(made, ids(enough - 1), mine[:-1])])
+        with store.reading():
+            assert len(store._who_waits(key)) == 1
+        store.add([upload(made, ids(1), mine[-1:])])
+        with store.reading():
+            assert store._who_waits(key) == []
+    assert store.tally(kind) == made.tally(rows)
+
+
+def test_a_report_that_waits_cut_off_is_damage(place, store):
+    """Also if its checksum is right; nothing more is acknowledged into that collection."""
+    made = mechanism("fixed")
+    key = store.create(made).key
+    with store.writing():
+        store._wait(key, sealed(bytes(made.report_size + 1)))
+    for use in (
+        lambda: store.add([upload(made, ids(1))]),
+        lambda: store.tally("fixed"),
+        lambda: store.close_collection("fixed"),
+    ):
+        with pytest.raises(StoreDamaged, match="the reports that wait are damaged"):
+            use()
+    assert ask(place, "SELECT count(*) FROM report") == [(0,)]
 
 
 def test_what_waits_does_not_say_who_came_first(place, store):
@@ -1142,6 +1203,26 @@ def test_a_password_is_in_no_sentence():
         assert "secret" not in without_password(text)
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError("the disk is gone\nCONTEXT: postgresql://a:secret@host/x"), "the disk is gone"),
+        (OSError("  no postgresql://a:secret@host/x \n"), "no postgresql://a:…@host/x"),
+        (sqlite3.OperationalError(), "OperationalError"),
+        (OSError("\n \n"), "OSError"),
+    ],
+)
+def test_a_store_that_fails_is_down_for_its_first_words(error, told):
+    with (
+        pytest.raises(StoreDown, match=f"^the store cannot be used: {told}$") as caught,
+        failing_as((OSError, sqlite3.Error)),
+    ):
+        raise error
+    assert caught.value.__cause__ is error
+    with pytest.raises(KeyError), failing_as((OSError, sqlite3.Error)):  # nobody else's errors
+        raise KeyError
+
+
 def test_writing_can_be_asked_for(place, store):
     store.can_write()
     if place.startswith("postgresql"):
@@ -1360,6 +1441,78 @@ def test_damage_that_a_reader_meets_is_looked_for_by_the_next_writer(place, stor
         store.add([upload(made, ids(1))])
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("page_size", limits.PAGE), ("journal_mode", "wal"), ("synchronous", 2),
+        ("secure_delete", 1), ("cache_size", -16384), ("temp_store", 2),
+        ("busy_timeout", 1000 * limits.LOCK_SECONDS),
+    ],
+)  # fmt: skip
+def test_every_connection_to_sqlite_has_the_settings(tmp_path, setting, value):
+    """On disk before it is acknowledged (2: FULL), nothing left of what was deleted, no file for
+    what is temporary (2: in memory).
+    """
+    store = open_store(str(tmp_path / "store.sqlite"))
+    for _ in range(2):
+        assert store._db.execute(f"PRAGMA {setting}").fetchone() == (value,)
+        store._forget()  # the next one is new
+    store.close()
+
+
+def test_what_hangs_can_be_aborted(tmp_path):
+    """Asked to while it runs, as another thread would; the store is used again afterwards."""
+    store = open_store(str(tmp_path / "store.sqlite"))
+    store.create(mechanism())
+    numbers = "WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k LIMIT 300000)"
+    store._db.set_progress_handler(store.abort, 1000)
+    with pytest.raises(StoreDown, match="interrupted"), store.reading():
+        store._db.execute(f"{numbers} SELECT sum(i) FROM k").fetchone()
+    assert store.tally("bits").n == 0
+    store.close()
+
+
+def test_whoever_writes_holds_the_lock_beside_the_file(tmp_path, monkeypatch):
+    """Workers queue there; one that does not get its turn in time has written nothing."""
+    path = tmp_path / "store.sqlite"
+    store = open_store(str(path))
+    key = store.create(mechanism()).key
+    with open(f"{path}-lock") as lock:
+        with store.writing(), pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # free again
+        monkeypatch.setattr(limits, "LOCK_SECONDS", 0)
+        for use in (lambda: store.add([upload(mechanism(), ids(1))]), lambda: store.tidy(key)):
+            with pytest.raises(StoreDown):
+                use()
+        assert store.tally("bits").n == 0  # who reads needs no turn
+    monkeypatch.undo()
+    store.add([upload(mechanism(), ids(1))])
+    store.tidy(key)
+    with open(f"{path}-lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert store.tally("bits").n == 1
+    store.close()
+
+
+@pytest.mark.parametrize("error", [StoreDown("x"), DataError("x"), KeyError("x")], ids=repr)
+@pytest.mark.parametrize("how", ["reading", "writing"])
+def test_no_transaction_swallows_an_error(tmp_path, error, how):
+    """And the store goes on with one connection, whatever became of the last."""
+    store = open_store(str(tmp_path / "store.sqlite"))
+    store.create(mechanism())
+    for _ in range(2):
+        with pytest.raises(type(error)) as caught, getattr(store, how)():
+            raise error
+        assert caught.value is error
+        dropped = how == "writing" or type(error) is not DataError
+        assert len(store._open) == (not dropped) and (store._log is None) == dropped
+        store.add([upload(mechanism(), ids(2))])
+        assert len(store._open) == 1
+    assert store.tally("bits").n == 4
+    store.close()
+
+
 def test_a_cursor_that_is_left_open_keeps_nobody_out(tmp_path, monkeypatch):
     """What failed in the middle of reading rows is still held by its error."""
     monkeypatch.setattr(limits, "LOCK_SECONDS", 0.3)
@@ -1422,6 +1575,26 @@ def test_a_collection_takes_reports_between_its_times_only(store):
     assert [store.tally(name).n for name in ("early", "now", "late")] == [0, 2, 0]
 
 
+def test_an_upload_for_a_question_that_is_over_is_told_so_whatever_has_its_name_now(store):
+    """One that was replaced before its end is told to look again."""
+    late, old = timed("late", opens=-2, closes=-1), timed("open", closes=1)
+    over, before = (store.create(made).key for made in (late, old))
+    for name in ("late", "open"):
+        store.close_collection(name)
+        store.delete_collection(name)
+    new = [mechanism("bits", name) for name in ("late", "open")]
+    keys = [store.create(made).key for made in new]
+    uploads = [
+        upload(late, ids(2))._replace(key=over),
+        upload(old, ids(2))._replace(key=before),
+        *(upload(made, ids(3))._replace(key=key) for made, key in zip(new, keys)),
+    ]
+    told = [Outcome(0, 0, "closed"), Outcome(0, 0, "replaced"), Outcome(3, 0), Outcome(3, 0)]
+    assert store.add(uploads) == told
+    assert store.add(uploads[:1]) == told[:1]
+    assert [store.tally(name).n for name in ("late", "open")] == [3, 3]
+
+
 def test_a_collection_whose_time_is_over_is_closed_for_good(place, monkeypatch):
     """What a kill interrupts is done again: that it is closed is written last."""
     made = timed(closes=1)
@@ -1457,6 +1630,46 @@ def test_closing_and_reopening_is_written_down(store):
     history = store.history("bits")
     assert [event.what for event in history] == ["closed", "reopened", "closed"]
     assert all(re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\dZ", event.time) for event in history)
+
+
+def test_a_move_that_was_interrupted_is_remembered_until_it_is_closed_again(store):
+    """Whether it was open before the move: only then it is open after it."""
+    for name in ("open", "shut"):
+        store.create(mechanism("bits", name))
+    store.close_collection("shut")
+    assert store._end("open", "one") and not store._end("shut", "one")
+    assert [x.moving for x in store.collections()] == ["leaving open one", "leaving closed one"]
+    assert not store._end("open", "two") and not store._end("shut", "two")  # a second attempt
+    assert [x.moving for x in store.collections()] == ["leaving open two", "leaving closed two"]
+    assert not store._end("open") and not any(x.open for x in store.collections())
+    assert [x.moving for x in store.collections()] == ["", "leaving closed two"]
+    store._end("open", "three")
+    store.reopen_collection("shut")
+    assert [x.moving for x in store.collections()] == ["leaving closed three", ""]
+    assert [x.what for x in store.history("open")] == ["closed"]
+
+
+def test_what_was_published_in_the_end_is_not_opened_again(store):
+    made = mechanism()
+    store.create(made)
+    store.add([upload(made, ids(100))])
+    assert store.published("bits").n == 100
+    store.reopen_collection("bits")  # it is open: nothing happens
+    store.close_collection("bits")
+    with pytest.raises(DataError, match="were shown to anyone who asked; a new question needs"):
+        store.reopen_collection("bits")
+    assert not store.collection("bits").open
+
+
+def test_only_a_closed_collection_may_be_deleted(store):
+    store.create(mechanism())
+    for use in (store.check_deletable, store.delete_collection):
+        with pytest.raises(DataError, match='"bits" is open; discreet close it before'):
+            use("bits")
+    store.close_collection("bits")
+    store.check_deletable("bits")
+    store.delete_collection("bits")
+    assert store.collections() == []
 
 
 def test_a_survey_s_own_minimum_is_kept(store):
