@@ -209,6 +209,7 @@ def test_a_description_is_all_that_a_participant_needs(serve, kind):
     )
     assert found["guarantee"] == {
         "holds": True,
+        "caution": guarantee.caution,
         "ldp_epsilon": guarantee.ldp_epsilon,
         "sentences": guarantee.sentences(),
     }

@@ -84,7 +84,12 @@ class BackwardsCoder(BitsCoder):
 
 def test_an_encoding_is_one_class_with_its_coder(monkeypatch, tmp_path):
     policy = d.Policy.from_levels([("high", 1, list("ab")), ("low", 3, list("cdefghijklmn"))])
-    mechanism = replace(d.design(policy, "opt0"), encoding=Backwards())
+    designed = d.design(policy, "opt0")
+    with pytest.raises(DesignError, match="must be one of discreet's own"):
+        replace(designed, encoding=Backwards())
+    with monkeypatch.context() as listed:
+        listed.setitem(encodings.KINDS, "backwards", Backwards)
+        mechanism = replace(designed, encoding=Backwards())
     with pytest.raises(MechanismError):
         Mechanism.from_document(mechanism.to_document())
     monkeypatch.setitem(encodings.KINDS, "backwards", Backwards)

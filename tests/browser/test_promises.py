@@ -331,7 +331,7 @@ def raced(visitor, server, trials):
 
 
 def test_two_tabs_at_the_same_moment_draw_one_report(visitor, server):
-    assert raced(visitor, server, 20) == 0
+    assert raced(visitor, server, 6) == 0
 
 
 @pytest.mark.slow
