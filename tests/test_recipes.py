@@ -9,7 +9,7 @@ import discreet as d
 from discreet import designs, encodings, summary
 from discreet.designs import unary
 from discreet.encodings.bits import Bits, BitsCoder
-from discreet.errors import GuaranteeError, MechanismError
+from discreet.errors import DesignError, GuaranteeError, MechanismError
 from discreet.mechanism import Mechanism
 from discreet.paper import run
 from discreet.paper.tables import PaperTable
