@@ -154,6 +154,8 @@ class Client:
         self.origin = origin(parts.scheme, (parts.hostname or "").rstrip("."), parts.port)
         self.ledger, self.patience, self.waiting = ledger or Ledger(), patience, waiting
         self.max_total = _limit(max_total)
+        # made here, and not once and for all: it reads SSL_CERT_FILE when it is made
+        self._opener = urllib.request.build_opener(_Stay)
 
     # ---- ask -------------------------------------------------------------------------------------
 
@@ -290,7 +292,7 @@ class Client:
         while True:
             why, wait = "", pause * (1 + random.random())
             try:
-                with _OPENER.open(
+                with self._opener.open(
                     request, timeout=max(1.0, min(_LONGEST_PAUSE, end - time.monotonic()))
                 ) as answer:
                     raw = answer.read(_LARGEST + 1)
@@ -330,9 +332,6 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         """Never."""
-
-
-_OPENER = urllib.request.build_opener(_Stay)
 
 
 def _detail(error: urllib.error.HTTPError) -> str:
