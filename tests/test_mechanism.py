@@ -740,6 +740,11 @@ def test_a_padding_that_was_named_is_part_of_the_policy():
     assert d.design(policy).differences(policy) == []
     assert d.design(policy, padding=3).differences(policy) == ["padding is 3, not 2"]
     assert d.design(policy, padding=3).differences(replace(policy, padding=None)) == []
+    assert d.design(policy, padding=3).differences(replace(policy, padding=3)) == []
+    assert d.design(policy).differences(replace(policy, padding=5)) == ["padding is 2, not 5"]
+    named = replace(d.design(policy, padding=3), policy=policy)  # its policy still names another
+    assert named.differences(replace(policy, padding=3)) == []
+    assert named.differences(replace(policy, padding=5)) == ["padding is 3, not 5"]
 
 
 @pytest.mark.parametrize("padding", [-3, 0, True, 2.5, 10**9])

@@ -10,7 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -215,10 +215,7 @@ class Mechanism:
         """Sentences that name everything in which this is not the mechanism of a policy; empty when
         the promise is the same.
         """
-        found = policy.differences(self.policy)
-        if policy.padding is not None and policy.padding != self.padding:
-            found.append(f"padding is {self.padding}, not {policy.padding}")
-        return found
+        return policy.differences(replace(self.policy, padding=self.padding))
 
     def certified(self, certificate: Certificate) -> Mechanism:
         """The same mechanism with a certificate; its numbers were checked already."""
