@@ -5,10 +5,11 @@ BIN := .venv/bin
 DEMO := .venv/.demo
 READY := .venv/.ready
 INSTALL = -m pip install --disable-pip-version-check -c constraints.txt
-TESTS = -n 2 --dist loadgroup
+TESTS = -n 3 --dist loadgroup
+unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes that import the same
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-pythons check docs bench clean
+.PHONY: help demo test test-all test-pythons check js docs bench clean
 
 help:
 	@echo "make demo          set up and run the demonstration"
@@ -16,6 +17,7 @@ help:
 	@echo "make test-all      the same with the long tests"
 	@echo "make test-pythons  the tests on every Python of: $(PYTHONS)"
 	@echo "make check         lint and type-check only"
+	@echo "make js            join the JavaScript modules into the files that are served"
 	@echo "make docs          build the documentation site"
 	@echo "make bench         run the benchmarks (installs the peers in .bench-venv)"
 
@@ -68,6 +70,9 @@ test-python%:
 	test -x build/python$*/bin/pip || $$python -m venv build/python$*; \
 	build/python$*/bin/python $(INSTALL) -e ".[dev]"; \
 	build/python$*/bin/python -m pytest $(TESTS) -m "not slow"
+
+js:
+	$(PYTHON) js/join.py
 
 docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -q -n -b html docs docs/_build/html

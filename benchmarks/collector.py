@@ -425,8 +425,8 @@ def _written(file: Path, stores: dict[str, Callable[[], str]]) -> list[list[Any]
 
         add(0, 200_000, 1000)
         if not url.startswith("postgresql"):
-            store._db.execute("PRAGMA wal_autocheckpoint = 0")
-            store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            store.database.connection.execute("PRAGMA wal_autocheckpoint = 0")
+            store.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         start = log()
         add(200_000, 202_000, 1)
         middle = log()

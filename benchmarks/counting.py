@@ -22,7 +22,8 @@ import discreet as d
 from benchmarks.memory import _peak_of
 from benchmarks.reports import ROOT, _peer_python, policy
 from benchmarks.timing import best, seconds, si, table
-from discreet.reports import pieces_of, read_piece, tally_files
+from discreet.data.counting import tally_files
+from discreet.data.reports import read_piece, split_file
 
 ITEMS = 41_270
 N = int(float(os.environ.get("COUNTING_N", 1e9)))
@@ -115,7 +116,7 @@ def _only_read(file: Path, mechanism: d.Mechanism) -> None:
             batch.column(0).to_numpy()
 
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(read, pieces_of(file, mechanism)))
+        list(pool.map(read, split_file(file, mechanism)))
 
 
 def _growth(file: Path, mechanism: d.Mechanism) -> list[list[object]]:
@@ -136,7 +137,7 @@ def _growth(file: Path, mechanism: d.Mechanism) -> list[list[object]]:
 
 
 def _way(mechanism: d.Mechanism, n: int) -> str:
-    coder = mechanism.coder
+    coder = mechanism.arrays.coder
     return "transform" if coder.transform_pays(n // len(mechanism.parts)) else "mark by mark"
 
 
@@ -157,7 +158,7 @@ def _others(mechanism: d.Mechanism) -> list[list[object]]:
     reports = mechanism.perturb_many(rng.integers(0, ITEMS, 1 << 24))
     mine = best(lambda: mechanism.tally(reports, threads=1), 0, 3) / len(reports)
     few = reports[:20_000]
-    coder = mechanism.coder
+    coder = mechanism.arrays.coder
     part, _ = coder.refusals(few)
 
     def marks() -> None:
@@ -196,7 +197,7 @@ def _engines(file: Path, mechanism: d.Mechanism) -> list[list[object]]:
 
     import duckdb
 
-    from discreet.engines import spark
+    from discreet.data.engines import spark
 
     n = min(N, 100_000_000)
     part = file.parent / "part.parquet"

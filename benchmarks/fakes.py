@@ -8,8 +8,8 @@ import numpy as np
 
 import discreet as d
 from benchmarks.timing import table
-from discreet.demo import example
-from discreet.fakes import Reach, oddities
+from discreet.data.examples import example
+from discreet.estimates.fakes import Reach, oddities
 
 ITEM = "HIV"
 SHARES = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2)
@@ -42,8 +42,8 @@ def run() -> str:
     )
     title = (
         f"Fakes at one item of the health survey, {REPEATS} repeats; honest people hold items with "
-        f"chances 1 / rank. {Reach.of(mechanism).sentence(mechanism)} Honest collections alone: "
-        f"{false} alarms in {3 * HONEST:,}"
+        f"chances 1 / rank. {Reach.for_mechanism(mechanism).sentence(mechanism)} Honest "
+        f"collections alone: {false} alarms in {3 * HONEST:,}"
     )
     heads = ["honest reports", "fakes", "so many", f"{ITEM} is moved by", "alarm"]
     return table(title, heads, rows)

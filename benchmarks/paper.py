@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.timing import best, seconds, table
+from discreet.arrays.tally import Tally
+from discreet.estimates.simulation import draw_tally
 from discreet.mechanism import Mechanism
-from discreet.paper.experiments import Experiment, mechanism_of
-from discreet.simulation import draw_tally
-from discreet.tally import Tally
+from discreet.paper.experiments import Experiment, make_mechanism
 
 SETTINGS = (("Power-law", 100_000, 100), ("Uniform", 100_000, 1_000), ("Retail", 88_162, 16_470))
 
@@ -21,7 +21,7 @@ def run() -> str:
         answers = rng.choice(answers[answers < m], n)
         truth = np.bincount(answers, minlength=m)
         both = (Experiment("", "opt0", 1.0, 1, encoding=kind) for kind in ("bits", "ticket"))
-        bits, tickets = (mechanism_of(one, m) for one in both)
+        bits, tickets = (make_mechanism(one, m) for one in both)
         for mechanism in (bits, tickets):  # compiles the kernels
             _counted(mechanism, answers[:100])
         ours = best(lambda t=truth, x=bits: draw_tally(x, t, int(t.sum()), rng).estimate(), 1, 3)
@@ -56,7 +56,7 @@ def one_by_one(
     mechanism: Mechanism, answers: np.ndarray, rng: np.random.Generator, block: int = 1000
 ) -> np.ndarray:
     """Every bit of every person drawn with numpy, in blocks of people, and the estimate."""
-    a, b = mechanism.a[mechanism.level_of], mechanism.b[mechanism.level_of]
+    a, b = mechanism.a[mechanism.arrays.level_of], mechanism.b[mechanism.arrays.level_of]
     counts = np.zeros(mechanism.m, np.int64)
     for first in range(0, len(answers), block):
         held = answers[first : first + block]

@@ -13,8 +13,9 @@ import numpy as np
 
 import discreet as d
 from benchmarks.timing import seconds, si, table
-from discreet import exact_hits, theory
-from discreet.designs import hits
+from discreet.arrays import theory
+from discreet.check import exact_sets
+from discreet.designs import cuts
 
 EPSILONS = (1, 2, 4)
 RETAIL = 16_470
@@ -27,7 +28,7 @@ def three(m: int, eps: float) -> d.Policy:
     few = m // 20
     ends = {"high": (1, 0, few), "middle": (1.2, few, 2 * few), "low": (2, 2 * few, m)}
     rows = [(k, round(f * eps, 6), list(map(str, range(a, b)))) for k, (f, a, b) in ends.items()]
-    return d.Policy.from_levels(rows, input="set")
+    return d.Policy.from_levels(rows, kind="set")
 
 
 def people(n: int, m: int, size: int, rng: np.random.Generator) -> Any:
@@ -93,7 +94,7 @@ def _speed() -> str:
         mechanism = d.design(policy, "hits", padding=s)
 
         def design(s: int = s) -> None:
-            hits.best_cut.cache_clear()
+            cuts.best_cut.cache_clear()
             d.design(policy, "hits", padding=s)
 
         reports = mechanism.perturb_many(ragged, indices=True)
@@ -127,7 +128,7 @@ def _variance() -> str:
     for eps in EPSILONS:
         for s in (2, 5, 10):
             level = [("all", eps, [str(i) for i in range(10_000)])]
-            policy = d.Policy.from_levels(level, input="set")
+            policy = d.Policy.from_levels(level, kind="set")
             (part,) = d.design(policy, "hits", padding=s).parts
             sampled = theory.absent_variance(d.design(policy, "opt0", padding=s))[0]
             found = float(_absent(part))
@@ -139,12 +140,12 @@ def _variance() -> str:
 
 def _absent(part: Any) -> Fraction:
     """b (1 - b) / delta^2 of a part, from its integers alone."""
-    chances, b = part.chances, Fraction(part.limit, part.prime)
+    chances, b = part.ints, Fraction(part.limit, part.prime)
     own = []
     for j, row in enumerate(chances.rows, 1):
-        weights, mean = exact_hits.weights(part.prime, part.limit, j), Fraction(0)
-        for mass, whole, numbers in exact_hits.classes(part.prime, part.limit, j, row):
+        weights, mean = exact_sets.weights(part.prime, part.limit, j), Fraction(0)
+        for mass, whole, numbers in exact_sets.classes(part.prime, part.limit, j, row):
             if whole:
                 mean += Fraction(mass * sum(k * weights[k] for k in numbers), whole)
-        own.append(mean / (j * exact_hits.TOTAL))
+        own.append(mean / (j * exact_sets.TOTAL))
     return b * (1 - b) / (min(own) - b) ** 2

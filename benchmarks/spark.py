@@ -18,7 +18,8 @@ import numpy as np
 import discreet as d
 from benchmarks.reports import policy
 from benchmarks.timing import seconds, si, table
-from discreet.reports import Piece, report_files, tally_files, write_reports
+from discreet.data.counting import tally_files
+from discreet.data.reports import Piece, report_files, write_reports
 
 WORK = [("ticket", 1_000_000, 16_470), ("bits", 200_000, 16_470)]
 GROWTH = (10**5, 10**6, 10**7)
@@ -67,7 +68,7 @@ def child(master: str, homes: list[str]) -> None:
     """In the Spark process: every stage of the same job, and the peak memory of driver
     and workers.
     """
-    from discreet.engines import spark
+    from discreet.data.engines import spark
 
     start = time.perf_counter()
     session = spark.session(master)
@@ -76,7 +77,7 @@ def child(master: str, homes: list[str]) -> None:
     for home in homes:
         mechanism = d.Mechanism.load(Path(home) / "m.json")
         first, tally = _timed(lambda: spark.tally_files([home], mechanism)[None])
-        pieces = spark._pieces([home], mechanism, None)
+        pieces = spark._split_files([home], mechanism, ())
         found[Path(home).name] = {
             "n": tally.n,
             "first": first,
@@ -101,7 +102,7 @@ def _read_only(session: object, pieces: list[Piece], mechanism: d.Mechanism) -> 
     """The same job without the counting."""
 
     def run(batches):
-        from discreet.reports import read_piece
+        from discreet.data.reports import read_piece
 
         for place in (k for batch in batches for k in batch.column("id").to_pylist()):
             for _ in read_piece(pieces[place], mechanism):

@@ -27,11 +27,20 @@ autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_mock_imports = ["pyspark"]  # only its types are named, and it takes seconds to import
 autodoc_preserve_defaults = True
-autodoc_type_aliases = {name: name for name in ("Encoding", "Floats", "Rows")}
+autodoc_type_aliases = {name: name for name in ("Block", "Encoding", "Floats")}
 nitpicky = True  # a name of ours that is gone is found; these are other people's, or not public
-_OTHERS = r"(collections|fractions|numpy|pathlib)\..*|DataFrame|NDArray|Path|SparkSession|u?int\d+"
-_INSIDE = r"Encoding|Floats|Mixture|Rows|TypeAliasForwardRef|discreet\.exact\.Violation"
-_INSIDE += r"|discreet\.guarantee\.Pairs"
+_OTHERS = (
+    r"(collections|fractions|numpy|pathlib)\..*|ArrayLike|Axes|DataFrame|NDArray|Path|SparkSession"
+)
+_OTHERS += r"|u?int\d+|integer|float64|pa\..*|pd\..*"
+_INSIDE = (
+    r"Block|Key|Encoding|Floats|Mixture|TypeAliasForwardRef|Leakage|Arrays|Bytes|Shrunk|Fraction"
+)
+_INSIDE += (
+    r"|Item|Prior|Answers?|Reports|Counts|JsonObject|BudgetLike|Ints|discreet\.designs\.task\..*"
+)
+_INSIDE += r"|discreet\.check\..*|discreet\.promises\.ratios\.Pairs|discreet\.policy\.kinds\.Kind"
+_INSIDE += r"|discreet\.estimates\.weights\.Raked"
 nitpick_ignore_regex = [("py:class", _OTHERS), ("py:class", _INSIDE)]
 
 html_theme = "furo"

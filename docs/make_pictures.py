@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.demo import USERS, example
+from discreet.cli.demo import USERS
+from discreet.data.examples import example, made_up_answers
 from discreet.designs import design
-from discreet.plots import bars
-from discreet.rehearsal import answers
+from discreet.show.plots import bars
 
 if __name__ == "__main__":
     mechanism = design(example("health-survey"))
-    given = answers(mechanism.policy, USERS)
+    given = made_up_answers(mechanism.policy, USERS)
     estimate = mechanism.tally(mechanism.perturb_many(given)).estimate()
     bars(
         estimate,

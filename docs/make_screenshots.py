@@ -94,7 +94,7 @@ def surveys() -> list[Any]:
         ],
         name="products",
         question="Which of these have you bought this month?",
-        input="set",
+        kind="set",
         padding=4,
         about={
             "organiser": "Consumer office",
@@ -110,14 +110,14 @@ def take_part(address: str) -> None:
     """The demonstration's 100,000 participants."""
     import httpx
 
+    from discreet.cli.demo import USERS
     from discreet.collector import limits
-    from discreet.demo import USERS, example
+    from discreet.data.examples import example, made_up_answers
     from discreet.designs import design
-    from discreet.rehearsal import answers
-    from discreet.wire import ID_SIZE, path_of, upload_headers
+    from discreet.device.wire import ID_SIZE, path_of, upload_headers
 
     mechanism = design(example("health-survey"))
-    reports = mechanism.perturb_many(answers(mechanism.policy, USERS))
+    reports = mechanism.perturb_many(made_up_answers(mechanism.policy, USERS))
     headers = upload_headers(mechanism.fingerprint)
     for start in range(0, len(reports), limits.FRAMES):
         some = reports[start : start + limits.FRAMES]

@@ -23,11 +23,13 @@ from typing import Any
 import numpy as np
 
 import discreet as d
-from discreet import theory
-from discreet.padding import choose_padding, two_phases
+from discreet.arrays import theory
+from discreet.estimates.mixture import posterior
+from discreet.estimates.padding import choose_padding
+from discreet.estimates.shrink import project
+from discreet.estimates.simulation import top_errors
+from discreet.estimates.two_phases import two_phases
 from discreet.policy import Budget, Level, Policy
-from discreet.shrink import posterior, project
-from discreet.simulation import top_errors
 
 MODELS = ("oue", "opt0", "subset")
 EPSILONS = (1, 2, 4)
@@ -56,7 +58,7 @@ def policy(m: int, eps: float, rng: np.random.Generator, kind: str = "single") -
     levels = tuple(
         Level(f"L{k}", Budget.parse(round(eps * f, 6))) for k, f in enumerate((1, 1.2, 2))
     )
-    return Policy(tuple(map(str, range(m))), tuple(map(int, level_of)), levels, input=kind)
+    return Policy(tuple(map(str, range(m))), tuple(map(int, level_of)), levels, kind=kind)
 
 
 def load(path: Path) -> list[list[int]]:
@@ -143,7 +145,7 @@ class SetRuns:
     chosen: dict[tuple[str, str, str], int]  # by model, objective and popularity
     figures: dict[tuple[str, int], dict[str, Any]]  # by model and padding
     sizes: dict[tuple[str, int], int]  # bytes of a report
-    item: dict[str, Any]  # the same figures with protect = "item"
+    item: dict[str, Any]  # the same figures with kind = "each"
     budgets: Any  # median and 90th percentile of a person's sum, repeats x 2
     zero: float  # MSE / n of answering 0 everywhere
 
@@ -187,7 +189,7 @@ def set_runs(task: tuple[str, Any, Any, int, int]) -> SetRuns:
             figures[key, padding] = run(designs)
             told = ", ".join(f"{k} {x.mean():.4g}" for k, x in figures[key, padding].items())
             print(f"{name}, eps = {eps}, {key}, padding {padding}: {told}", file=sys.stderr)
-    by_item = [replace(p, protect="item") for p in policies]
+    by_item = [replace(p, kind="each") for p in policies]
     sums = [
         np.add.reduceat(
             np.array([float(lv.budget) for lv in p.levels])[list(p.level_of)][items], first

@@ -81,10 +81,9 @@ export interface About {
 export interface Policy {
   readonly name: string;
   readonly question: string;
-  readonly input: "single" | "set";
+  /** One item, a list that is protected as a whole, or item by item. */
+  readonly kind: "single" | "set" | "each";
   readonly notion: "min" | "avg";
-  /** What of a set is protected; null for single input. */
-  readonly protect: "set" | "item" | null;
   /** Whether all pairs have the smallest budget. */
   readonly strict: boolean;
   readonly items: readonly string[];
@@ -92,6 +91,24 @@ export interface Policy {
   readonly levels: readonly Level[];
   readonly pairs: readonly Pair[];
   readonly about: About;
+  /** Sums of items that have a name. */
+  readonly totals: readonly Total[];
+}
+
+/** A sum of items. */
+export interface Total {
+  readonly name: string;
+  readonly items: readonly string[];
+}
+
+/** What a person gives, and what of it is protected. */
+export interface Kind {
+  /** A person answers with a list of items. */
+  readonly lists: boolean;
+  /** The list is cut to a padding and protected as a whole. */
+  readonly pads: boolean;
+  /** Every item is protected on its own. */
+  readonly alone: boolean;
 }
 
 /** How a report names items. */
@@ -101,7 +118,7 @@ export interface Encoding {
   readonly size: number;
 }
 
-/** An item (label or index), or several for set input. */
+/** An item (label or index), or several for lists. */
 export type Answer = string | number | Iterable<string | number>;
 
 /** The only fingerprint to accept, from an invitation. */
@@ -138,6 +155,7 @@ export class Mechanism {
   private constructor();
 
   readonly policy: Policy;
+  readonly kind: Kind;
   readonly model: string;
   readonly encoding: Encoding;
   readonly padding: number;
@@ -180,7 +198,7 @@ export class Mechanism {
   levelBudgets(): number[];
   /** The places of an answer's items, each once; refuses an answer that is none. */
   places(answer: Answer): number[];
-  /** The promise for one person's whole list; set input only. */
+  /** The promise for one person's whole list; for lists only. */
   promiseOf(answer: Iterable<string | number>): { factor: number; sentence: string };
 }
 

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from parts import changed
 
 import discreet as d
 from discreet.collector.store import Upload
@@ -53,9 +54,8 @@ def mechanism(kind="bits", name=None):
     if kind == "bits parts":
         return _with_silence(mechanism("bits", name or kind))
     model, settings = _MODELS[kind]
-    sets = {"input": "set"} if kind in ("set", "hits", "each") else {}
-    by_item = {"protect": "item"} if kind == "each" else {}
-    made = d.design(policy(name or kind, **sets, **by_item), model, **settings)
+    answers = {"set": "set", "hits": "set", "each": "each"}.get(kind, "single")
+    made = d.design(policy(name or kind, kind=answers), model, **settings)
     usual = {"subset": "fixed", "grr": "fixed", "opt0": "bits", "hits": "hits", "each": "each"}
     assert made.encoding.kind == settings.get("encoding", usual[model])
     assert (len(made.parts) > 1) == (model in ("subset", "hits"))
@@ -67,8 +67,8 @@ def _with_silence(one):
     does.
     """
     (part,), half = one.parts, 2**31
-    whole = replace(part, chance_=[half] * len(part.chance_))
-    quiet = replace(whole, own_=(0, *part.own_[1:]), other_=(0, *part.other_[1:]))
+    whole = changed(part, chance=[half] * len(part.ints.chance))
+    quiet = changed(whole, own=(0, *part.ints.own[1:]), other=(0, *part.ints.other[1:]))
     return replace(one, model="subset", parts=(quiet, whole), certificate=None)
 
 
@@ -76,7 +76,7 @@ def spoiled(kind, report):
     """A report of this kind with one thing wrong: (reason, bytes), one of every reason there is."""
     made = mechanism(kind)
     found = [("length", report[:-1]), ("length", report + b"\0"), ("length", b"")]
-    if made.encoding.number:
+    if made.encoding.as_uint32:
         last = len(made.parts) * made.encoding.tickets
         return [*found, ("ticket", last.to_bytes(4, "little")), ("ticket", b"\xff" * 4)]
     front = len(made.parts) > 1
@@ -105,7 +105,7 @@ def long_mechanism(name="long"):
 def people(mechanism, n, seed=0):
     """Reports of n people."""
     answers = np.random.default_rng(seed).integers(mechanism.m, size=n)
-    given = [{int(k)} for k in answers] if mechanism.policy.takes_sets else answers
+    given = [{int(k)} for k in answers] if mechanism.policy.kind.lists else answers
     return mechanism.perturb_many(given, indices=True)
 
 
@@ -273,12 +273,18 @@ def listening(application):
     """An application behind a real socket of loopback, in a thread of this process; its URL."""
     import uvicorn
 
-    from discreet.collector.server import Patient, listen
+    from discreet.collector.connections import TimedProtocol
+    from discreet.collector.server import listen
 
     sock = listen("127.0.0.1", 0)
     server = uvicorn.Server(
         uvicorn.Config(
-            application, http=Patient, ws="none", lifespan="on", log_config=None, access_log=False
+            application,
+            http=TimedProtocol,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
         )
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})

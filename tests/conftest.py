@@ -8,11 +8,18 @@ from hypothesis import settings
 
 import discreet as d
 
-sys.path.insert(0, str(Path(__file__).parent))
-from postgres import database, postgres  # noqa: F401  # fixtures
+HERE = Path(__file__).parent
+sys.path[:0] = map(str, (HERE, HERE / "collector", HERE / "estimates"))  # what tests share
+from postgres import database, postgres  # noqa: E402, F401  # fixtures
 
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("ci")
+
+
+@pytest.fixture(autouse=True)
+def compiled_loops(monkeypatch):
+    """Small jobs use them too, or what is tested would depend on which test ran before."""
+    monkeypatch.setattr("discreet.arrays.coders.SMALL", 0)
 
 
 @pytest.fixture(scope="session")
@@ -23,15 +30,6 @@ def toy():
             ("common", "ln(6)", ["anemia", "headache", "stomachache", "toothache"]),
         ]
     )
-
-
-def three_levels(eps=1.0, sizes=(5, 5, 90), **settings_):
-    names = ("high", "middle", "low")
-    budgets = (eps, round(1.2 * eps, 6), 2 * eps)
-    rows = [
-        (n, e, [f"{n}{i}" for i in range(k)]) for n, e, k in zip(names, budgets, sizes, strict=True)
-    ]
-    return d.Policy.from_levels(rows, **settings_)
 
 
 # ---- every worker finds the same tests -----------------------------------------------------------

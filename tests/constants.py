@@ -7,7 +7,7 @@ The file is written by hand: it is the contract. `test_vectors.py` holds Python 
 import json
 from pathlib import Path
 
-from discreet.mechanism import fingerprint
+from discreet.check.document import fingerprint
 
 CONSTANTS = json.loads(
     (Path(__file__).parent / "vectors" / "v2" / "constants.json").read_text(encoding="utf-8")
@@ -26,22 +26,30 @@ ABOUT = {  # every key that there is
 }
 
 
-def silent(levels, pairs=(), parts=1, padding=0, about=None, **more):
-    """A mechanism file whose reports say nothing, so that it keeps all budgets."""
+def silent(levels, pairs=(), parts=1, padding=0, about=None, totals=None, policy=None, **more):
+    """A mechanism file whose reports say nothing, so that it keeps all budgets. A pair is (level,
+    level, epsilon), and "one_way" where it is; `policy` has more keys of it.
+    """
+    policy = policy or {}
     none = {"none": D // parts} if padding else {}
     body = {
         "format": CONSTANTS["format"],
         "policy": {
             "name": "survey",
             "question": "",
-            "input": "set" if padding else "single",
-            **({"protect": "set", "strict": False} if padding else {}),
+            "kind": "set" if padding else "single",
+            **({"strict": False} if padding else {}),
             "notion": "min",
             "items": [item for _, _, items in levels for item in items],
             "level_of": [k for k, (_, _, items) in enumerate(levels) for _ in items],
             "levels": [{"name": name, "epsilon": epsilon} for name, epsilon, _ in levels],
-            "pairs": [{"levels": [a, b], "epsilon": epsilon} for a, b, epsilon in pairs],
+            "pairs": [
+                {"levels": [a, b], "epsilon": epsilon, **dict.fromkeys(one_way, True)}
+                for a, b, epsilon, *one_way in pairs
+            ],
+            **policy,
             **({"about": about} if about else {}),
+            **({"totals": totals} if totals else {}),
         },
         "model": "subset",
         "prior": "uniform",
@@ -67,7 +75,8 @@ def everything():
     """A document with every key that there is for single input."""
     certificate = {"value": "1", "lower_bound": "", "note": ""}
     levels = [("one", "1", "a"), ("two", "2", "b")]
-    return silent(levels, [("one", "two", "1")], certificate=certificate, about=ABOUT)
+    told = {"about": ABOUT, "totals": [{"name": "both", "items": ["a", "b"]}]}
+    return silent(levels, [("one", "two", "1", "one_way")], certificate=certificate, **told)
 
 
 def at_the_limits():
@@ -80,6 +89,14 @@ def at_the_limits():
     def many(count):
         rows = [(f"level {k}", "1", [f"item {k}"]) for k in range(count)]
         return silent(rows, [("level 0", "level 1", "2")])
+
+    def points(count, cap=0):
+        rows = [(f"point {k}", "1", [f"point {k}"]) for k in range(count)]
+        return silent(rows, policy={"notion": "scale", "cap": cap})
+
+    def blocks(count):
+        rows = [(f"level {k}", "1", [f"item {k}"]) for k in range(count)]
+        return silent(rows, policy={"notion": "blocks"})
 
     def ticket(t):
         return one(encoding={"kind": "ticket", "q": 3, "t": t})
@@ -101,6 +118,10 @@ def at_the_limits():
         "parts": (one(parts=limits["parts"]), one(parts=limits["parts"] + 1)),
         "padding": (one(padding=limits["padding"]), one(padding=limits["padding"] + 1)),
         "levels with pairs": (many(levels), many(levels + 1)),
+        "levels as blocks": tuple(blocks(limits["levels_as_blocks"] + k) for k in (0, 1)),
+        "points of a scale": tuple(points(limits["points_of_a_scale"] + k) for k in (0, 1)),
+        "points of a scale, at least": (points(2), points(1)),
+        "steps of a cap": (points(5, 4), points(5, 5)),
         "characters of a budget": (one(f"ln({'9' * log})"), one(f"ln({'9' * (log + 1)})")),
         "digits of a budget": (one("9" * whole), one("9" * (whole + 1))),
         "zeros of a budget": (one(f"0.{'0' * (whole - 2)}1"), one(f"0.{'0' * (whole - 1)}1")),
@@ -136,12 +157,16 @@ def promised():
         found.append((silent(levels, [("one", "two", "")]), [*each, open_]))
     still = said["through_others"].format(factor="4")
     levels = [("one", "500", "ab"), ("between", "ln(2)", "c")]
-    each = [plain("one", said["items"][1]), plain("between", '"c"')]
+    each, protected = (
+        [plain("one", said["items"][1], kind), plain("between", '"c"', kind)]
+        for kind in ("single", "single_protected")
+    )
     alone = said["unprotected_alone"].format(first="one", still=still)
     found.append((silent(levels, [("one", "one", "")]), [*each, alone]))
     found.append(
         (silent(levels, [("between", "between", "")]), each)
     )  # of one item: nothing to say
     never = said["unprotected"].format(first="one", second="between", still=said["not_at_all"])
-    found.append((silent(levels, [("one", "between", "")]), [*each, never]))
+    shown = said["shown"].format(level="between", items='"c"')  # alone, and without protection
+    found.append((silent(levels, [("one", "between", "")]), [protected[0], shown, never]))
     return found

@@ -44,7 +44,7 @@ def members(document: Document) -> list[list[int]]:
 
 def answers(document: Document) -> list[int | None]:
     """Everything that can be held: the items and, for set input, None."""
-    nothing = [None] if document["policy"]["input"] == "set" else []
+    nothing = [None] if document["policy"]["kind"] != "single" else []
     return [*range(len(document["policy"]["items"])), *nothing]
 
 
@@ -57,8 +57,8 @@ def distribution(document: Document, item: int | None) -> Distribution:
     found: Distribution = {}
     for o, part in enumerate(document["parts"]):
         chance = part["none"] if item is None else part["chance"][groups_of(document)[item]]
-        for own, p in own_item(document, part, item):
-            for report, share in write(document, o, item, own):
+        for own, p in own_item(document, part, item) if chance else ():
+            for report, share in write(document, o, item, own) if p else ():
                 found[report] = found.get(report, Fraction(0)) + Fraction(chance, D) * p * share
     return found
 
@@ -67,7 +67,7 @@ def own_item(
     document: Document, part: Document, item: int | None
 ) -> list[tuple[bool | None, Fraction]]:
     """Whether the own item is named, with its chance; None where nothing is drawn for it."""
-    if item is None or not part["other"][groups_of(document)[item]]:
+    if item is None or not part["own"][groups_of(document)[item]]:
         return [(None, Fraction(1))]
     own = Fraction(part["own"][groups_of(document)[item]], D)
     return [(True, own), (False, 1 - own)]
@@ -110,6 +110,9 @@ def tickets(
 ) -> Iterator[tuple[bytes, Fraction]]:
     """A uniform ticket, or one that gives the own item a uniform mark on its side of T."""
     q, t = document["encoding"]["q"], document["encoding"]["t"]
+    if own and item is not None and is_plain(document, o):
+        yield numbered(document, o, item), Fraction(1)
+        return
     if own is None or item is None:
         for y in range(q ** (t + 1)):
             yield numbered(document, o, y), Fraction(1, q ** (t + 1))
@@ -120,6 +123,12 @@ def tickets(
         first = (v - sum(a * c for a, c in zip(rest, code(document, item), strict=True))) % q
         y = sum(digit * q**k for k, digit in enumerate(reversed([first, *rest])))
         yield numbered(document, o, y), Fraction(1, len(marks) * q**t)
+
+
+def is_plain(document: Document, o: int) -> bool:
+    """Whether the reports of the part are items as they are: named by their own people alone."""
+    part = document["parts"][o]
+    return any(own and not other for own, other in zip(part["own"], part["other"], strict=True))
 
 
 def code(document: Document, item: int) -> list[int]:
@@ -159,6 +168,8 @@ def part_and_named(document: Document, report: bytes) -> tuple[int, list[int]]:
     o, y = divmod(int.from_bytes(report, "little"), q ** (t + 1))
     first, rest = y // q**t, [y // q**k % q for k in range(t - 1, -1, -1)]
     other = document["parts"][o]["other"]
+    if is_plain(document, o):
+        return o, [y]
 
     def mark(i: int) -> int:
         return (first + sum(a * c for a, c in zip(rest, code(document, i), strict=True))) % q
@@ -404,12 +415,19 @@ def budget(text: str) -> Decimal:
 
 
 def pair_budget(policy: Document, i: int, j: int) -> Decimal | None:
-    """r_ij of two levels; None where they are not protected."""
-    names = {policy["levels"][i]["name"], policy["levels"][j]["name"]}
+    """r of an answer of level i over one of level j; None where it is not protected."""
+    names = [policy["levels"][i]["name"], policy["levels"][j]["name"]]
     for pair in policy["pairs"]:
-        if set(pair["levels"]) == names:
+        if names in (pair["levels"], pair["levels"][:: 1 if pair.get("one_way") else -1]):
             return budget(pair["epsilon"]) if pair["epsilon"] else None
-    first, second = (budget(policy["levels"][k]["epsilon"]) for k in (i, j))
+    texts = [policy["levels"][k]["epsilon"] for k in (i, j)]
+    first, second = (None if text == "open" else budget(text) for text in texts)
+    if policy["notion"] == "one-way" or first is None or second is None:
+        return first
+    if policy["notion"] == "blocks":
+        return first if i == j else None
+    if policy["notion"] == "scale":
+        return min(abs(i - j), policy["cap"] or len(policy["levels"])) * first
     if policy["notion"] == "min":
         return min(first, second)
     return CONTEXT.divide(CONTEXT.add(first, second), Decimal(2))

@@ -14,12 +14,12 @@ from itertools import combinations, pairwise
 
 import exhaustive
 import numpy as np
+from parts import make_part
 from scipy.stats import chi2, ncx2
 
 import discreet as d
 from discreet.encodings import Bits, Fixed, Ticket
-from discreet.mechanism import bases
-from discreet.parts import Part
+from discreet.mechanism import denominators
 
 D = 2**32
 LEAST = 50  # expected reports of a cell that is compared by itself
@@ -48,16 +48,16 @@ def build(kind, parts, level_of=LEVEL_OF, padding=None, none=NONE, groups=None):
     """A mechanism of these chances; budgets are large enough for all that is tried here."""
     policy = d.Policy.from_budgets(
         {f"i{k}": f"{4 + level / 10}" for k, level in enumerate(level_of)},
-        input="set" if padding else "single",
+        kind="set" if padding else "single",
     )
     groups = groups or tuple(range(len(policy.levels)))
-    over = bases(ENCODINGS[kind], groups, policy)
+    over = denominators(ENCODINGS[kind], groups, policy)
     chances = list(zip(*(whole(x) for x in zip(*(chance for chance, _, _ in parts)))))
     nothing = whole(none[: len(parts)]) if padding else [None] * len(parts)
     made = []
     for chance, (_, own, other), empty in zip(chances, parts, nothing):
         other = [round(x * D) if kind == "bits" else x for x in other]
-        made.append(Part(chance, [round(x * D) for x in own], other, empty, over, groups))
+        made.append(make_part(chance, [round(x * D) for x in own], other, empty, over, groups))
     shares = whole(np.full(len(over) + bool(padding), 1 / (len(over) + bool(padding))))
     return d.Mechanism(policy, "subset", ENCODINGS[kind], groups, made, shares, padding)
 
@@ -86,9 +86,9 @@ def reports_of(mechanism, held, n):
     if mechanism.padding is None:
         return mechanism.perturb_many(np.full(n, held))
     out = np.empty((n, mechanism.report_size), np.uint8)
-    from discreet.randomness import Keystream
+    from discreet.arrays.randomness import Keystream
 
-    mechanism.coder.write(Keystream(), np.full(n, -1 if held is None else held), out)
+    mechanism.arrays.coder.write(Keystream(), np.full(n, -1 if held is None else held), out)
     return out
 
 
@@ -207,7 +207,7 @@ def chances_of(document, answer):
     """Pr(part o, and items i and j named | answer), parts x m x m, and Pr(part o); an answer is a
     set or an item.
     """
-    single = document["policy"]["input"] == "single"
+    single = document["policy"]["kind"] == "single"
     if single:
         held = {answer: 1.0}
     else:
@@ -260,9 +260,9 @@ def expected_tally(mechanism, truth, n):
     part_n, counts = np.zeros(k), np.zeros((k, m))
     sizes = np.bincount(of)
     for o, part in enumerate(mechanism.parts):
-        used = samples * part.chance_group[of]
-        part_n[o] = used.sum() + (empty * part.none / D if mechanism.padding else 0)
-        other, own = part.other_group, part.own_group
+        chance, own, other = map(np.array, part.by_group[:3])
+        used = samples * chance[of]
+        part_n[o] = used.sum() + (empty * part.ints.none / D if mechanism.padding else 0)
         near = (sizes * other - own) / np.maximum(sizes - 1, 1) if fixed else other
         near = np.where(other > 0, near, 0)
         of_group = np.bincount(of, weights=used)

@@ -45,7 +45,7 @@ def with_pairs(draw, **settings):
     if len(pairs) == len(every) and all(pair.budget is None for pair in pairs):
         pairs[0] = Pair(pairs[0].first, pairs[0].second, Budget.parse("ln(2)"))
     policy = replace(plain, pairs=tuple(pairs))
-    lone = [size == 1 for size in policy.sizes]
+    lone = [size == 1 for size in policy.level_sizes]
     t = range(len(lone))
     bound = [(i, j) for i in t for j in t[i:] if not (i == j and lone[i])]
     assume(not bound or any(policy.pair_epsilon(i, j) < math.inf for i, j in bound))

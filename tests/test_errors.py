@@ -21,7 +21,7 @@ def test_every_error_is_a_discreet_error():
     """Who catches the base catches them all, and nothing that Python raises by itself."""
     found = [cls for _, cls in inspect.getmembers(errors, inspect.isclass)]
     children = [cls for cls in found if cls.__module__ == "discreet.errors"]
-    assert len(children) == 8 and all(issubclass(cls, DiscreetError) for cls in children)
+    assert len(children) == 9 and all(issubclass(cls, DiscreetError) for cls in children)
     assert {cls.__mro__[1] for cls in children} == {Exception, DiscreetError, MechanismError}
     assert FingerprintError.__mro__[1] is MechanismError and DiscreetError.__mro__[1] is Exception
 

@@ -11,10 +11,18 @@ import pytest
 import discreet
 
 NAMES = {
-    "Policy": "policy", "design": "designs", "Mechanism": "mechanism", "Guarantee": "guarantee",
-    "compose": "guarantee", "Tally": "tally", "Estimate": "estimate", "simulate": "simulation",
-    "choose_padding": "padding", "Client": "client", "DiscreetError": "errors",
-}  # fmt: skip
+    "Policy": "policy",
+    "design": "designs",
+    "Mechanism": "mechanism",
+    "Guarantee": "promises.guarantee",
+    "compose": "promises.compose",
+    "Tally": "arrays.tally",
+    "Estimate": "estimates.estimate",
+    "simulate": "estimates.simulation",
+    "choose_padding": "estimates.padding",
+    "Client": "device.client",
+    "DiscreetError": "errors",
+}
 
 
 @pytest.mark.parametrize(("name", "room"), NAMES.items())

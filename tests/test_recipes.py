@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 import discreet as d
-from discreet import designs, encodings, summary
+from discreet import designs, encodings
 from discreet.designs import unary
 from discreet.encodings.bits import Bits, BitsCoder
 from discreet.errors import DesignError, GuaranteeError, MechanismError
+from discreet.estimates.simulation import compare
 from discreet.mechanism import Mechanism
 from discreet.paper import run
 from discreet.paper.tables import PaperTable
 from discreet.paper.target import Target
 from discreet.paper.verdicts import HOLDS, Claims, Verdict
-from discreet.simulation import compare
+from discreet.show import facts
 
 POLICY = d.Policy.from_levels([("high", 1, ["a", "b"]), ("low", 2, ["c", "d", "e"])])
 
@@ -40,7 +41,7 @@ def test_a_model_is_a_function_and_its_name(monkeypatch, tmp_path):
     mechanism = d.design(POLICY, "scaled")
     mechanism.save(tmp_path / "m.json")
     assert Mechanism.load(tmp_path / "m.json") == mechanism and mechanism.model == "scaled"
-    plan = summary.plan(POLICY, 1000, "uniform", None, None, mechanism)
+    plan = facts.plan(POLICY, 1000, "uniform", None, None, mechanism)
     assert "scaled" in {row["model"] for row in plan["rows"]}
     scores = compare(np.array([5, 1, 1, 2, 9]), designs.alternatives(POLICY), repeats=1, seed=1)
     assert "scaled" in {score.model for score in scores}
@@ -64,19 +65,14 @@ class Backwards(Bits):
 
 
 class BackwardsCoder(BitsCoder):
-    def _write(self, source, held, group, part, own, out):
-        turned = np.empty_like(out)
-        super()._write(source, held, group, part, own, turned)
-        out[:] = turned[:, ::-1]
+    def pack(self, part, bits):
+        return super().pack(part, bits)[::-1]
 
-    def check(self, report):
-        return super().check(report[::-1])
+    def part_of(self, report):
+        return super().part_of(report[::-1])
 
-    def refusals(self, rows):
-        return super().refusals(np.ascontiguousarray(rows[:, ::-1]))
-
-    def count(self, part, rows):
-        return super().count(part, np.ascontiguousarray(rows[:, ::-1]))
+    def bits(self, report):
+        return super().bits(report[::-1])
 
     def named(self, report):
         return super().named(report[::-1])

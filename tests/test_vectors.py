@@ -12,30 +12,27 @@ from pathlib import Path
 import pytest
 from constants import CONSTANTS, at_the_limits, everything, promised, silent
 
-from discreet import about as about_
-from discreet import client as client_
-from discreet import encodings, exact, exact_hits, labels
-from discreet import mechanism as mechanism_
-from discreet import policy as policy_
-from discreet.client import Client, ClientError, Ledger
+from discreet import encodings
+from discreet.check import certificate, exact, exact_sets
+from discreet.check.document import canonical_json, fingerprint, read_bytes, refuse_strange
 from discreet.collector.openapi import DOCUMENT
+from discreet.device import network
+from discreet.device.client import Client
+from discreet.device.ledger import Ledger
+from discreet.device.wire import ID_SIZE
 from discreet.encodings import ticket
 from discreet.errors import (
+    ClientError,
     DataError,
     FingerprintError,
     GuaranteeError,
     MechanismError,
     PolicyError,
 )
-from discreet.mechanism import (
-    Mechanism,
-    canonical_json,
-    fingerprint,
-    read_bytes,
-    refuse_strange,
-)
-from discreet.policy import Policy
-from discreet.wire import ID_SIZE
+from discreet.mechanism import FORMAT, Mechanism, shape
+from discreet.policy import Policy, budgets, labels, notions, validation
+from discreet.policy import about as about_
+from discreet.policy.kinds import Kind
 
 HERE = Path(__file__).parent / "vectors"
 FOLDER = HERE / "v2"
@@ -88,6 +85,7 @@ def content(case):
 # ---- the files -----------------------------------------------------------------------------------
 
 
+@pytest.mark.xdist_group("vectors")  # it makes the good mechanisms
 def test_the_committed_files_are_what_make_writes(make):
     texts = make.rendered()
     written = {path.name for path in FOLDER.iterdir()} - {"constants.json"}  # which is a source
@@ -252,7 +250,7 @@ def test_labels_that_look_the_same_are_named_once():
             with pytest.raises(PolicyError, match="look the same") as caught:
                 Policy.from_levels(rows_)
             for label in (first, second):  # both are named
-                assert labels.show(label) in str(caught.value)
+                assert labels.quoted(label) in str(caught.value)
 
 
 def test_the_look_alikes_are_a_table():
@@ -340,16 +338,15 @@ def test_estimates_catch_a_planted_change(reference):
 
 
 def test_names_and_denominators():
-    assert mechanism_.FORMAT == CONSTANTS["format"]
+    assert FORMAT == CONSTANTS["format"]
     assert exact.D == ticket.LAST == CONSTANTS["denominator"] == 2**32
     assert CONSTANTS["names"] == {
-        "prior": [*mechanism_.PRIORS],
-        "input": [*policy_.INPUTS],
-        "notion": [*policy_.NOTIONS],
+        "prior": [*shape.PRIORS],
+        "kind": [*Kind],
+        "notion": [*notions.NOTIONS],
         "encoding": [*encodings.KINDS],
     }
-    assert CONSTANTS["set_names"] == {"protect": [*policy_.PROTECTS]}
-    assert CONSTANTS["row_total"] == exact_hits.TOTAL == 2**52
+    assert CONSTANTS["row_total"] == exact_sets.TOTAL == 2**52
     assert CONSTANTS["residue_bytes"] == {
         str(prime): encodings.Hits(prime).width for prime in (65521, 65537)
     }
@@ -377,8 +374,11 @@ def test_keys():
     assert [*policy.pop("about")] == CONSTANTS["about"]["keys"]
     found = Mechanism.from_document(silent([("one", "1", "a")], padding=1)).to_canonical()
     own, keys = CONSTANTS["set_keys"], CONSTANTS["keys"]
-    assert {*found["policy"]} == {*keys["the policy"], *own["the policy"]} - {"about"}
+    assert {*found["policy"]} == {*keys["the policy"], *own["the policy"]} - {"about", "totals"}
     assert [*found["parts"][0]] == [*keys["a part"], *own["a part"]]
+    found = Mechanism.from_document(GOOD["five-scale-subset"]).to_canonical()["policy"]
+    both = {*keys["the policy"], *CONSTANTS["scale_keys"]["the policy"]}
+    assert {*found} == both - {"about", "totals"}
     hits = GOOD["five-hits"]["parts"][0]
     assert [*Mechanism.from_document(GOOD["five-hits"]).parts[0].document()] == [*hits]
     assert [*hits] == CONSTANTS["hits_part_keys"]
@@ -386,11 +386,13 @@ def test_keys():
 
 def test_limits_have_names():
     limits = CONSTANTS["limits"]
-    assert CONSTANTS["model_pattern"] == mechanism_.MODEL
-    assert limits["parts"] == mechanism_.MAX_PARTS
-    assert limits["levels_with_pairs"] == policy_.MAX_LEVELS_WITH_PAIRS
-    assert limits["budget_characters"] == policy_._LONGEST
-    assert limits["certificate_digits"] == mechanism_._DIGITS
+    assert CONSTANTS["model_pattern"] == shape.MODEL
+    assert limits["parts"] == shape.MAX_PARTS
+    assert limits["levels_with_pairs"] == validation.MAX_LEVELS_WITH_PAIRS
+    assert limits["levels_as_blocks"] == validation.MAX_LEVELS_WITH_PAIRS
+    assert limits["points_of_a_scale"] == validation.MOST_POINTS
+    assert limits["budget_characters"] == budgets._LONGEST
+    assert limits["certificate_digits"] == certificate._DIGITS
     told = CONSTANTS["about"]
     assert told["characters"] == {
         **dict.fromkeys(about_.LINES, about_.LINE),
@@ -483,7 +485,7 @@ def test_uploads(tmp_path):
         requests, refused = sent([status, 200], tmp_path / f"final-{k}")
         assert refused and len(requests) == 1
     assert Client("http://host").patience == told["patience_seconds"]
-    assert client_._LONGEST_PAUSE == told["longest_pause_seconds"]
+    assert network._LONGEST_PAUSE == told["longest_pause_seconds"]
 
 
 def test_the_collectors_description_names_the_same_headers():

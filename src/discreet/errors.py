@@ -7,9 +7,8 @@ attributes say the same to code.
 from __future__ import annotations
 
 import json
-from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 _COMPARED = 32  # digits of a fingerprint that people compare: nobody finds two that share them
 
@@ -65,7 +64,11 @@ class DataError(DiscreetError):
     """Answers, reports or tallies that cannot be used."""
 
 
-class MissingExtra(DiscreetError):
+class ClientError(DiscreetError):
+    """The collector cannot be reached, or does not answer as one."""
+
+
+class MissingExtra(DiscreetError, ImportError):
     """Something that needs an optional dependency which is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
@@ -74,10 +77,32 @@ class MissingExtra(DiscreetError):
         self.extra = extra
 
 
+_PURPOSES = {"count": "work on designs, files and counts", "serve": "the collector"}
+_EXTRAS = {  # of the modules that rooms below the device side load first
+    **dict.fromkeys(("numpy", "scipy", "numba", "pyarrow", "threadpoolctl", "rich"), "count"),
+    **dict.fromkeys(("starlette", "uvicorn", "orjson"), "serve"),
+}
+
+
+def missing_extra(error: ModuleNotFoundError) -> Exception:
+    """The sentence that says what to install, or the error itself if that is not known."""
+    extra = _EXTRAS.get((error.name or "").partition(".")[0])
+    return MissingExtra(_PURPOSES[extra], extra) if extra else error
+
+
+def require(extra: str, *modules: str) -> None:
+    """Raise MissingExtra unless all of these modules of an extra are installed; none is loaded."""
+    if not all(map(find_spec, modules)):
+        raise MissingExtra(_PURPOSES[extra], extra)
+
+
 def _installed_from() -> str:
     """What pip can install this package from again: the folder or file it came from (PEP 610), or
     its name.
     """
+    from importlib import metadata  # these take longer to load than all of the device side
+    from urllib.parse import unquote, urlsplit
+
     try:
         recorded = metadata.distribution("discreet").read_text("direct_url.json")
     except metadata.PackageNotFoundError:

@@ -19,10 +19,11 @@ from pathlib import Path
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
+import pytest
 
 from discreet.collector import limits
 from discreet.collector.store import open_store
-from discreet.wire import ID_SIZE, upload_headers
+from discreet.device.wire import ID_SIZE, upload_headers
 
 TOKEN = "the organiser's token of these tests"
 DEADLINE = 60.0  # seconds until something that must happen has not happened
@@ -198,11 +199,11 @@ class Server:
     def api(self, name, rest=""):
         return f"{self.base}/v1/collections/{quote(name, safe='')}{rest}"
 
-    def estimate(self, name, **wishes):
+    def estimate(self, name, **given_options):
         """What the service says to the organiser."""
         found = httpx.get(
             self.api(name, "/estimate"),
-            params=wishes,
+            params=given_options,
             headers={"Authorization": f"Bearer {TOKEN}"},
             timeout=DEADLINE,
         )
@@ -236,6 +237,61 @@ class Server:
         self.http.close()
         self.process.terminate()
         assert self.process.wait(DEADLINE) == 0, self.said("stderr")
+
+
+# ---- fixtures: a test module that imports them defines `mechanisms()`
+
+
+@pytest.fixture(scope="module")
+def server(request, tmp_path_factory):
+    """`discreet serve` with the mechanisms of the test module."""
+    running = Server(tmp_path_factory.mktemp("server"), [*request.module.mechanisms().values()])
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as running:
+        yield running
+
+
+@pytest.fixture
+def visitor(browser, server):
+    """Somebody with a new browser context."""
+    person = Visitor(browser, server.base)
+    yield person
+    person.context.set_offline(False)
+    person.leave()
+    person.context.close()
+
+
+# ---- the steps of a participant
+
+
+def asked(visitor, link):
+    """The page, with its question."""
+    page = visitor.open(link)
+    page.locator("#form").wait_for()
+    return page
+
+
+def prepared(page, *labels):
+    """Choose these answers and draw the report."""
+    for label in labels:
+        page.get_by_label(label, exact=True).check()
+    page.locator("#prepare").click()
+    page.locator("#check").wait_for()
+
+
+def answered(page, *labels):
+    """The same, and send it."""
+    prepared(page, *labels)
+    page.locator("#send").click()
+    page.locator("#receipt").wait_for()
+
+
+# ---- other processes
 
 
 def command(folder, *arguments):

@@ -12,7 +12,7 @@ from math import comb, prod
 import numpy as np
 from exhaustive import D, groups_of
 
-from discreet.mechanism import fingerprint
+from discreet.check.document import fingerprint
 
 G = 2**52
 ONE = Fraction(1)
@@ -23,15 +23,14 @@ def signed(body):
     return {**body, "fingerprint": fingerprint(body)}
 
 
-def policy_of(levels, protect="set", strict=False, **more):
+def policy_of(levels, kind="set", strict=False, **more):
     """From (name, epsilon, items) per level."""
     return {
         "name": "survey",
         "question": "Which of these?",
-        "input": "set",
+        "kind": kind,
         "notion": "min",
-        "protect": protect,
-        "strict": strict,
+        **({"strict": strict} if kind == "set" else {}),
         "items": [item for _, _, items in levels for item in items],
         "level_of": [k for k, (_, _, items) in enumerate(levels) for _ in items],
         "levels": [{"name": name, "epsilon": epsilon} for name, epsilon, _ in levels],
@@ -43,7 +42,7 @@ def policy_of(levels, protect="set", strict=False, **more):
 def body_of(policy, encoding, padding, parts, groups=None, model="hits"):
     groups = list(range(len(policy["levels"]))) if groups is None else groups
     return {
-        "format": "discreet-mechanism/2",
+        "format": "discreet-mechanism/3",
         "policy": policy,
         "model": model,
         "prior": "uniform",
@@ -61,7 +60,7 @@ def body_of(policy, encoding, padding, parts, groups=None, model="hits"):
 def each_of(levels, own, other, **more):
     """A part of independent bits, of which every item decides its own."""
     part = {"chance": [D] * len(levels), "own": own, "other": other, "none": D}
-    policy = policy_of(levels, protect="item", **more)
+    policy = policy_of(levels, kind="each", **more)
     return signed(body_of(policy, {"kind": "each"}, 0, [part], model="each"))
 
 

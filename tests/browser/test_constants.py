@@ -1,6 +1,7 @@
 """What both languages spell is the same: the JavaScript module against vectors/v2/constants.json.
 
-`test_vectors.py` holds Python to the same file.
+`test_vectors.py` holds Python to the same file. Cautions and reasons of refusal are compared with
+Python's own.
 """
 
 import json
@@ -11,9 +12,33 @@ import pytest
 from constants import CONSTANTS, at_the_limits, everything, one, promised
 from nodejs import NODE, node
 
+import discreet as d
+from discreet.encodings import REASONS
+from discreet.mechanism import Mechanism
+
 HERE = Path(__file__).parent
 VECTORS = HERE.parent / "vectors" / "v2"
-CHECKS = ("names", "models", "keys", "limits", "reasons", "promises", "twins", "uploads", "ledger")
+CHECKS = (
+    "names",
+    "models",
+    "keys",
+    "limits",
+    "reasons",
+    "promises",
+    "cautions",
+    "twins",
+    "uploads",
+    "ledger",
+)
+OPEN = [("a", 1, ["x", "y"]), ("b", 1, ["z", "w"])]
+CAUTIOUS = [  # per caution, a policy that needs it; first one that needs none
+    ([("a", "ln(100)", ["x", "y"])], {}, ""),
+    (OPEN, {"pairs": [("a", "b", None)]}, "Some answers are not protected"),
+    ([("a", "ln(101)", ["x", "y"])], {}, "between two answers"),
+    ([("a", 6, ["x", "y", "z"])], {"kind": "set", "padding": 1}, "having and not having"),
+    ([("a", "ln(105)", [*"uvwxyz"])], {"kind": "set", "padding": 6}, "two lists of answers"),
+    ([("a", 1, [*"vwxyz"])], {"kind": "each"}, "Each answer is protected on its own"),
+]
 pytestmark = [
     pytest.mark.skipif(
         NODE is None, reason="node is not installed, so the JavaScript module cannot be run"
@@ -33,16 +58,35 @@ def refusals():
         next(case for case in reports if case.get("refused") == reason)
         for reason in CONSTANTS["reasons"]
     ]
-    return [{"document": documents[case["mechanism"]], "report": case["report"]} for case in first]
+    found = []
+    for case in first:
+        document = documents[case["mechanism"]]
+        size = Mechanism.from_document(document).report_size
+        why = REASONS[case["refused"]].format(size=size)
+        found.append({"document": document, "report": case["report"], "why": why})
+    return found
 
 
-def run(constants):
-    """Per check, None or what went wrong."""
+@cache
+def cautions():
+    """Documents, and the caution that Python gives."""
+    found = []
+    for levels, settings, words in CAUTIOUS:
+        mechanism = d.design(d.Policy.from_levels(levels, **settings))
+        caution = mechanism.guarantee().caution
+        assert words in caution and bool(words) == bool(caution)
+        found.append((mechanism.to_document(), caution))
+    return found
+
+
+def run(constants, said=lambda caution: caution):
+    """Per check, None or what went wrong; `said` changes the cautions that are expected."""
     payload = {
         "constants": constants,
         "everything": everything(),
         "limits": at_the_limits(),
         "promised": promised(),
+        "cautions": [(document, said(caution)) for document, caution in cautions()],
         "refusals": refusals(),
         "ticket": one(encoding={"kind": "ticket", "q": 3, "t": 2}),
     }
@@ -78,5 +122,6 @@ def test_another_spelling_is_seen():
     ):
         assert text.count(old) == 1
         text = text.replace(old, new)
-    wrong = {name for name, error in run(json.loads(text)).items() if error}
+    reports = run(json.loads(text), lambda caution: caution.replace("answer", "item"))
+    wrong = {name for name, error in reports.items() if error}
     assert wrong == {*CHECKS} - {"promises"}  # whose sentences are in the documents' list

@@ -50,13 +50,13 @@ items = ["exams", "noise", "nothing"]
 # Once the file "later" is there, the collector's clock is two days ahead.
 CLOCK = """
 import datetime, pathlib
-import discreet.collector.store as store
+from discreet.collector import catalogue, records
 class Clock(datetime.datetime):
     @classmethod
     def now(cls, tz=None):
         days = 2 if pathlib.Path("later").exists() else 0
         return datetime.datetime.now(tz) + datetime.timedelta(days=days)
-store.datetime = Clock
+records.datetime = catalogue.datetime = Clock
 """
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 
@@ -115,7 +115,9 @@ def test_a_survey_goes_live_and_ends(kind, tmp_path, certificate, database):  # 
                 assert client.get(path).json()["n"] == 0  # not before there are 60
                 (tmp_path / "later").touch()  # the day after
                 store = open_store(database)
-                until(lambda: not store.collection("term").open, "it is closed by its date")
+                until(
+                    lambda: store.collection("term").closed_by_organiser, "it is closed by its date"
+                )
                 assert [event.what for event in store.history("term")] == [
                     "closed",
                     "moved",

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import combinations, pairwise, product
-from math import comb, exp, log, prod
+from math import comb, exp, inf, log, prod
 from pathlib import Path
 from unicodedata import category
 from urllib.parse import unquote
@@ -28,11 +28,13 @@ from exhaustive import distribution
 from nodejs import NODE, node
 
 import discreet as d
-from discreet import exact
+from discreet.check import exact
+from discreet.check.document import canonical_json, fingerprint, read_bytes
+from discreet.check.exact import D
 from discreet.errors import DesignError, DiscreetError, FingerprintError, GuaranteeError
-from discreet.exact import D
-from discreet.mechanism import Mechanism, canonical_json, fingerprint, read_bytes
+from discreet.mechanism import Mechanism
 from discreet.policy import Budget, Pair, Policy
+from discreet.promises import paths
 
 HERE = Path(__file__).parent
 VECTORS = HERE.parent / "vectors" / "v2"
@@ -96,11 +98,11 @@ def file_verdict(raw):
 
 def policy_of(rows, **more):
     """From (name, epsilon, items) per level."""
-    unit = {"protect": "set", "strict": False} if more.get("input") == "set" else {}
+    unit = {"strict": False} if more.get("kind") == "set" else {}
     return {
         "name": "survey",
         "question": "",
-        "input": "single",
+        "kind": "single",
         "notion": "min",
         **unit,
         "items": [item for _, _, items in rows for item in items],
@@ -113,9 +115,9 @@ def policy_of(rows, **more):
 
 def body_of(policy, parts, encoding="bits", groups=None, model="subset", padding=3):
     groups = list(range(len(policy["levels"]))) if groups is None else groups
-    sets = policy["input"] == "set"
+    sets = policy["kind"] != "single"
     return {
-        "format": "discreet-mechanism/2",
+        "format": "discreet-mechanism/3",
         "policy": policy,
         "model": model,
         "prior": "uniform",
@@ -135,7 +137,7 @@ def unary(rows, **more):
     eps = [float(Budget.parse(epsilon)) * (1 - 1e-6) for _, epsilon, _ in rows]
     top = 0.6 * min(eps)
     other = [round(D / (1 + exp(min(top, e - top)))) for e in eps]
-    none = {"none": D} if policy["input"] == "set" else {}
+    none = {"none": D} if policy["kind"] != "single" else {}
     return signed(
         body_of(
             policy,
@@ -186,7 +188,7 @@ def small(kind, sets=False, several=True):
         [(name, "40", items) for name, items in LETTERS.items()],
         items=list("abcdefghij"),
         level_of=level_of,
-        input="set" if sets else "single",
+        kind="set" if sets else "single",
     )
     return signed(body_of(policy, parts, encoding, groups=[0, 1, 2, 1]))
 
@@ -306,32 +308,43 @@ def agrees(found, mechanism):
         body["padding"],
     )
     assert (found["parts"], found["groups"]) == (body["parts"], body["groups"])
-    for key in ("name", "question", "input", "notion", "items"):
+    for key in ("name", "question", "kind", "notion", "items"):
         assert found["policy"][key] == body["policy"][key]
     levels = found["policy"]["levels"]
     assert found["policy"]["levelOf"] == list(policy.level_of)
-    assert [level["count"] for level in levels] == list(policy.sizes)
+    assert [level["count"] for level in levels] == list(policy.level_sizes)
     assert [(level["name"], level["budget"]) for level in levels] == [
         (x.name, x.budget.text) for x in policy.levels
     ]
-    assert [level["epsilon"] for level in levels] == pytest.approx(
+    assert [finite(level["epsilon"]) for level in levels] == pytest.approx(
         [float(x.budget) for x in policy.levels]
     )
     epsilons = guarantee.epsilons
-    assert found["levelEpsilons"] == pytest.approx(
-        epsilons.tolist(), rel=1e-11, abs=1e-11
+    assert [finite(x) for x in found["levelEpsilons"]] == pytest.approx(
+        epsilons, rel=1e-11, abs=1e-11
     )  # floats of two libraries
     agrees_in_words(found["promises"], policy, guarantee, epsilons)
+
+
+def finite(number):
+    """JSON writes an infinite number as null."""
+    return inf if number is None else number
 
 
 def agrees_in_words(promises, policy, guarantee, epsilons):
     assert [rounded(x["sentence"]) for x in promises] == [rounded(x) for x in guarantee.sentences()]
     levels = [x for x in promises if x["level"] is not None]
+    if policy.notion == "scale":  # whose promises are of distances
+        assert not levels
+        return
     assert [(x["level"], x["items"]) for x in levels] == [
-        (x.name, n) for x, n in zip(policy.levels, policy.sizes, strict=True)
+        (x.name, n) for x, n in zip(policy.levels, policy.level_sizes, strict=True)
     ]
+    if paths.has_gaps(policy):  # a factor over what is protected, and none beyond it
+        epsilons = [0] * len(levels)
     assert all(
-        x["factor"] >= np.exp(e) * (1 - 1e-11) for x, e in zip(levels, epsilons, strict=True)
+        finite(x["factor"]) >= np.exp(e) * (1 - 1e-11)
+        for x, e in zip(levels, epsilons, strict=True)
     )  # rounded up
     examples = [[] for _ in levels]
     for item, level in zip(policy.items, policy.level_of, strict=True):
@@ -413,7 +426,7 @@ def test_meanings_of_every_encoding():
 def tells(document_, report, got):
     """The chances in a sentence are those of the part."""
     kind, part = document_["encoding"]["kind"], document_["parts"][got["part"]]
-    of, sets = groups_of(document_), document_["policy"]["input"] == "set"
+    of, sets = groups_of(document_), document_["policy"]["kind"] != "single"
     base = {"fixed": [of.count(g) for g in range(3)], "bits": [D] * 3, "ticket": [5] * 3}[kind]
     speaking = [g for g in range(3) if part["other"][g]]
     among = sum(of.count(g) for g in speaking)
@@ -494,7 +507,7 @@ def designed():
         policy = d.Policy.from_levels(
             LEVELS, notion=notion, pairs=pairs, name="Prüfung", question="Was?\u00a0Und 🙂?"
         )
-        sets = d.Policy.from_levels(LEVELS, notion=notion, pairs=pairs, input="set")
+        sets = d.Policy.from_levels(LEVELS, notion=notion, pairs=pairs, kind="set")
         models = (
             ("opt0", "rappor") if pairs else MODELS
         )  # a subset with pairs and tickets takes a minute
@@ -504,6 +517,7 @@ def designed():
         [2, 2],
         [50, 60, 0.001],
         ["ln(1000)", "ln(1000)"],
+        [15, 15],
         ["ln(4/3)", "0.00001", 7],
     ):
         policy = d.Policy.from_budgets({f"i{k}": e for k, e in enumerate(budgets)})
@@ -520,7 +534,7 @@ def test_designs_are_accepted_and_promise_the_same():
 
 def test_designs_have_every_model_and_encoding():
     """Or the comparison above would not have seen them."""
-    seen = {(x.model, x.encoding.kind, x.policy.input) for x in designed()}
+    seen = {(x.model, x.encoding.kind, x.policy.kind) for x in designed()}
     assert {model for model, _, _ in seen} == set(MODELS)
     assert {(kind, sets) for _, kind, sets in seen} == set(product(KINDS, ("single", "set")))
     assert any(len(x.parts) > 1 for x in designed())
@@ -589,7 +603,7 @@ def random_policy(rng):
         rows,
         notion=rng.choice(("min", "avg")),
         pairs=pairs,
-        input=rng.choice(("single", "single", "set")),
+        kind=rng.choice(("single", "single", "set")),
     )
 
 
@@ -637,7 +651,7 @@ def level_ground(rng):
             min(D - 1, max(1, b * D // base)) if b else 0
             for b, base in zip(other, bases_of(body), strict=True)
         ]
-        none = {"none": chance} if policy["input"] == "set" else {}
+        none = {"none": chance} if policy["kind"] != "single" else {}
         body["parts"].append({"chance": [chance] * len(other), "own": own, "other": other, **none})
     return body
 
@@ -713,7 +727,7 @@ def test_verdicts_near_the_bound_are_the_same():
         assert seen.count("ok") > 100 and seen.count("guarantee") > 100, (kind, len(seen))
     assert {x["policy"]["notion"] for x in documents} == {"min", "avg"}
     assert sum(bool(x["policy"]["pairs"]) for x in documents) > 200
-    assert sum(x["policy"]["input"] == "set" for x in documents) > 200
+    assert sum(x["policy"]["kind"] != "single" for x in documents) > 200
     assert sum(len(x["parts"]) > 1 for x in documents) > 200
     for got, want, x in zip(verify(documents), expect, documents, strict=True):
         assert got["code"] == want, (got, json.dumps(x))
@@ -1039,6 +1053,10 @@ def test_half_a_surrogate_pair_is_refused():
 
 
 STRANGE = [
+    "open",
+    "one-way",
+    "blocks",
+    "scale",
     *[
         0,
         1,
@@ -1128,10 +1146,13 @@ def mutate(rng, body):
             rng.choice(STRANGE)
         )
     else:
-        home[rng.choice(["extra", "__proto__", "constructor", "none", "weight", "q", ""])] = (
-            rng.choice(STRANGE)
-        )
+        keys = ["extra", "__proto__", "constructor", "none", "weight", "q", "", "cap", "one_way"]
+        home[rng.choice(keys)] = rng.choice(STRANGE)
     return changed
+
+
+ORDERED = ("five-open-subset", "seven-open-ticket", "six-mixed-subset", "five-freed-subset",
+           "seven-blocks-subset", "five-scale-cap-subset", "toy-one-way-each-one")  # fmt: skip
 
 
 def seeds():
@@ -1153,6 +1174,7 @@ def seeds():
         unsigned(hits),
         unsigned(handmade.each_of(rows, [half, half + 9], [half - 9, D // 3])),
         {**constant(), "policy": {**constant()["policy"], "about": ABOUT}},
+        *(unsigned(GOOD[name]) for name in ORDERED),
     ]
 
 
@@ -1454,7 +1476,7 @@ def parts_of(document_, group):
 def held_of(document_):
     """(the answer, draws that sample it, the item held or None) of every item, and of nothing."""
     m = len(document_["policy"]["items"])
-    if document_["policy"]["input"] == "single":
+    if document_["policy"]["kind"] == "single":
         return [(item, [], item) for item in range(m)]
     return [*(([item], [0], item) for item in range(m)), ([], [1], None), ([3], [2], None)]
 
@@ -1504,14 +1526,22 @@ def test_a_subset_is_uniform_over_all_draws():
     """All draws of the subsets of one part, each once: every report comes exactly as
     often as its probability says.
     """
+    jobs, expected = [], []
     for sets, several in product((False, True), repeat=2):
         document_ = small("fixed", sets, several)
-        jobs = [job for job in held_of(document_) if job[2] in (0, 2, 5, 9, None)]
-        for answer, sample, held in jobs:
-            counted(document_, answer, sample, held)
+        for answer, sample, held in held_of(document_):
+            if held in (0, 2, 5, 9, None):
+                for cases, law in all_draws(document_, answer, sample, held):
+                    jobs.append((document_, cases))
+                    expected.append(law)
+    for found, (reports, often) in zip(scripted(jobs), expected, strict=True):
+        counts = Counter(found)
+        assert len(counts) == len(reports) and set(counts.values()) == {often}
+        assert set(counts) == reports
 
 
-def counted(document_, answer, sample, held):
+def all_draws(document_, answer, sample, held):
+    """Per part and side of the own item: all draws, the reports, and how often each must come."""
     of = groups_of(document_)
     group = None if held is None else of[held]
     for k, front in [*parts_of(document_, group)][::2]:
@@ -1526,16 +1556,14 @@ def counted(document_, answer, sample, held):
                     bounds += range(n - kept + 1, n + 1)
                     sizes.append((g, n, kept))
             head = sample + front + ([part["own"][group] - own] if speaks else [])
-            (found,) = scripted(
-                [(document_, [(answer, head + list(x)) for x in product(*map(range, bounds))])]
-            )
-            possible = prod(comb(n, kept) for _, n, kept in sizes)
-            counts = Counter(found)
-            assert len(counts) == possible and set(counts.values()) == {prod(bounds) // possible}
-            assert set(counts) == {
+            cases = [(answer, head + list(x)) for x in product(*map(range, bounds))]
+            reports = {
                 packed(document_, k, x)
                 for x in subsets_of(of, sizes, held if speaks else None, own)
             }
+            possible = prod(comb(n, kept) for _, n, kept in sizes)
+            assert len(reports) == possible
+            yield cases, (reports, prod(bounds) // possible)
 
 
 def subsets_of(of, sizes, held, own):
@@ -1691,7 +1719,7 @@ def drawn():
 
 def chances_of(document_, answer):
     """Pr(report) of an answer, by the enumeration that the other tests use."""
-    if document_["policy"]["input"] == "single":
+    if document_["policy"]["kind"] == "single":
         return distribution(document_, answer[0])
     places = max(len(answer), document_["padding"])
     total = Counter()
@@ -1787,16 +1815,16 @@ def names(script):
     )
 
 
-def plain(m, kind, own, other, **more):
+def plain(m, encoding, own, other, **more):
     """One level of m items and one part."""
     part = {
         "chance": [D],
         "own": [own],
         "other": [other],
-        **({"none": D} if more.get("input") == "set" else {}),
+        **({"none": D} if more.get("kind") == "set" else {}),
     }
     labels = ["HIV", "anemia", "headache"] if m == 3 else [f"i{k}" for k in range(m)]
-    return signed(body_of(policy_of([("only", "60", labels)], **more), [part], kind, padding=1))
+    return signed(body_of(policy_of([("only", "60", labels)], **more), [part], encoding, padding=1))
 
 
 TOY = [("serious", "ln(4)", ["HIV"]), ("common", "ln(6)", ["anemia", "headache"])]
@@ -1855,7 +1883,7 @@ def module_checks():
     silent = {"chance": [D // 2], "own": [0], "other": [0]}
     documents = {
         "single": plain(3, "bits", D - 1, 1),
-        "sets": plain(3, "bits", D - 1, 1, input="set"),
+        "sets": plain(3, "bits", D - 1, 1, kind="set"),
         "toy": unary(TOY),
         "hits": handmade.hits_of([("all", "ln(3)", "abcd")], 5, 2, [([1], 2, [0, 0], D)]),
         "min": unary(many),
@@ -1893,7 +1921,7 @@ def ledger_checks():
         "streets": unary([("all", "1", ["STRASSE", "οδος", "ﬁt", "el"])]),
         "twice": unary([("all", "1", ["HIV", "else"]), ("less", "2", ["hi"])]),
         "strict": unary([("all", "0.1", ["HIV", "nothing"])]),
-        "sets": unary([("all", "1", ["HIV", "none"])], input="set"),
+        "sets": unary([("all", "1", ["HIV", "none"])], kind="set"),
         "hits": handmade.hits_of([("all", "ln(3)", "abcd")], 5, 2, [([1], 2, [0, 0], D)]),
         "each": handmade.each_of([("all", "ln(3)", "abcd")], [D // 2], [D // 3]),
     }

@@ -36,14 +36,13 @@ from exhaustive import groups_of
 from small import KINDS, pair_chances, small
 
 import discreet as d
-from discreet import rehearsal
+from discreet.check.document import fingerprint
 from discreet.collector import pages
-from discreet.demo import example
+from discreet.data.examples import example, made_up_answers
 from discreet.errors import short_fingerprint
-from discreet.fakes import Reach, oddities
-from discreet.guarantee import in_words
-from discreet.mechanism import fingerprint
-from discreet.views import VIEWS
+from discreet.estimates.fakes import Reach, oddities
+from discreet.estimates.views import VIEWS
+from discreet.promises.words import in_words
 
 if chromium.missing():
     pytest.skip(chromium.missing(), allow_module_level=True)
@@ -82,7 +81,9 @@ def of(policy, name):
 def sets(name, **more):
     """A question with several answers."""
     serious, common = ["HIV", "hepatitis"], ["cold", "flu", "headache", "back pain", "allergy"]
-    return levels(("serious", 1, serious), ("common", 2, common), name=name, input="set", **more)
+    return levels(
+        ("serious", 1, serious), ("common", 2, common), name=name, **{"kind": "set", **more}
+    )
 
 
 def forty(name):
@@ -92,7 +93,7 @@ def forty(name):
         ("private", "ln(4)", ["depression", "acne", "asthma"]),
         ("common", 2, [f"item {k}" for k in range(35)]),
     ]
-    return levels(*rows, name=name, input="set", padding=5)
+    return levels(*rows, name=name, kind="set", padding=5)
 
 
 @cache
@@ -119,7 +120,7 @@ def mechanisms():
         d.design(sets("set-parts"), "subset", padding=3),
         d.design(sets("set-ticket"), "subset", encoding="ticket", padding=3),
         d.design(sets("set-hits"), "hits", padding=4),
-        d.design(sets("set-each", protect="item"), "each"),
+        d.design(sets("set-each", kind="each"), "each"),
         d.design(forty("forty"), "hits"),
         d.design(of(toy, "renamed")),
         d.design(of(toy, "nudged"), "grr"),
@@ -174,7 +175,7 @@ def visitor(someone, server):
 
 
 @pytest.fixture
-def stranger(browser, server):
+def wrong_format(browser, server):
     """A visitor of one test alone: a script that runs before the page cannot be taken back."""
     found = Visitor(browser, server.base)
     yield found
@@ -334,7 +335,7 @@ def promises_of(name, chosen):
             f"report by at most a factor of {in_words(guarantee.factors[level])}."
         )
     padding = mechanism.padding or policy.m
-    if policy.pads and mechanism.encoding.samples:
+    if policy.kind.pads and mechanism.encoding.lists == "sampled":
         one = "Of the answers that you tick, at most one is drawn at random; "
         found += [f"{one}nothing else is reported."] * bool(chosen)
     elif len(chosen) > padding:
@@ -632,7 +633,8 @@ def test_two_tabs_send_one_report(visitor, server):
 
 def summed(*names):
     """The factor of all answers about the toy survey's items together."""
-    epsilons = sum(mechanisms()[name].guarantee().level_epsilons for name in names)
+    each = [mechanisms()[name].guarantee().level_epsilons for name in names]
+    epsilons = [sum(row) for row in zip(*each)]
     return (
         f"by at most a factor of {math.ceil(math.exp(max(epsilons)) * 100 * (1 - 1e-12)) / 100:g}."
     )
@@ -785,7 +787,7 @@ def test_a_collection_that_closes_while_one_answers(visitor, server):
     server.close_collection("closing")
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text(
-        '"closing" is closed and takes no more reports; of this upload nothing was counted now'
+        '"closing" is closed and takes no more reports; nothing of this upload was counted now'
     )
     expect(page.locator("#receipt")).to_be_hidden()
     assert server.n("closing") == 0
@@ -849,13 +851,13 @@ def test_a_server_that_stays_away(patient, server):
     assert len(set(patient.posts())) == 1
 
 
-def test_nothing_is_sent_when_storage_is_blocked(stranger, server):
+def test_nothing_is_sent_when_storage_is_blocked(wrong_format, server):
     throws = "get() { throw new DOMException('no', 'SecurityError'); }"
     blocked = f"Object.defineProperty(window, 'localStorage', {{ {throws} }});"
-    stranger.context.add_init_script(blocked)
+    wrong_format.context.add_init_script(blocked)
     refused(
-        stranger,
-        stranger.open(server.links["toy-survey"]),
+        wrong_format,
+        wrong_format.open(server.links["toy-survey"]),
         "The ledger cannot be read (no), so nothing is sent",
     )
 
@@ -955,6 +957,7 @@ def test_keyboard_alone_answers_a_single_question(visitor, server):
     tab_to(page, role="radio", name="anemia")  # as it was left
     tab_to(page, role="submit", name="Show what will be sent")
     page.keyboard.press("Space")
+    expect(page.locator("#check-title")).to_be_focused()
     tab_to(page, role="button", name="Send")
     page.keyboard.press("Enter")
     expect(page.locator("#receipt-title")).to_be_focused()
@@ -971,6 +974,7 @@ def test_keyboard_alone_agrees_searches_and_answers(visitor, server):
     page.keyboard.press("Space")
     tab_to(page, role="submit")
     page.keyboard.press("Enter")
+    expect(page.locator("#check-title")).to_be_focused()  # drawing takes a moment
     tab_to(page, role="button", name="Send")
     page.keyboard.press("Space")
     expect(page.locator("#receipt-title")).to_be_focused()
@@ -984,6 +988,7 @@ def test_keyboard_alone_answers_a_set_question(visitor, server):
         expect(page.get_by_label(label)).to_be_checked()
     tab_to(page, role="submit")
     page.keyboard.press("Enter")
+    expect(page.locator("#check-title")).to_be_focused()  # drawing takes a moment
     tab_to(page, role="button", name="Send")
     page.keyboard.press("Enter")
     expect(page.locator("#receipt-title")).to_be_focused()
@@ -1153,7 +1158,7 @@ def organiser(visitor, server, name, another=False):
 
 
 def rows(page):
-    """The texts of the table: item, picture, people, interval, errors."""
+    """The texts of the table: item, picture, people, share, interval, errors."""
     found = page.evaluate(
         "[...document.querySelectorAll('#rows tr')]"
         ".map(({ cells }) => [...cells].map((cell) => cell.firstChild?.textContent ?? ''))"
@@ -1184,6 +1189,7 @@ def expected_rows(found, view=""):
             item,
             "",
             whole(count),
+            f"{100 * count / found['n']:.1f} %",
             "–" if low is None else f"{whole(low)} to {whole(high)}",
             f"{'–' if error is None else whole(error)} / {whole(plain)}",
         )
@@ -1195,7 +1201,7 @@ def expected_rows(found, view=""):
 def live(server):
     """A collection with many reports."""
     mechanism = mechanisms()["live"]
-    given = rehearsal.answers(mechanism.policy, 20_000)
+    given = made_up_answers(mechanism.policy, 20_000)
     drawn = (mechanism.perturb_many(given) for _ in range(3))
     # honest reports may look odd, once in 1,000 times at most: not three times in a row
     server.upload(mechanism, next(x for x in drawn if not oddities(mechanism.tally(x))))
@@ -1316,10 +1322,10 @@ def test_results_show_the_certificate(visitor, server, live, name, words):
 def test_results_say_what_fakes_can_do_and_what_is_odd(visitor, server, live):
     """How far one fake report reaches, always; an alarm where honest reports would not look so."""
     page = organiser(visitor, server, "live")
-    expect(page.locator("#fake")).to_have_text(Reach.of(live).sentence(live))
+    expect(page.locator("#fake")).to_have_text(Reach.for_mechanism(live).sentence(live))
     expect(page.locator("#odd")).to_be_hidden()
     stuffed = mechanisms()["stuffed"]
-    honest = stuffed.perturb_many(rehearsal.answers(stuffed.policy, 20_000))
+    honest = stuffed.perturb_many(made_up_answers(stuffed.policy, 20_000))
     server.upload(stuffed, np.concatenate([honest, np.repeat(honest[:1], 10_000, axis=0)]))
     page.goto(server.results["stuffed"])
     expect(page.locator("#odd")).to_contain_text("hardly made by honest devices")
@@ -1754,7 +1760,7 @@ def sampled(kind, what, padding):
     if what != "designed":
         return small(kind, what, padding).to_document()
     budgets = {f"i{k}": ("1", "1.2", "2")[(k * k + 1) % 3] for k in range(43)}
-    policy = d.Policy.from_budgets(budgets, input="set" if padding else "single")
+    policy = d.Policy.from_budgets(budgets, kind="set" if padding else "single")
     how = {"fixed": ("subset", "bits"), "bits": ("opt0", "bits"), "ticket": ("subset", "ticket")}
     model, encoding = how[kind]
     made = d.design(policy, model, encoding=encoding, padding=padding).to_document()
@@ -1765,7 +1771,7 @@ def sampled(kind, what, padding):
 def answers_of(document_):
     """The first and the last item and two others; of sets none, one and more than the padding."""
     m = len(document_["policy"]["items"])
-    if document_["policy"]["input"] == "set":
+    if document_["policy"]["kind"] != "single":
         return [[], [0], [m - 1], [1, 2, m // 2, m - 1]]
     return [0, 1, m // 2, m - 1]
 
@@ -1883,9 +1889,9 @@ FAULTS = {  # a module that somebody has changed: old, new, and the mechanism th
         "draws.below(Math.max(items.length, 1))", ("bits", "parts", 2),
     ),
     "a sample of what a part speaks about": (
-        "const kept = items.length > padding ? draws.some(items, padding) : items;",
-        "const live = items.filter((item) => active[of[item]]);"
-        "const kept = live.length > padding ? draws.some(live, padding) : live;",
+        "const kept = items.length > padding ? draws.subset(items, padding) : items;",
+        "const live = items.filter((item) => active[groupOf[item]]);"
+        "const kept = live.length > padding ? draws.subset(live, padding) : live;",
         ("hits", "one", 2),
     ),
     "a sample that is not drawn": (

@@ -9,7 +9,7 @@ from functools import cache
 
 import chromium
 import pytest
-from chromium import Server, Visitor
+from chromium import Server, Visitor, answered, asked, prepared
 
 import discreet as d
 
@@ -19,6 +19,7 @@ if chromium.missing():
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.xdist_group("browser")
+browser, server, visitor = chromium.browser, chromium.server, chromium.visitor  # fixtures
 LEVELS = [("serious", 1, ["HIV", "hepatitis"]), ("common", 2, ["cold", "flu", "acne"])]
 FRUIT = [f"{name} {k}" for k in range(30) for name in ("apple", "banana", "cherry")]
 SAFE = "can tell for sure what you answered"
@@ -37,59 +38,35 @@ def mechanisms():
         survey("plain"),
         survey("other"),
         survey("wide", [("a", 1, FRUIT)]),
-        survey("wide-lists", [("a", 1, FRUIT)], input="set", padding=2),
+        survey("wide-lists", [("a", 1, FRUIT)], kind="set", padding=2),
         survey("weak", weak),
         survey("open", **free),
-        survey("each", [("a", 2, ["HIV", "cold", "flu"])], input="set", protect="item"),
+        survey("each", [("a", 2, ["HIV", "cold", "flu"])], kind="each"),
         survey("capped", [("a", 1, ["HIV"]), ("b", "2.5", ["cold", "flu"])]),
     ]
     return {mechanism.policy.name: mechanism for mechanism in found}
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    found = Server(tmp_path_factory.mktemp("server"), [*mechanisms().values()])
-    yield found
-    found.stop()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium.launched() as found:
-        yield found
-
-
-@pytest.fixture
-def visitor(browser, server):
-    found = Visitor(browser, server.base)
-    yield found
-    found.context.set_offline(False)
-    found.leave()
-    found.context.close()
-
-
-def asked(visitor, link):
-    page = visitor.open(link)
-    page.locator("#form").wait_for()
-    return page
-
-
-def prepared(page, *labels):
-    for label in labels:
-        page.get_by_label(label, exact=True).check()
-    page.locator("#prepare").click()
-    page.locator("#check").wait_for()
-
-
-def answered(page, *labels):
-    prepared(page, *labels)
-    page.locator("#send").click()
-    page.locator("#receipt").wait_for()
-
-
 def states(page, key="discreet-ledger/3"):
     text = page.evaluate("(key) => localStorage.getItem(key)", key)
     return [entry["state"] for entry in json.loads(text or '{"entries": []}')["entries"]]
+
+
+def send_offline(visitor, page, key="discreet-ledger/3"):
+    """Send without a network, and wait until the ledger knows that the report is on its way: the
+    page says that it is offline a moment earlier.
+    """
+    visitor.context.set_offline(True)
+    page.locator("#send").click()
+    expect(page.locator("#status")).to_contain_text("You are offline")
+    wait_for_states(page, key, ["leaving"])
+
+
+def wait_for_states(page, key, expected):
+    end = time.monotonic() + 20
+    while states(page, key) != expected:
+        assert time.monotonic() < end
+        page.wait_for_timeout(50)
 
 
 # ---- an answer that left arrives -----------------------------------------------------------------
@@ -100,9 +77,7 @@ def test_a_report_that_was_on_its_way_is_sent_on_the_next_visit(visitor, server)
     page.locator("#form").wait_for()
     prepared(page, "cold")
     before = server.n("plain")
-    visitor.context.set_offline(True)
-    page.locator("#send").click()
-    expect(page.locator("#status")).to_contain_text("You are offline")
+    send_offline(visitor, page)
     page.close()
     assert server.n("plain") == before
     visitor.context.set_offline(False)
@@ -152,16 +127,11 @@ def test_the_report_of_a_second_person_is_sent_on_the_next_visit_too(visitor, se
     page.get_by_role("button", name="Somebody else answers").click()
     prepared(page, "flu")
     before = server.n("plain")
-    visitor.context.set_offline(True)
-    page.locator("#send").click()
-    expect(page.locator("#status")).to_contain_text("You are offline")
+    send_offline(visitor, page, "discreet-ledger/3/2")
     page.goto("about:blank")
     visitor.context.set_offline(False)
     page = asked(visitor, server.links["plain"])
-    end = time.monotonic() + 20
-    while states(page, "discreet-ledger/3/2") != ["counted"]:
-        assert time.monotonic() < end
-        page.wait_for_timeout(50)
+    wait_for_states(page, "discreet-ledger/3/2", ["counted"])
     assert server.n("plain") == before + 1
 
 
@@ -392,7 +362,7 @@ def test_what_is_kept_is_said(visitor, server, browser, tmp_path):
     page = asked(visitor, server.links["plain"])
     prepared(page, "cold")
     expect(page.locator("#check")).to_contain_text("nobody can find it among the others")
-    keeping = Server(tmp_path, [survey("keeping")], "--keep", "reports")
+    keeping = Server(tmp_path, [survey("keeping")], "--keep-reports")
     other = Visitor(browser, keeping.base)
     try:
         page = asked(other, keeping.links["keeping"])
@@ -411,7 +381,7 @@ def test_what_is_kept_is_said(visitor, server, browser, tmp_path):
 
 def test_of_a_sampled_list_one_answer_is_drawn(visitor, server):
     """The paper's mechanism reports one item, however many places the padding has."""
-    policy = d.Policy.from_levels([("a", 1, ["x", "y", "z", "u"])], name="one", input="set")
+    policy = d.Policy.from_levels([("a", 1, ["x", "y", "z", "u"])], name="one", kind="set")
     mechanism = d.design(policy, "subset", padding=3)
     body = {"state": "open", "keeps": "counts", "mechanism": mechanism.to_document()}
     visitor.context.route("**/v1/collections/one", lambda route: route.fulfill(json=body))
@@ -493,6 +463,25 @@ def test_a_damaged_ledger_keeps_nobody_else_s_report(visitor, server):
     visitor.console.clear()
 
 
+def test_a_tab_that_wakes_up_late_says_that_another_has_sent(visitor, server):
+    """The network is back, and the report counted, before this tab hears of it."""
+    page = asked(visitor, server.links["plain"])
+    prepared(page, "cold")
+    visitor.context.add_init_script(
+        "window.addEventListener('online', (e) => window.late && e.stopImmediatePropagation())"
+    )
+    other = visitor.another(server.links["plain"])
+    other.locator("#form").wait_for()
+    other.evaluate("window.late = true")
+    send_offline(visitor, page)
+    other.locator("#language").select_option("de")
+    visitor.context.set_offline(False)
+    page.locator("#receipt").wait_for()
+    expect(other.locator("#receipt")).to_be_hidden()
+    other.evaluate("window.late = false; window.dispatchEvent(new Event('online'))")
+    other.locator("#receipt").wait_for()
+
+
 def test_the_network_s_return_is_noticed_in_every_tab(visitor, server):
     """One tab sends while offline; in another only the language is changed."""
     page = asked(visitor, server.links["plain"])
@@ -500,9 +489,7 @@ def test_the_network_s_return_is_noticed_in_every_tab(visitor, server):
     other = visitor.another(server.links["plain"])
     other.locator("#form").wait_for()
     before = server.n("plain")
-    visitor.context.set_offline(True)
-    page.locator("#send").click()
-    expect(page.locator("#status")).to_contain_text("You are offline")
+    send_offline(visitor, page)
     other.locator("#language").select_option("de")
     other.locator("#language").select_option("en")
     visitor.context.set_offline(False)

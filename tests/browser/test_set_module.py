@@ -550,10 +550,10 @@ ILLEGIBLE = {
     "no parts": put("parts", []),
     "notion avg": put("policy", "notion", "avg"),
     "a pair": put("policy", "pairs", [{"levels": ["grave", "mild"], "epsilon": "1"}]),
-    "single input": lambda body: body["policy"].update(input="single"),
-    "protect item": put("policy", "protect", "item"),
-    "protect something else": put("policy", "protect", "list"),
-    "protect nothing": gone("policy", "protect"),
+    "single input": lambda body: body["policy"].update(kind="single"),
+    "kind each": put("policy", "kind", "each"),
+    "another kind": put("policy", "kind", "list"),
+    "no kind": gone("policy", "kind"),
     "strict as a number": put("policy", "strict", 0),
     "strict as nothing": put("policy", "strict", None),
     "not said whether strict": gone("policy", "strict"),
@@ -584,16 +584,15 @@ EACH_ILLEGIBLE = {
     "a padding": put("padding", 1),
     "two parts": lambda body: body["parts"].append(body["parts"][0]),
     "sets that are padded": lambda body: (
-        body["policy"].update(protect="set"),
+        body["policy"].update(kind="set"),
         body.update(padding=1),
     ),
     "single answers": lambda body: (
-        body["policy"].update(input="single"),
-        [body["policy"].pop(key) for key in ("protect", "strict")],
+        body["policy"].update(kind="single"),
         body["parts"][0].pop("none"),
         body["shares"].pop(),
     ),
-    "protect set": put("policy", "protect", "set"),
+    "kind set": put("policy", "kind", "set"),
     "bits": put("encoding", "kind", "bits"),
     "a prime": put("encoding", "prime", 7),
     "no none": gone("parts", 0, "none"),
@@ -900,18 +899,18 @@ def designed():
     rows = [("rare", 1, rare), ("odd", "ln(4)", rest[:7]), ("common", 2, rest[7:])]
     one = [("all", "ln(3)", rest[:9])]
     found = [
-        d.design(d.Policy.from_levels(x, input="set", padding=s, **more))
+        d.design(d.Policy.from_levels(x, kind="set", padding=s, **more))
         for x in (rows, one)
         for s in (2, 5)
         for more in ({}, {"strict": True})
     ]
     found += [
-        d.design(d.Policy.from_levels(x, input="set", protect="item", notion=notion))
+        d.design(d.Policy.from_levels(x, kind="each", notion=notion))
         for x in (rows, one, [("few", 1, ["a", "b"])])
         for notion in ("min", "avg")
     ]
     many = [("rare", 1, ["HIV", "flu"]), ("common", 2, [f"item {k}" for k in range(7000)])]
-    return [*found, d.design(d.Policy.from_levels(many, input="set", padding=2))]
+    return [*found, d.design(d.Policy.from_levels(many, kind="set", padding=2))]
 
 
 def test_designs_of_python_are_accepted_and_promise_the_same():
@@ -922,13 +921,13 @@ def test_designs_of_python_are_accepted_and_promise_the_same():
     for mechanism, found in zip(designed(), node("sets.mjs", given), strict=True):
         guarantee = mechanism.guarantee()
         assert [x["sentence"] for x in found["promises"]] == guarantee.sentences()
-        assert found["levelEpsilons"] == pytest.approx(guarantee.epsilons.tolist(), rel=1e-11)
+        assert found["levelEpsilons"] == pytest.approx(guarantee.epsilons, rel=1e-11)
         assert found["wholeEpsilon"] == pytest.approx(guarantee.ldp_epsilon, rel=1e-11)
         for items, got in zip(some, found["lists"], strict=True):
             assert got["sentence"] == guarantee.list_sentence(items)
             told = in_words(guarantee.list_factor(items))
             assert (f" by at most a factor of {told}." in got["sentence"]) == (
-                bool(items) or mechanism.policy.protect == "set"
+                bool(items) or mechanism.policy.kind == "set"
             )
 
 

@@ -98,7 +98,7 @@ class Service:
     def arguments(self) -> list[str]:
         """Of `discreet serve`; the port is the last."""
         found = ["mechanism.json", "--store", self.store, "--workers", str(self.workers)]
-        return [*found, "--keep", "reports", "--port", "0"]
+        return [*found, "--keep-reports", "--port", "0"]
 
     def launch(self) -> None:
         """Start it; whether it comes up is not waited for."""

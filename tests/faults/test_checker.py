@@ -6,7 +6,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from discreet.collector.store import Upload, open_store, sealed
+from discreet.collector.checksums import with_checksum
+from discreet.collector.store import Upload, open_store
 from faults.harness import MECHANISM, POOL, Book, look_into, problems, recount
 
 FRAMES = [(bytes([k]) * 16, POOL[k]) for k in range(40)]
@@ -36,7 +37,7 @@ def run(path, *statements):
 
 
 def put_numbers(path, numbers):
-    raw = sealed(numbers.astype("<i8").tobytes())
+    raw = with_checksum(numbers.astype("<i8").tobytes())
     run(path, ("UPDATE tally SET numbers = ?", raw), ("DELETE FROM waiting",))
 
 

@@ -30,9 +30,9 @@ from small import (
 )
 
 import discreet as d
-from discreet import perturb, randomness
-from discreet.encodings.base import sample
-from discreet.randomness import Keystream
+from discreet.arrays import perturb, randomness
+from discreet.arrays.base import sample
+from discreet.arrays.randomness import Keystream
 
 N = 100_000
 
@@ -125,12 +125,12 @@ def test_a_client_that_draws_the_part_by_the_wrong_level_is_seen(kind, padding):
     case = (kind, "parts", padding)
     mechanism = d.Mechanism.from_document(document_of(*case))
     assert_distribution(seen_in(reports_of(mechanism, 0, N)), exact(case, 0))
-    right = mechanism.coder.edges.copy()
-    mechanism.coder.edges = right[[1, 0, *range(2, len(right))]]
+    right = mechanism.arrays.coder.edges.copy()
+    mechanism.arrays.coder.edges = right[[1, 0, *range(2, len(right))]]
     for held in (0, 1):
         must_fail(assert_distribution, seen_in(reports_of(mechanism, held, N)), exact(case, held))
     if padding:
-        mechanism.coder.edges = right[[0, 1, 0]]
+        mechanism.arrays.coder.edges = right[[0, 1, 0]]
         must_fail(assert_distribution, seen_in(reports_of(mechanism, None, N)), exact(case, None))
 
 
@@ -176,7 +176,7 @@ def designed(model, encoding=None, kind="single", m=11):
     """Levels whose items are not neighbours: 0, 2, 2, 1, 2, 2, 1, …"""
     budgets = {f"i{k}": EPS[(k * k + 1) % 3] if k % 4 else EPS[2] for k in range(m)}
     budgets["i0"] = EPS[0]
-    policy = d.Policy.from_budgets(budgets, input=kind)
+    policy = d.Policy.from_budgets(budgets, kind=kind)
     return d.design(policy, model, encoding=encoding, padding=2 if kind == "set" else None)
 
 

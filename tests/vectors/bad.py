@@ -20,7 +20,7 @@ from building import (
     signed,
     ticket,
 )
-from good import FIVE, NINE, TWO, silent
+from good import CLEARED, FIVE, NINE, TWO, scale, silent
 from reference import (
     SAFE,
     TOTAL,
@@ -30,6 +30,7 @@ from reference import (
     holds,
     item_factor,
     level_bound,
+    plain,
     whole_sets_hold,
 )
 
@@ -42,6 +43,8 @@ def at_the_bound(good: dict[str, Document]) -> dict[str, Document]:
             continue
         if not any(any(part.get("own", [])) for part in document["parts"]):
             continue
+        if document["encoding"]["kind"] != "hits" and plain(document["parts"][-1]):
+            continue  # one unit less is no part at all
         o, g = last_speaking(document)
         own = document["parts"][o]["own"][g]
         most, least = (extreme(document, o, "own", g, end) for end in (D, 0))
@@ -125,7 +128,7 @@ def good_but_for_an_item(active: int) -> Document:
     their budgets, but an item that takes the place of an active one changes more than it may.
     """
     names = [f"item {k}" for k in range(2 + active)]
-    two = policy([("a", "1", [0, 1]), ("b", "2.2", [*range(2, 2 + active)])], names, input="set")
+    two = policy([("a", "1", [0, 1]), ("b", "2.2", [*range(2, 2 + active)])], names, kind="set")
     b, f = Fraction(10, 101), [(0, 1), (0, Fraction(5, 2)), (1, Fraction(2, 5))]
     rows = []
     for j, (tau, top) in enumerate(f, 1):
@@ -157,8 +160,8 @@ def broken_guarantees(good: dict[str, Document]) -> dict[str, Document]:
     grr, pairs, average = (
         good[x] for x in ("toy-grr", "five-pairs-subset", "five-avg-pairs-subset")
     )
-    serious = {"levels": ["serious", "serious"], "epsilon": "ln(2)"}
     return {
+        **wrong_plain(good),
         "chance-zero": altered(subset, {"parts/0/chance/0": 0, "parts/1/chance/0": D}),
         "chance-negative": altered(subset, {"parts/0/chance/0": -1, "parts/1/chance/0": D + 1}),
         "chances-one-too-many": changed(subset, "parts/0/chance/0", chance[0][0] + 1),
@@ -175,14 +178,12 @@ def broken_guarantees(good: dict[str, Document]) -> dict[str, Document]:
         "own-negative": changed(toy, "parts/0/own/1", -1),
         "own-is-the-largest-safe-integer": changed(toy, "parts/0/own/1", SAFE),
         "own-zero-other-not": changed(toy, "parts/0/own/0", 0),
-        "other-zero-own-not": changed(toy, "parts/0/other/0", 0),
         "other-is-the-base-of-bits": changed(toy, "parts/0/other/1", D),
         "own-and-other-are-one": altered(toy, {"parts/0/own": [D, D], "parts/0/other": [D, D]}),
         "other-negative": changed(toy, "parts/0/other/1", -1),
         "other-is-the-size-of-the-group": changed(subset, "parts/1/other/1", 4),
         "other-is-beyond-the-group": changed(subset, "parts/1/other/1", 5),
         "fixed-own-zero": changed(subset, "parts/1/own/1", 0),
-        "fixed-other-zero": changed(subset, "parts/1/other/1", 0),
         "one-item-group-speaks": altered(
             subset, {"parts/1/own/0": HALF, "parts/1/other/0": 1}
         ),
@@ -203,7 +204,6 @@ def broken_guarantees(good: dict[str, Document]) -> dict[str, Document]:
             grr, "policy/pairs",
             [{"levels": ["serious", "common"], "epsilon": "ln(2)"}],
         ),
-        "group-of-one-item-with-itself": changed(toy, "policy/pairs", [serious]),
         "group-of-one-item-with-itself-alone": changed(
             good["one-item-bits"], "parts/0/own/0", D - D // 16
         ),
@@ -219,6 +219,7 @@ def broken_guarantees(good: dict[str, Document]) -> dict[str, Document]:
         "silent-chances-apart": body_signed_apart(),
         "budget-above-45-counts-as-45": far_apart("70"),
         **broken_strictness(good), **broken_items(good), **broken_hits(good),
+        **broken_orders(good),
     }  # fmt: skip
 
 
@@ -239,6 +240,110 @@ def broken_strictness(good: dict[str, Document]) -> dict[str, Document]:
             good["six-strict-hits"], "policy/levels/0/epsilon", "0.4"
         ),
     }
+
+
+def shifted(document: Document, group: int, first: int, second: int, chance: int) -> Document:
+    """Chance of a group moved from one part to another."""
+    chances = [document["parts"][o]["chance"][group] for o in (first, second)]
+    return altered(
+        document,
+        {f"parts/{first}/chance/{group}": chances[0] - chance,
+         f"parts/{second}/chance/{group}": chances[1] + chance},
+    )  # fmt: skip
+
+
+def broken_orders(good: dict[str, Document]) -> dict[str, Document]:
+    """Budgets of ordered pairs: too much in one direction, or a zero that gives an answer away."""
+    open_, seven, ticket_ = (
+        good[x] for x in ("five-open-subset", "seven-open-subset", "five-open-ticket")
+    )
+    finite, mixed, two = (good[f"{x}-subset"] for x in
+                          ("seven-one-way", "six-mixed", "five-two-ways"))  # fmt: skip
+    freed, blocks = good["five-freed-subset"], good["seven-blocks-subset"]
+    scale_, cap, each = (good[x] for x in ("five-scale-subset", "five-scale-cap-subset",
+                                           "toy-one-way-each-one"))  # fmt: skip
+    swapped = [{**row, "levels": row["levels"][::-1]} for row in two["policy"]["pairs"]]
+    turned = [{**row, "levels": row["levels"][::-1]} for row in freed["policy"]["pairs"]]
+    unused = {"chance": [0, 0], "own": [0, 0], "other": [0, 0]}
+    return {
+        "open-chance-moved": shifted(open_, 1, 0, 1, D // 50),
+        "open-protected-answer-in-the-unit-part": shifted(open_, 0, 0, 1, 1),
+        "open-protected-answer-is-plain": altered(
+            shifted(ticket_, 0, 0, 1, 1), {"parts/1/own/0": D}
+        ),
+        "open-no-more": changed(open_, "policy/levels/1/epsilon", "3"),
+        "open-no-more-ticket": changed(ticket_, "policy/levels/1/epsilon", "3"),
+        "open-zero-where-a-budget-is-finite": shifted(
+            open_, 1, 0, 1, open_["parts"][0]["chance"][1]
+        ),
+        "one-way-zero-where-a-budget-is-finite": shifted(
+            finite, 2, 0, 2, finite["parts"][0]["chance"][2]
+        ),
+        "one-way-own-is-one": changed(seven, "parts/0/own/0", D),
+        "one-way-budget-smaller": changed(seven, "policy/levels/1/epsilon", "1.9"),
+        "one-way-is-not-min": changed(finite, "policy/notion", "min"),
+        "one-way-is-not-avg": changed(finite, "policy/notion", "avg"),
+        "one-way-chance-negative": altered(
+            open_, {"parts/0/chance/0": D + 1, "parts/1/chance/0": -1}
+        ),
+        "one-way-chances-do-not-sum": changed(open_, "parts/1/chance/1", D // 2),
+        "one-way-group-takes-the-smallest-budget": altered(
+            good["seven-one-way-bits"],
+            {"groups": [0, 1, 0], "shares": [HALF, HALF],
+             "parts/0": {"chance": [D, D], "own": [D // 2, D // 4], "other": [D // 5, D // 5]}},
+        ),
+        "speaks-without-a-chance": altered(
+            seven, {"parts/2/own/0": HALF, "parts/2/other/0": 1}
+        ),
+        "nobody-uses-a-part": changed(open_, "parts", [*open_["parts"], unused]),
+        "nobody-uses-the-first-part": changed(open_, "parts", [unused, *open_["parts"]]),
+        "directions-swapped": changed(two, "policy/pairs", swapped),
+        "direction-of-no-budget-swapped": changed(freed, "policy/pairs", turned),
+        "direction-of-no-budget-removed": changed(freed, "policy/pairs/0/epsilon", "9"),
+        "one-way-pair-smaller": changed(two, "policy/pairs/0/epsilon", "ln(3/2)"),
+        "one-way-pair-is-not-two-way": changed(
+            mixed, "policy/pairs/2", {"levels": ["b", "c"], "epsilon": "1.5"}
+        ),
+        "one-way-pair-of-a-path": changed(mixed, "policy/pairs/2/epsilon", "1.4"),
+        "one-way-pair-counts-within": changed(mixed, "policy/levels/0/epsilon", "0.9"),
+        "blocks-own-larger": changed(blocks, "parts/0/own/0", D // 2 + D // 4),
+        "blocks-own-is-one": changed(blocks, "parts/0/own/0", D),
+        "blocks-budget-smaller": changed(blocks, "policy/levels/1/epsilon", "0.9"),
+        "blocks-are-not-min": changed(blocks, "policy/notion", "min"),
+        "blocks-joined-keep-the-smallest": changed(
+            good["two-blocks-joined"], "policy/levels/1/epsilon", "ln(5/2)"
+        ),
+        "scale-chance-moved": shifted(scale_, 2, 2, 0, D // 50),
+        "scale-zero": shifted(scale_, 4, 0, 4, scale_["parts"][0]["chance"][4]),
+        "scale-step-smaller": stepped(scale_, "0.999"),
+        "scale-with-a-cap": changed(scale_, "policy/cap", 3),
+        "scale-cap-smaller": changed(cap, "policy/cap", 1),
+        "scale-points-swapped": altered(
+            scale_, {f"parts/{o}/chance": [row["chance"][k] for k in (0, 3, 2, 1, 4)]
+                     for o, row in enumerate(scale_["parts"])},
+        ),
+        "scale-is-not-min": altered(scale_, {"policy/notion": "min", "policy/cap": ...}),
+        "scale-joined": changed(good["five-scale-cap-bits"], "parts/0/own/0", D - 1),
+        "each-one-way-is-not-min": changed(each, "policy/notion", "min"),
+        "each-one-way-other-too-small": changed(each, "parts/0/other/0", D // 4 - 1),
+        "each-one-way-other-zero": changed(each, "parts/0/other/0", 0),
+        "each-one-way-other-is-one": changed(each, "parts/0/other/0", D),
+        "each-one-way-own-beyond-one": changed(each, "parts/0/own/0", D + 1),
+        "each-one-way-silent": altered(each, {"parts/0/own/0": 0, "parts/0/other/0": 0}),
+        "each-one-way-chance-zero": altered(
+            each, {"parts/0/own/0": 0, "parts/0/other/0": 0, "parts/0/chance/0": 0}
+        ),
+        "each-one-way-not-named-too-often": altered(
+            each, {"parts/0/own/0": D // 100, "parts/0/other/0": D - D // 8}
+        ),
+        "set-own-is-one": changed(good["three-set-bits"], "parts/0/own/0", D),
+    }  # fmt: skip
+
+
+def stepped(document: Document, epsilon: str) -> Document:
+    """A scale with another budget per step."""
+    points = range(len(document["policy"]["levels"]))
+    return altered(document, {f"policy/levels/{k}/epsilon": epsilon for k in points})
 
 
 def broken_items(good: dict[str, Document]) -> dict[str, Document]:
@@ -366,7 +471,61 @@ def still_good(good: dict[str, Document]) -> dict[str, Document]:
         "budget-above-45-as-a-logarithm": far_apart(f"ln({2**97})"),
         "budget-huge": changed(toy, "policy/levels/1/epsilon", "9" * 30),
         "budget-of-rational-logarithm": changed(toy, "policy/levels/1/epsilon", "ln(601/100)"),
-        **still_good_of_sets(good),
+        **still_good_of_sets(good), **still_good_orders(good),
+    }  # fmt: skip
+
+
+def still_good_orders(good: dict[str, Document]) -> dict[str, Document]:
+    """Zeros, certainty and directions that no budget forbids."""
+    toy, open_, ticket_ = (good[x] for x in ("toy-opt0", "five-open-subset", "five-open-ticket"))
+    serious = {"levels": ["serious", "serious"], "epsilon": "ln(2)"}
+    each, two, blocks = (good[x] for x in ("toy-one-way-each-one", "five-two-ways-subset",
+                                           "seven-blocks-subset"))  # fmt: skip
+    mangat = {"chance": [D, D], "own": [D, 0], "other": [D // 2, 0]}
+    points = [f"point {k}" for k in range(50)]
+    many = [f"i{k}" for k in range(200)]
+    return {
+        "group-of-one-item-with-itself": changed(toy, "policy/pairs", [serious]),
+        "open-own-is-less": changed(open_, "parts/1/own/1", HALF),
+        "open-own-equals-other": changed(open_, "parts/1/own/1", QUARTER),
+        "open-chance-moved-to-the-safe-part": shifted(open_, 1, 1, 0, D // 50),
+        "open-chance-zero": shifted(open_, 1, 1, 0, open_["parts"][1]["chance"][1] - 1),
+        "open-lone-item-always-named": signed(body(CLEARED, "opt0", BITS, parts=[mangat])),
+        "open-plain-is-rare": shifted(
+            ticket_, 1, 1, 0, ticket_["parts"][1]["chance"][1] - 1
+        ),
+        "open-all-but-for-pairs": changed(
+            good["six-mixed-subset"], "policy/levels/0/epsilon", "open"
+        ),
+        "open-with-a-pair": altered(
+            open_,
+            {"policy/pairs": [{"levels": ["open", "serious"], "epsilon": "ln(3)", "one_way": True}],
+             "parts": [silent([D, D])]},
+        ),
+        "one-way-pair-twice": changed(
+            two, "policy/pairs", [*two["policy"]["pairs"], two["policy"]["pairs"][0]]
+        ),
+        "one-way-pair-and-both-alike": changed(
+            two, "policy/pairs",
+            [{"levels": ["v", "u"], "epsilon": "ln(6)"}, {**two["policy"]["pairs"][1]}],
+        ),
+        "one-way-budget-larger": changed(
+            good["seven-one-way-subset"], "policy/levels/0/epsilon", "9"
+        ),
+        "blocks-chance-moved-between-blocks": shifted(blocks, 0, 0, 1, D // 50),
+        "blocks-of-200": signed(body(
+            policy([(x, "1", [k]) for k, x in enumerate(many)], many, notion="blocks"),
+            "subset", FIXED, groups=[0] * 200, parts=[silent([D])],
+        )),
+        "scale-of-50": signed(body(
+            scale("0.1", 49, points), "subset", FIXED, groups=[0] * 50, parts=[silent([D])]
+        )),
+        "scale-step-larger": stepped(good["five-scale-subset"], "1.5"),
+        "scale-capped-as-far": changed(good["five-scale-subset"], "policy/cap", 4),
+        "each-one-way-own-is-rarer": altered(
+            each, {"parts/0/own/0": D // 8, "parts/0/other/0": HALF}
+        ),
+        "each-one-way-budget-larger": changed(each, "policy/levels/0/epsilon", "9"),
     }  # fmt: skip
 
 
@@ -423,7 +582,11 @@ def wrong_fingerprints(good: dict[str, Document]) -> dict[str, Document]:
         "mass-moved": moved(good["five-hits"], 0, 1, -1, sign=False),
         "limit-changed": changed(good["seventy-hits"], "parts/0/limit", 9, sign=False),
         "strict-changed": changed(good["six-strict-hits"], "policy/strict", False, sign=False),
-        "protect-changed": changed(good["four-each"], "policy/protect", "set", sign=False),
+        "cap-changed": changed(good["five-scale-subset"], "policy/cap", 4, sign=False),
+        "one-way-removed": changed(
+            good["five-two-ways-subset"], "policy/pairs/0/one_way", ..., sign=False
+        ),
+        "kind-changed": changed(good["four-each"], "policy/kind", "set", sign=False),
         "fingerprint-missing": changed(toy, "fingerprint", ..., sign=False),
         "fingerprint-null": changed(toy, "fingerprint", None, sign=False),
         "fingerprint-upper-case": changed(
@@ -441,7 +604,7 @@ def unreadable(good: dict[str, Document]) -> dict[str, Document]:
     return {
         **wrong_keys(good), **wrong_policies(good), **wrong_parts(good), **wrong_encodings(good),
         **wrong_numbers(good), **wrong_certificates(good), **wrong_protection(good),
-        **wrong_hits(good), **wrong_rows(good),
+        **wrong_hits(good), **wrong_rows(good), **wrong_orders(good),
     }  # fmt: skip
 
 
@@ -465,7 +628,8 @@ def wrong_keys(good: dict[str, Document]) -> dict[str, Document]:
         "none-in-single-input": changed(toy, "parts/0/none", D),
         "weight-in-a-pair": changed(good["five-pairs-bits"], "policy/pairs/0/weight", "1"),
         "format-1": changed(toy, "format", "discreet-mechanism/1"),
-        "format-3": changed(toy, "format", "discreet-mechanism/3"),
+        "format-2": changed(toy, "format", "discreet-mechanism/2"),
+        "format-4": changed(toy, "format", "discreet-mechanism/4"),
         "format-of-a-tally": changed(toy, "format", "discreet-tally/2"),
         "format-is-a-number": changed(toy, "format", 2),
         "model-capital": changed(toy, "model", "Best"),
@@ -493,6 +657,22 @@ WRONG_TIMES = {
     "leap-second": "2026-06-30T23:59:60Z", "line": "2026-02-28T23:59:59Z\n",
     "far": "12026-02-28T23:59:59Z", "digits": "٢٠٢٦-02-28T23:59:59Z",
 }  # fmt: skip
+WRONG_TOTALS = {
+    "empty": [],
+    "object": {"any": ["HIV"]},
+    "no-items": [{"name": "any", "items": []}],
+    "text": [{"name": "any", "items": "HIV"}],
+    "unknown-item": [{"name": "any", "items": ["HIV", "anemias"]}],
+    "item-twice": [{"name": "any", "items": ["HIV", "HIV"]}],
+    "item-is-a-number": [{"name": "any", "items": [0]}],
+    "name-of-an-item": [{"name": "anemia", "items": ["HIV"]}],
+    "looks-like-an-item": [{"name": "ANEMIA", "items": ["HIV"]}],
+    "name-twice": [{"name": "any", "items": ["HIV"]}, {"name": "any", "items": ["anemia"]}],
+    "name-blank": [{"name": " ", "items": ["HIV"]}],
+    "name-is-a-number": [{"name": 1, "items": ["HIV"]}],
+    "another-key": [{"name": "any", "items": ["HIV"], "weight": 1}],
+    "key-missing": [{"name": "any"}],
+}
 WRONG_ABOUT = {
     **{f"opens-{name}": {"opens": time} for name, time in WRONG_TIMES.items()},
     "empty": {}, "null": None, "list": [], "text": "us", "unknown": {"organizer": "us"},
@@ -559,10 +739,14 @@ def wrong_policies(good: dict[str, Document]) -> dict[str, Document]:
     return found | {
         "policy-is-a-list": changed(toy, "policy", []),
         "notion-unknown": changed(toy, "policy/notion", "max"),
-        "input-unknown": changed(toy, "policy/input", "many"),
+        "kind-unknown": changed(toy, "policy/kind", "many"),
         "name-blank": changed(toy, "policy/name", " "),
         "question-is-a-number": changed(toy, "policy/question", 1),
         "item-twice": changed(toy, "policy/items/1", "HIV"),
+        **{
+            f"totals-{name}": changed(toy, "policy/totals", told)
+            for name, told in WRONG_TOTALS.items()
+        },
         **{
             f"about-{name}": changed(toy, "policy/about", told)
             for name, told in WRONG_ABOUT.items()
@@ -664,20 +848,21 @@ def wrong_protection(good: dict[str, Document]) -> dict[str, Document]:
         good[x] for x in ("toy-opt0", "three-set-bits", "toy-each", "five-hits")
     )
     strange = {"null": None, "unknown": "list", "number": 1, "list": ["set"], "empty": ""}
-    found = {f"protect-{k}": changed(sets, "policy/protect", x) for k, x in strange.items()}
+    found = {f"kind-{k}": changed(sets, "policy/kind", x) for k, x in strange.items()}
     strange = {"null": None, "text": "false", "number": 0, "one": 1, "list": []}
     found |= {f"strict-{k}": changed(sets, "policy/strict", x) for k, x in strange.items()}
     pair = [{"levels": ["serious", "common"], "epsilon": "ln(4)"}]
     half = {**each["parts"][0], "chance": [HALF, HALF], "none": HALF}
-    whole = {"policy/protect": "item", "padding": 0}
+    whole = {"policy/kind": "each", "policy/strict": ..., "padding": 0}
     return found | {
-        "set-without-protect": changed(sets, "policy/protect", ...),
+        "set-without-kind": changed(sets, "policy/kind", ...),
         "set-without-strict": changed(sets, "policy/strict", ...),
-        "single-with-protect": changed(toy, "policy/protect", "set"),
         "single-with-strict": changed(toy, "policy/strict", False),
-        "single-with-both": altered(toy, {"policy/protect": "set", "policy/strict": False}),
+        "single-without-kind": changed(toy, "policy/kind", ...),
+        "single-with-input": changed(toy, "policy/input", "single"),
         "single-with-each": changed(toy, "encoding", {"kind": "each"}),
         "item-and-strict": changed(each, "policy/strict", True),
+        "item-and-not-strict": changed(each, "policy/strict", False),
         "item-with-pairs": changed(each, "policy/pairs", pair),
         "item-with-padding": changed(each, "padding", 1),
         "item-with-bits": changed(each, "encoding", BITS),
@@ -685,16 +870,152 @@ def wrong_protection(good: dict[str, Document]) -> dict[str, Document]:
         "item-with-ticket": changed(each, "encoding", ticket(5, 2)),
         "item-with-bits-of-sets": altered(sets, whole),
         "item-with-hits": altered(hits, whole),
-        "item-with-hits-and-padding": changed(hits, "policy/protect", "item"),
-        "each-protects-sets": changed(each, "policy/protect", "set"),
+        "item-with-hits-and-padding": altered(
+            hits, {"policy/kind": "each", "policy/strict": ...}
+        ),
+        "each-protects-sets": altered(each, {"policy/kind": "set", "policy/strict": False}),
         "each-protects-sets-with-padding": altered(
-            each, {"policy/protect": "set", "padding": 2}
+            each, {"policy/kind": "set", "policy/strict": False, "padding": 2}
         ),
         "each-with-two-parts": changed(each, "parts", [half, half]),
         "each-without-parts": changed(each, "parts", []),
         "each-without-none": changed(each, "parts/0/none", ...),
         "each-with-q": changed(each, "encoding/q", 5),
         "each-padding-null": changed(each, "padding", None),
+    }  # fmt: skip
+
+
+def wrong_orders(good: dict[str, Document]) -> dict[str, Document]:
+    """Open levels, directions, blocks and scales that no policy has."""
+    open_, two, scale_ = (good[f"five-{x}-subset"] for x in ("open", "two-ways", "scale"))
+    sets, each, toy = good["three-set-bits"], good["toy-each"], good["toy-opt0"]
+    mute = {"policy/pairs": [], "parts": [silent([D, D])]}
+    found = {
+        f"open-under-{notion}": altered(open_, {"policy/notion": notion, "parts": [silent([D, D])]})
+        for notion in ("min", "avg", "blocks")
+    }
+    spelled = ["Open", "OPEN", " open", "open ", "inf", "infinity", "", None, True, "ln(open)"]
+    found |= {
+        f"open-spelled-{k}": changed(open_, "policy/levels/1/epsilon", x)
+        for k, x in enumerate(spelled)
+    }
+    directions = {"false": False, "null": None, "one": 1, "text": "true", "list": [True]}
+    found |= {
+        f"one-way-{k}": changed(good["five-freed-subset"], "policy/pairs/0/one_way", x)
+        for k, x in directions.items()
+    }
+    caps = {"too-large": 5, "negative": -1, "null": None, "text": "2", "fraction": 1.5,
+            "true": True, "false": False, "empty": "", "list": [], "missing": ...}  # fmt: skip
+    found |= {f"cap-{k}": changed(scale_, "policy/cap", x) for k, x in caps.items()}
+    points = [f"point {k}" for k in range(51)]
+    many = [f"i{k}" for k in range(201)]
+    whole = {"policy/kind": "set", "policy/strict": False, "padding": 2, "shares": [D, 0, 0]}
+    lists = {f"policy/levels/{k}/name": x for k, x in enumerate("xyz")}
+    return found | {
+        "open-everything": altered(open_, {"policy/levels/0/epsilon": "open", **mute}),
+        "open-pair": altered(
+            open_, {**mute, "policy/pairs": [{"levels": ["serious", "open"], "epsilon": "open"}]}
+        ),
+        "open-scale": stepped(scale_, "open"),
+        "open-set": altered(sets, {"policy/notion": "one-way", "policy/levels/1/epsilon": "open"}),
+        "open-min-set": changed(sets, "policy/levels/1/epsilon", "open"),
+        "open-each": altered(each, {"policy/notion": "one-way", "policy/levels/1/epsilon": "open"}),
+        "one-way-set": changed(sets, "policy/notion", "one-way"),
+        "one-way-strict-set": altered(
+            sets, {"policy/notion": "one-way", "policy/strict": True}
+        ),
+        "one-way-pair-set": changed(
+            sets, "policy/pairs", [{"levels": ["a", "b"], "epsilon": "9", "one_way": True}]
+        ),
+        "one-way-hits": changed(good["five-hits"], "policy/notion", "one-way"),
+        "blocks-set": changed(sets, "policy/notion", "blocks"),
+        "blocks-hits": changed(good["five-hits"], "policy/notion", "blocks"),
+        "blocks-each": changed(each, "policy/notion", "blocks"),
+        "blocks-with-a-cap": changed(good["seven-blocks-subset"], "policy/cap", 0),
+        "min-with-a-cap": changed(toy, "policy/cap", 0),
+        "single-becomes-a-set": altered(open_, whole),
+        "scale-each": altered(each, {"policy/notion": "scale", "policy/cap": 0}),
+        "scale-set": altered(
+            sets, {"policy/notion": "scale", "policy/cap": 0, "policy/level_of": [0, 1, 2],
+                   "policy/levels": [{"name": x, "epsilon": "1"} for x in "xyz"],
+                   "groups": [0, 1, 1], **lists},
+        ),
+        "scale-out-of-order": changed(scale_, "policy/level_of", [0, 2, 1, 3, 4]),
+        "scale-items-out-of-order": changed(
+            scale_, "policy/items", [scale_["policy"]["items"][k] for k in (0, 2, 1, 3, 4)]
+        ),
+        "scale-of-two-budgets": changed(scale_, "policy/levels/4/epsilon", "2"),
+        "scale-with-another-name": changed(scale_, "policy/levels/4/name", "at all times"),
+        "scale-with-pairs": changed(
+            scale_, "policy/pairs", [{"levels": ["never", "always"], "epsilon": "2"}]
+        ),
+        "scale-with-two-items-at-a-point": altered(
+            scale_, {"policy/items": [*scale_["policy"]["items"], "ever"],
+                     "policy/level_of": [0, 1, 2, 3, 4, 4]},
+        ),
+        "scale-of-one": signed(body(
+            policy([("it", "1", [0])], ["it"], notion="scale", cap=0), "subset", FIXED,
+            parts=[silent([D])],
+        )),
+        "scale-of-51": signed(body(
+            scale("0.1", 0, points), "subset", FIXED, groups=[0] * 51, parts=[silent([D])]
+        )),
+        "blocks-of-201": signed(body(
+            policy([(x, "1", [k]) for k, x in enumerate(many)], many, notion="blocks"),
+            "subset", FIXED, groups=[0] * 201, parts=[silent([D])],
+        )),
+        "one-way-pair-of-one-level": changed(
+            two, "policy/pairs", [{"levels": ["v", "v"], "epsilon": "ln(6)", "one_way": True}]
+        ),
+        "one-way-pair-with-two-budgets": changed(
+            two, "policy/pairs",
+            [{"levels": ["u", "v"], "epsilon": "ln(6)", "one_way": True},
+             {"levels": ["u", "v"], "epsilon": "ln(7)", "one_way": True}],
+        ),
+        "one-way-pair-against-both": changed(
+            two, "policy/pairs",
+            [{"levels": ["v", "u"], "epsilon": "ln(7)"},
+             {"levels": ["u", "v"], "epsilon": "ln(6)", "one_way": True}],
+        ),
+        "notion-one_way": changed(open_, "policy/notion", "one_way"),
+        "notion-block": changed(good["seven-blocks-subset"], "policy/notion", "block"),
+    }  # fmt: skip
+
+
+def wrong_plain(good: dict[str, Document]) -> dict[str, Document]:
+    """Answers are sent as they are in the last part of tickets, which holds nothing else."""
+    plain, seven, subset = (
+        good[x] for x in ("five-open-ticket", "seven-open-ticket", "five-open-subset")
+    )
+    part = {"chance": [D], "own": [D], "other": [0]}
+    return {
+        "other-zero-own-not": changed(good["toy-opt0"], "parts/0/other/0", 0),
+        "fixed-other-zero": changed(good["toy-subset"], "parts/1/other/1", 0),
+        "plain-not-last": changed(plain, "parts", plain["parts"][::-1]),
+        "plain-twice": changed(
+            plain, "parts",
+            [plain["parts"][0],
+             *({**plain["parts"][1], "chance": [0, x]} for x in
+               (1, plain["parts"][1]["chance"][1] - 1))],
+        ),
+        "plain-subset": changed(subset, "parts/1/other/1", 0),
+        "plain-bits": altered(
+            good["one-item-bits"], {"policy/pairs": [{"levels": ["only", "only"], "epsilon": ""}],
+                                    "parts": [part]},
+        ),
+        "plain-almost": changed(plain, "parts/1/own/1", D - 1),
+        "plain-beyond": changed(plain, "parts/1/own/1", D + 1),
+        "plain-without-a-chance": altered(
+            plain, {"parts/1/own/0": D, "parts/1/other/0": 0}
+        ),
+        "plain-and-silent": shifted(plain, 0, 0, 1, 1),
+        "plain-and-speaking": altered(
+            shifted(seven, 1, 0, 2, 1), {"parts/2/own/1": HALF, "parts/2/other/1": 1}
+        ),
+        "plain-and-always-named": altered(
+            shifted(seven, 1, 1, 2, D // 100),
+            {"policy/levels/1/epsilon": "open", "parts/2/own/1": D, "parts/2/other/1": 1},
+        ),
     }  # fmt: skip
 
 
@@ -713,7 +1034,7 @@ def wrong_hits(good: dict[str, Document]) -> dict[str, Document]:
     found |= {f"hits-without-{k}": changed(hits, f"parts/0/{k}", ...) for k in hits["parts"][0]}
     part = {"own": [1, 1], "other": [1, 1], "none": D, "tau": 0}
     found |= {f"hits-with-{k}": changed(hits, f"parts/0/{k}", x) for k, x in part.items()}
-    alone = policy([("only", "1", [0, 1, 2])], list("xyz"), input="set")
+    alone = policy([("only", "1", [0, 1, 2])], list("xyz"), kind="set")
     three = good["three-hits-256-parts"]
     return found | {
         "hits-avg": changed(hits, "policy/notion", "avg"),

@@ -40,10 +40,10 @@ def signed(document: Document) -> Document:
 
 def policy(levels: list[tuple[str, str, list[int]]], items: list[str], **more: Any) -> Document:
     """From (name, epsilon, places of its items) per level."""
-    sets = {"protect": "set", "strict": False} if more.get("input") == "set" else {}
+    sets = {"strict": False} if more.get("kind") == "set" else {}
     of = [next(k for k, row in enumerate(levels) if i in row[2]) for i in range(len(items))]
     return {
-        "name": "vectors", "question": "", "input": "single", "notion": "min",
+        "name": "vectors", "question": "", "kind": "single", "notion": "min",
         "items": items, "level_of": of,
         "levels": [{"name": name, "epsilon": epsilon} for name, epsilon, _ in levels],
         "pairs": [], **sets, **more,
@@ -52,14 +52,14 @@ def policy(levels: list[tuple[str, str, list[int]]], items: list[str], **more: A
 
 def of_sets(policy_: Document, **more: Any) -> Document:
     """The same policy for lists of answers."""
-    return {**policy_, "input": "set", "protect": "set", "strict": False, **more}
+    return {**policy_, "kind": "set", "strict": False, **more}
 
 
 def body(policy_: Document, model: str, encoding: Document, **more: Any) -> Document:
     """Everything but the parts: shares of people as if all items were equally frequent."""
     document = {
-        "format": "discreet-mechanism/2", "policy": policy_, "model": model, "prior": "uniform",
-        "encoding": encoding, "padding": 3 if policy_.get("protect") == "set" else 0,
+        "format": "discreet-mechanism/3", "policy": policy_, "model": model, "prior": "uniform",
+        "encoding": encoding, "padding": 3 if policy_["kind"] == "set" else 0,
         "groups": list(range(len(policy_["levels"]))), **more,
     }  # fmt: skip
     if "shares" not in more:
@@ -89,7 +89,11 @@ def extreme(document: Document, part: int, key: str, group: int, end: int) -> in
     """The last value of a numerator, from where it is towards `end`, with which the check holds."""
     path = f"parts/{part}/{key}/{group}"
     now = document["parts"][part][key][group]
-    return last(now, end, lambda x: holds(changed(document, path, x, sign=False)))
+
+    def passes(x: int) -> bool:
+        return holds(changed(document, path, x, sign=False))
+
+    return end if passes(end) else last(now, end, passes)
 
 
 def e(text: str) -> Fraction:
@@ -111,13 +115,15 @@ def unary(policy_: Document, model: str, encoding: Document, b: list[str], **mor
     other = [int(Fraction(x) * base(document, g)) for g, x in enumerate(b)]
     own = [x * D // base(document, g) for g, x in enumerate(other)]
     part = {"chance": [D] * len(b), "own": own, "other": other}
-    document["parts"] = [part | ({"none": D} if policy_["input"] == "set" else {})]
+    document["parts"] = [part | ({"none": D} if policy_["kind"] != "single" else {})]
     for g in range(len(b)):
         own[g] = extreme(document, 0, "own", g, D)
     return document
 
 
 Cell = tuple[Any, Any, Any]  # `other`, and the values H and L of a box of SPEC 1
+ABSENT: Cell = (0, None, None)  # never uses the part
+PLAIN: Cell = ("plain", 1, 0)  # sent as it is
 
 
 def high(value: Any) -> Cell:
@@ -165,19 +171,25 @@ def boxed(
             "own": [round(share[o][g][1] * D) for g in real],
             "other": [numerator(document, g, row[g][0]) for g in real],
         }
-        part |= {"none": chances[-1][o]} if policy_["input"] == "set" else {}
+        part |= {"none": chances[-1][o]} if policy_["kind"] != "single" else {}
         document["parts"].append(part)
     assert holds(document)
     return document
 
 
 def numerator(document: Document, g: int, other: Any) -> int:
+    if other == "plain":
+        return 0
     return int(Fraction(other) * D) if document["encoding"]["kind"] == "bits" else other
 
 
 def share_of(document: Document, g: int, cell: Cell) -> tuple[Fraction, Fraction]:
     """The chance of the part up to its scale, and of the own item."""
     other, h, l = cell
+    if cell == ABSENT:
+        return Fraction(0), Fraction(0)
+    if cell == PLAIN:
+        return Fraction(1), Fraction(1)
     if not other:
         ends = [
             *([] if h is None else [h * (1 - SLACK)]),
@@ -207,7 +219,8 @@ def last_speaking(document: Document) -> tuple[int, int]:
 
 def each(policy_: Document, **more: Any) -> Document:
     """As little noise as every group's budget allows: a = 1 - b, b = 1 / (e^eps + 1)."""
-    document = body({**policy_, "protect": "item"}, "each", {"kind": "each"}, **more)
+    alone = {key: value for key, value in policy_.items() if key != "strict"}
+    document = body({**alone, "kind": "each"}, "each", {"kind": "each"}, **more)
     least = [min(e_[0] for e_ in bounds(document, g)) for g in range(max(document["groups"]) + 1)]
     other = [int(D / (x + 1)) + 1 for x in least]
     part = {"chance": [D] * len(other), "own": [D - x for x in other], "other": other, "none": D}

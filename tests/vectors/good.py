@@ -5,11 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 from building import (
+    ABSENT,
     BITS,
     FIXED,
     HALF,
+    PLAIN,
     QUARTER,
     altered,
     body,
@@ -43,7 +46,7 @@ AVERAGE = policy(
 FOUR = policy(
     [("a", "1", [0, 5]), ("b", "2", [1, 2]), ("c", "1.1", [3, 8]), ("d", "ln(7)", [4, 6, 7])], NINE
 )
-THREE = policy([("a", "1", [1]), ("b", "1.2", [0, 2])], ["x", "y", "z"], input="set")
+THREE = policy([("a", "1", [1]), ("b", "1.2", [0, 2])], ["x", "y", "z"], kind="set")
 EIGHT = policy([("all", "2", list(range(8)))], [f"i{k}" for k in range(8)])
 PAGES = [f"page {k}" for k in range(70)]
 SEVENTY = policy(
@@ -69,10 +72,10 @@ TWELVE = policy(
 )
 E = e("1")
 TOY_SETS, EIGHT_SETS = of_sets(TOY), of_sets(EIGHT)
-LEVELS = policy([("a", "1", [0]), ("b", "1.2", [1]), ("c", "2", [2, 3])], list("wxyz"), input="set")
-CUT = policy([("a", "ln(3)", [0, 2]), ("b", "ln(8)", [1, 3, 4])], list("pqrst"), input="set")
-HALVES = policy([("a", "1", [0, 2, 4]), ("b", "2", [1, 3, 5])], list("uvwxyz"), input="set")
-SIX = policy([("a", "0.5", [1, 2]), ("b", "1.5", [0, 3, 4, 5])], list("uvwxyz"), input="set")
+LEVELS = policy([("a", "1", [0]), ("b", "1.2", [1]), ("c", "2", [2, 3])], list("wxyz"), kind="set")
+CUT = policy([("a", "ln(3)", [0, 2]), ("b", "ln(8)", [1, 3, 4])], list("pqrst"), kind="set")
+HALVES = policy([("a", "1", [0, 2, 4]), ("b", "2", [1, 3, 5])], list("uvwxyz"), kind="set")
+SIX = policy([("a", "0.5", [1, 2]), ("b", "1.5", [0, 3, 4, 5])], list("uvwxyz"), kind="set")
 STRICT = {**SIX, "strict": True}
 STRICT_PAIRS = of_sets(PAIRS, strict=True)  # ln(2), the smallest budget, is one of a pair
 
@@ -99,7 +102,7 @@ def fixed_mechanisms() -> dict[str, Document]:
         "three-grr": body(three, "grr", FIXED, parts=[grr]),
         "two-silent": body(TWO, "subset", FIXED, parts=[silent(x) for x in two]),
         "two-silent-set": body(
-            policy([("a", "ln(2)", [0]), ("b", "ln(2)", [1])], ["yes", "no"], input="set"),
+            policy([("a", "ln(2)", [0]), ("b", "ln(2)", [1])], ["yes", "no"], kind="set"),
             "subset", FIXED, padding=1, shares=[QUARTER, HALF, QUARTER],
             parts=[silent(x[:2], x[2]) for x in
                    ([HALF, QUARTER, QUARTER], [QUARTER, HALF, QUARTER], [QUARTER, QUARTER, HALF])],
@@ -221,7 +224,7 @@ def each_mechanisms() -> dict[str, Document]:
     """Every item on its own."""
     found = {
         "toy-each": each(TOY_SETS),
-        "one-item-each": each(policy([("only", "1", [0])], ["it"], input="set")),
+        "one-item-each": each(policy([("only", "1", [0])], ["it"], kind="set")),
         "four-each": each(LEVELS),
         "nine-avg-each": each(of_sets(AVERAGE), prior="worst"),
         "nine-groups-each": each(of_sets(FOUR), groups=[0, 1, 0, 1]),
@@ -229,6 +232,132 @@ def each_mechanisms() -> dict[str, Document]:
     }
     asymmetric = {"parts/0/own": [D // 2, D // 2], "parts/0/other": [D // 5 + 1, D // 7 + 1]}
     return found | {"toy-each-oue": altered(found["toy-each"], asymmetric)}
+
+
+SEVEN = ["flu", "HIV", "cold", "cough", "none", "cancer", "hay fever"]
+CLEARED = policy([("serious", "1", [0]), ("open", "open", [1, 2, 3, 4])], FIVE, notion="one-way")
+CLEARED_4 = policy(
+    [("serious", "ln(4)", [0]), ("open", "open", [1, 2, 3, 4])], FIVE, notion="one-way"
+)
+STEPS = policy(
+    [("a", "1", [1, 5]), ("b", "2", [0, 3]), ("open", "open", [2, 4, 6])], SEVEN, notion="one-way"
+)
+NONE_OPEN = policy(
+    [("a", "ln(2)", [1, 5]), ("b", "2", [0, 3]), ("c", "4", [2, 4, 6])], SEVEN, notion="one-way"
+)
+BLOCKS = policy(
+    [("a", "ln(3)", [0, 1, 6]), ("b", "1", [3, 5]), ("c", "2", [2]), ("d", "1", [4])],
+    SEVEN, notion="blocks",
+)  # fmt: skip
+POINTS = ["never", "rarely", "sometimes", "often", "always"]
+
+
+def scale(step: str, cap: int, points: list[str] = POINTS) -> Document:
+    """A policy of points in their order; the cap is in steps, or 0."""
+    levels = [(point, step, [k]) for k, point in enumerate(points)]
+    return policy(levels, points, notion="scale", cap=cap)
+
+
+def one_way(first: str, second: str, epsilon: str) -> Document:
+    return {"levels": [first, second], "epsilon": epsilon, "one_way": True}
+
+
+MIXED = policy(
+    [("a", "1", [0, 4]), ("b", "open", [2]), ("c", "open", [1, 3, 5])], SEVEN[:6],
+    notion="one-way",
+    pairs=[one_way("a", "b", "2"), one_way("a", "c", "0.5"), one_way("b", "c", "1.5")],
+)  # fmt: skip
+TWO_WAYS = policy(
+    [("u", "ln(3)", [0, 3]), ("v", "2.5", [1, 2, 4])], ["p", "q", "r", "s", "t"],
+    pairs=[one_way("u", "v", "ln(2)"), one_way("v", "u", "ln(6)")],
+)  # fmt: skip
+FREED = policy(
+    [("u", "ln(3)", [0, 3]), ("v", "2.5", [1, 2, 4])], ["p", "q", "r", "s", "t"],
+    pairs=[one_way("v", "u", ""), {"levels": ["v", "v"], "epsilon": ""}],
+)  # fmt: skip
+
+
+def ordered_mechanisms() -> dict[str, Document]:
+    """Budgets of ordered pairs: levels that are open or protected one way, blocks and scales."""
+    unit = (1, 1, 0)
+    cleared = [[high(E), low(1)], [ABSENT, unit]]
+    cleared_4 = [[high(4), low(1)], [ABSENT, (2, 1, 0)]]
+    steps = [[(1, E, 1), low(1), low(1)], [low(1), (1, E**2, 1), low(1)]]
+    two, four, root = e("2"), e("4"), e("0.5")
+    finite = [[(1, 2, 1), low(1), low(1)], [low(1), (1, two, 1), low(1)],
+              [low(1), low(1), (1, four, 1)]]  # fmt: skip
+    mixed = [[(1, root, 1 / root), middle(1), low(1)], [ABSENT, high(e("1.5")), low(1)]]
+    blocks = [[(1, 3, 1), *[ABSENT] * 3], [ABSENT, (1, E, 1), *[ABSENT] * 2],
+              [*[ABSENT] * 2, middle(1), ABSENT], [*[ABSENT] * 3, middle(1)]]  # fmt: skip
+    pair = {"chance": [D], "own": [3 * QUARTER], "other": [1]}
+    found = {
+        "five-open-subset": boxed(CLEARED, FIXED, cleared),
+        "five-open-4-subset": boxed(CLEARED_4, FIXED, cleared_4),
+        "seven-open-subset": boxed(STEPS, FIXED, [*steps, [ABSENT, ABSENT, unit]]),
+        "seven-open-bits": unary(STEPS, "opt0", BITS, ["0.3", "0.2", "0.1"]),
+        "five-open-ticket": boxed(CLEARED, ticket(5, 2), [[high(E), low(1)], [ABSENT, PLAIN]]),
+        "five-open-speaking-ticket": boxed(
+            CLEARED_4, ticket(5, 2), [[(1, 4, 1), low(1)], [ABSENT, PLAIN]]
+        ),
+        "five-open-no-plain-ticket": boxed(CLEARED, ticket(5, 2), cleared),
+        "seven-open-ticket": boxed(STEPS, ticket(3, 2), [*steps, [ABSENT, ABSENT, PLAIN]]),
+        "seven-one-way-subset": tightened(boxed(NONE_OPEN, FIXED, finite)),
+        "seven-one-way-ticket": tightened(boxed(NONE_OPEN, ticket(3, 2), finite)),
+        "seven-one-way-bits": unary(NONE_OPEN, "opt0", BITS, ["0.4", "0.2", "0.1"]),
+        "six-mixed-subset": boxed(MIXED, FIXED, [*mixed, [ABSENT, ABSENT, unit]]),
+        "six-mixed-ticket": boxed(
+            MIXED, ticket(5, 2),
+            [[(3, *mixed[0][0][1:]), *mixed[0][1:]], mixed[1], [ABSENT, ABSENT, PLAIN]],
+        ),
+        "five-two-ways-bits": unary(TWO_WAYS, "opt0", BITS, ["0.35", "0.2"]),
+        "five-two-ways-subset": tightened(
+            boxed(TWO_WAYS, FIXED, [[(1, 2, 1), low(1)], [low(1), (1, 6, 1)]])
+        ),
+        "five-freed-subset": boxed(FREED, FIXED, [[(1, 3, 1), middle(1)], [ABSENT, unit]]),
+        "seven-blocks-subset": boxed(BLOCKS, FIXED, blocks),
+        "seven-blocks-ticket": unary(BLOCKS, "opt0", ticket(3, 2), ["1/3"] * 4),
+        "two-blocks-joined": body(
+            policy([("a", "ln(3)", [0]), ("b", "ln(4)", [1])], ["yes", "no"], notion="blocks"),
+            "subset", FIXED, groups=[0, 0], parts=[pair],
+        ),
+        "five-scale-subset": boxed(scale("1", 0), FIXED, geometric("1", 4)),
+        "five-scale-cap-subset": boxed(scale("1", 2), FIXED, geometric("1", 2)),
+        "five-scale-cap-all-subset": boxed(scale("ln(3)", 4), FIXED, geometric("1.09", 4)),
+        "five-scale-bits": unary(scale("1", 0), "opt0", BITS, ["0.3"] * 5),
+        "five-scale-cap-bits": unary(scale("1", 2), "opt0", BITS, ["0.4", "0.3"], groups=CAPPED),
+        "two-scale-subset": body(
+            scale("ln(3)", 1, ["no", "yes"]), "subset", FIXED,
+            parts=[silent([3 * QUARTER, QUARTER]), silent([QUARTER, 3 * QUARTER])],
+        ),
+        "one-item-one-way": body(
+            policy([("only", "1", [0])], ["it"], notion="one-way"), "subset", FIXED,
+            parts=[silent([D])],
+        ),
+    }  # fmt: skip
+    return found | one_way_each()
+
+
+CAPPED = [0, 1, 1, 0, 0]  # points that are told of together
+
+
+def geometric(step: str, cap: int) -> list[list[Any]]:
+    """A part for every point, its chance e^-step smaller for every step away, up to the cap."""
+    r = e(step) * (1 - Fraction(1, 10**5))
+    return [[middle(r ** -min(abs(i - y), cap)) for i in range(5)] for y in range(5)]
+
+
+def one_way_each() -> dict[str, Document]:
+    """Every item on its own: having it is protected, and not having it is not."""
+    found = {}
+    for name, own in (("one", D), ("less", D - D // 8)):
+        document = each({**of_sets(TOY), "notion": "one-way"})
+        bounds_ = [Fraction(4), Fraction(6)]
+        document["parts"][0] |= {
+            "own": [own, own],
+            "other": [-(-own * x.denominator // x.numerator) for x in bounds_],
+        }
+        found[f"toy-one-way-each-{name}"] = document
+    return found
 
 
 BOTH, SECOND = (1, 1), (0, 1)
@@ -246,7 +375,7 @@ def hits_mechanisms() -> dict[str, Document]:
         "five-hits": hits(CUT, 11, 2, half),
         "five-hits-three": hits(CUT, 7, 3, {SECOND: "1/3", BOTH: "2/3"}, prior="worst"),
         "five-hits-alike": hits(
-            policy([("all", "ln(5)", [0, 1, 2, 3, 4])], list("pqrst"), input="set"), 7, 3,
+            policy([("all", "ln(5)", [0, 1, 2, 3, 4])], list("pqrst"), kind="set"), 7, 3,
             {(1,): "1"},
         ),
         "six-hits": hits(SIX, 7, 4, half),
@@ -291,15 +420,26 @@ ABOUT = {
 }  # fmt: skip
 
 
+TOTALS = {
+    "lone": [{"name": "any", "items": ["HIV", "anemia"]}],
+    "two": [
+        {"name": "Ж", "items": ["anemia"]},
+        {"name": "all", "items": ["anemia", "HIV", "headache"]},
+    ],
+}
+
+
 @cache
 def good_mechanisms() -> dict[str, Document]:
     found = fixed_mechanisms() | bits_mechanisms() | ticket_mechanisms()
-    found |= each_mechanisms() | hits_mechanisms()
+    found |= each_mechanisms() | hits_mechanisms() | ordered_mechanisms()
     for name, note in NOTES.items():
         found[name]["certificate"] = note
     found = {name: signed(document) for name, document in found.items()}
     for key, told in (("model", "personal"), ("prior", "given"), ("certificate", ...)):
         found[f"toy-another-{key}"] = changed(found["toy-opt0"], key, told, sign=False)
+    for name, told in TOTALS.items():
+        found[f"toy-totals-{name}"] = changed(found["toy-opt0"], "policy/totals", told)
     for name, told in ABOUT.items():
         found[f"toy-about-{name}"] = changed(found["toy-opt0"], "policy/about", told)
     assert {

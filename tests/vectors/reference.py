@@ -115,8 +115,11 @@ def sha256(document: Any) -> str:
 
 MODEL = re.compile("[a-z][a-z0-9]{0,19}")
 KEYS = ["format", "policy", "model", "prior", "encoding", "padding", "groups", "shares", "parts"]
-POLICY_KEYS = ["name", "question", "input", "notion", "items", "level_of", "levels", "pairs"]
-SET_KEYS = ["protect", "strict"]
+POLICY_KEYS = ["name", "question", "kind", "notion", "items", "level_of", "levels", "pairs"]
+SET_KEYS = ["strict"]
+SCALE_KEYS = ["cap"]
+NOTIONS = ("min", "avg", "one-way", "blocks", "scale")
+OPEN = "open"  # in the place of a level's budget
 NUMBER = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
 LOGARITHM = re.compile(r"ln\(([1-9][0-9]*)(?:/([1-9][0-9]*))?\)")
 DECIMAL = re.compile(r"(0|[1-9][0-9]{0,29})(\.[0-9]{0,29}[1-9])?")
@@ -217,12 +220,12 @@ def check_shape(document: Any) -> None:
     """Everything that the contract asks of a document but its fingerprint and the exact check."""
     optional = ["certificate"] if "certificate" in document else []
     table(body_of(document), [*KEYS, *optional])
-    must(document["format"] == "discreet-mechanism/2")
+    must(document["format"] == "discreet-mechanism/3")
     must(isinstance(document["model"], str) and MODEL.fullmatch(document["model"]) is not None)
     must(document["prior"] in ("uniform", "worst", "given"))
     check_policy(document["policy"])
     check_encoding(document["encoding"], document["policy"])
-    sets = document["policy"]["input"] == "set"
+    sets = document["policy"]["kind"] != "single"
     padded = {"hits": (1, 64), "each": (0, 0)}.get(kind_of(document), (1, 65536))
     whole(document["padding"], *(padded if sets else (0, 0)))
     groups = rows(document["groups"], len(document["policy"]["levels"]))
@@ -244,7 +247,7 @@ def check_parts(document: Document, count: int) -> None:
         if kind == "hits":
             check_hits_part(part, count, document["padding"])
             continue
-        none = ["none"] if document["policy"]["input"] == "set" else []
+        none = ["none"] if document["policy"]["kind"] != "single" else []
         table(part, ["chance", "own", "other", *none])
         for key in ("chance", "own", "other"):
             for value in rows(part[key], count):
@@ -253,6 +256,19 @@ def check_parts(document: Document, count: int) -> None:
     if kind == "ticket":
         q, t = document["encoding"]["q"], document["encoding"]["t"]
         must(len(parts) * q ** (t + 1) <= D)
+
+
+def plain(part: Document) -> bool:
+    """Whether some group is named by its own people and by nobody else: as it is."""
+    return any(
+        own == D and not other for own, other in zip(part["own"], part["other"], strict=True)
+    )
+
+
+def only_plain(part: Document) -> bool:
+    """Whether every group of the part is sent as it is, or does not use the part."""
+    cells = zip(part["chance"], part["own"], part["other"], strict=True)
+    return all((own, other) == (D if chance else 0, 0) for chance, own, other in cells)
 
 
 def check_hits_part(part: Any, count: int, padding: int) -> None:
@@ -268,43 +284,88 @@ def check_hits_part(part: Any, count: int, padding: int) -> None:
 
 def check_policy(policy: Any) -> None:
     """Items, levels and pairs; of sets also what is protected, and how."""
-    sets = isinstance(policy, dict) and policy.get("input") == "set"
+    sets = isinstance(policy, dict) and policy.get("kind") == "set"
     must(isinstance(policy, dict))
-    about = ["about"] if "about" in policy else []
-    table(policy, [*POLICY_KEYS, *(SET_KEYS if sets else []), *about])
-    if about:
+    more = [key for key in ("about", "totals") if key in policy]
+    more += SCALE_KEYS if policy.get("notion") == "scale" else []
+    table(policy, [*POLICY_KEYS, *(SET_KEYS if sets else []), *more])
+    if "about" in policy:
         check_about(policy["about"])
     if sets:
-        must(policy["protect"] in ("set", "item") and type(policy["strict"]) is bool)
-        must(policy["protect"] == "set" or not (policy["strict"] or policy["pairs"]))
+        must(type(policy["strict"]) is bool)
+    must(policy["kind"] != "each" or not policy["pairs"])
     label(policy["name"])
     must(prose(policy["question"]))
-    must(policy["input"] in ("single", "set") and policy["notion"] in ("min", "avg"))
+    must(policy["kind"] in ("single", "set", "each") and policy["notion"] in NOTIONS)
     for key in ("items", "levels"):
         names = rows(policy[key])
         if key == "levels":
             for level in policy["levels"]:
                 table(level, ["name", "epsilon"])
-                budget(level["epsilon"])
+                if level["epsilon"] != OPEN:
+                    budget(level["epsilon"])
             names = [level["name"] for level in policy["levels"]]
         must(len(names) > 0)
         for name in names:
             label(name)
         must(not any(same(x, y) for x, y in combinations(names, 2)))
+    if "totals" in policy:
+        check_totals(policy)
     places = [
         whole(k, 0, len(policy["levels"]) - 1)
         for k in rows(policy["level_of"], len(policy["items"]))
     ]
     must(len(set(places)) == len(policy["levels"]))
     must(not policy["pairs"] or len(names) <= 200)
-    seen: dict[frozenset[str], str] = {}
+    seen: dict[tuple[str, str], str] = {}
     for pair in rows(policy["pairs"]):
-        table(pair, ["levels", "epsilon"])
+        table(pair, ["levels", "epsilon", *(["one_way"] if "one_way" in pair else [])])
+        must(pair.get("one_way", True) is True)
         two = rows(pair["levels"], 2)
         must(all(name in names for name in two))
         if pair["epsilon"] != "":
             budget(pair["epsilon"])
-        must(seen.setdefault(frozenset(two), pair["epsilon"]) == pair["epsilon"])
+        must("one_way" not in pair or two[0] != two[1])
+        for way in ways(pair):
+            must(seen.setdefault(way, pair["epsilon"]) == pair["epsilon"])
+    check_notion(policy)
+
+
+def ways(pair: Document) -> list[tuple[str, str]]:
+    """The ordered pairs of levels that a row of pairs is about."""
+    first, second = pair["levels"]
+    return [(first, second), *([] if "one_way" in pair else [(second, first)])]
+
+
+def check_notion(policy: Document) -> None:
+    """Open levels, directions, blocks and scales where they can be kept."""
+    kind, notion, levels, pairs = (policy[key] for key in ("kind", "notion", "levels", "pairs"))
+    opened = [level for level in levels if level["epsilon"] == OPEN]
+    must(not opened or (notion == "one-way" and kind == "single"))
+    must(len(opened) < len(levels) or len(pairs) > 0)
+    one_way = any("one_way" in pair for pair in pairs)
+    must(kind != "set" or (notion in ("min", "avg") and not one_way))
+    must(kind != "each" or notion in ("min", "avg", "one-way"))
+    must(notion != "blocks" or len(levels) <= 200)
+    if notion == "scale":
+        m = len(policy["items"])
+        must(2 <= m <= 50 and not pairs and policy["level_of"] == [*range(m)])
+        must([level["name"] for level in levels] == policy["items"])
+        must(len({level["epsilon"] for level in levels}) == 1)
+        whole(policy["cap"], 0, m - 1)
+
+
+def check_totals(policy: Any) -> None:
+    """Sums of items that have a name, which no item looks like; only of single answers."""
+    must(policy["kind"] == "single" and len(rows(policy["totals"])) > 0)
+    for total in policy["totals"]:
+        table(total, ["name", "items"])
+        label(total["name"])
+        items = rows(total["items"])
+        must(len(items) > 0 and all(isinstance(x, str) and x in policy["items"] for x in items))
+        must(len(set(items)) == len(items))
+    names = [*policy["items"], *(total["name"] for total in policy["totals"])]
+    must(not any(same(x, y) for x, y in combinations(names, 2)))
 
 
 ABOUT = json.loads(CONTRACT.read_text(encoding="utf-8"))["about"]
@@ -356,7 +417,7 @@ def check_encoding(encoding: Any, policy: Document) -> None:
     must(isinstance(encoding, dict) and isinstance(encoding.get("kind"), str))
     kind, m = encoding["kind"], len(policy["items"])
     must(kind in ("fixed", "bits", "ticket", "each", "hits"))
-    must((kind == "each") == (policy.get("protect") == "item"))
+    must((kind == "each") == (policy["kind"] == "each"))
     if kind == "ticket":
         table(encoding, ["kind", "q", "t"])
         q, t = whole(encoding["q"], 2, D), whole(encoding["t"], 2, 31)
@@ -364,7 +425,7 @@ def check_encoding(encoding: Any, policy: Document) -> None:
     elif kind == "hits":
         table(encoding, ["kind", "prime"])
         must(prime(whole(encoding["prime"], max(5, m + 1), 2**31 - 1)))
-        must(policy["input"] == "set" and policy["notion"] == "min")
+        must(policy["kind"] == "set" and policy["notion"] == "min")
         must(policy["strict"] or not policy["pairs"])
     else:
         table(encoding, ["kind"])
@@ -408,7 +469,7 @@ def groups_of(document: Document) -> list[int]:
 
 def inputs(document: Document) -> list[int]:
     """Every group, and nothing."""
-    sets = document["policy"]["input"] == "set"
+    sets = document["policy"]["kind"] != "single"
     return [*range(max(document["groups"]) + 1), *([NONE] if sets else [])]
 
 
@@ -429,21 +490,36 @@ def exponential(text: str) -> Bound:
 
 
 def squared_bound(policy: Document, i: int, j: int) -> Bound | None:
-    """e^{2 r_ij} of two levels; None where they are not protected."""
+    """e^{2 r} of an answer of level i over one of level j; None where it is not protected."""
     levels = policy["levels"]
     if policy.get("strict"):
         e, exact = strictest(policy)
         return e * e, exact
     for pair in policy["pairs"]:
-        if sorted(pair["levels"]) == sorted((levels[i]["name"], levels[j]["name"])):
-            if pair["epsilon"] == "":
-                return None
-            e, exact = exponential(pair["epsilon"])
-            return e * e, exact
-    (e, one), (f, two) = (exponential(levels[k]["epsilon"]) for k in (i, j))
-    if policy["notion"] == "avg":
+        if (levels[i]["name"], levels[j]["name"]) in ways(pair):
+            return None if pair["epsilon"] == "" else power(exponential(pair["epsilon"]), 2)
+    notion = policy["notion"]
+    if notion == "one-way":
+        return None if levels[i]["epsilon"] == OPEN else power(own_bound(policy, i), 2)
+    if notion == "blocks":
+        return power(own_bound(policy, i), 2) if i == j else None
+    if notion == "scale":
+        steps = min(abs(i - j), policy["cap"] or len(levels))
+        return power(own_bound(policy, 0), 2 * steps) if steps else None
+    (e, one), (f, two) = (own_bound(policy, k) for k in (i, j))
+    if notion == "avg":
         return e * f, one and two
     return (e * e, one) if e <= f else (f * f, two)
+
+
+def own_bound(policy: Document, level: int) -> Bound:
+    """e^epsilon of a level that is not open."""
+    return exponential(policy["levels"][level]["epsilon"])
+
+
+def power(bound: Bound, times: int) -> Bound:
+    e, exact = bound
+    return e**times, exact
 
 
 def strictest(policy: Document) -> Bound:
@@ -460,6 +536,8 @@ def level_bound(policy: Document, level: int) -> Bound:
 
 def smallest_bound(document: Document, g: int, h: int) -> Bound | None:
     """e^{2 r} of two groups, or of a group and nothing; None where nothing is protected."""
+    if g == h and alone(document, g):
+        return None
     if NONE in (g, h):
         others = [x for x in inputs(document) if x != NONE]
         found = [smallest_bound(document, max(g, h), x) for x in others]
@@ -469,6 +547,18 @@ def smallest_bound(document: Document, g: int, h: int) -> Bound | None:
     return min((bound for bound in found if bound is not None), default=None)
 
 
+def alone(document: Document, group: int) -> bool:
+    """Whether an answer of the group has no other to be told from.
+
+    The rules `min` and `avg` compare such an answer with itself all the same, unless pairs are
+    explicit: that is stricter than the promise.
+    """
+    policy = document["policy"]
+    if policy["kind"] != "single" or (policy["notion"] in ("min", "avg") and not policy["pairs"]):
+        return False
+    return groups_of(document).count(group) == 1
+
+
 def states(document: Document, part: Document, group: int) -> list[Fraction]:
     """The chances of one report given an input of the group, up to a common factor."""
     if group == NONE:
@@ -476,6 +566,8 @@ def states(document: Document, part: Document, group: int) -> list[Fraction]:
     chance, own, other = (part[key][group] for key in ("chance", "own", "other"))
     if own == other == 0:
         return [Fraction(chance * D)]
+    if other == 0:  # named by its own people alone
+        return [Fraction(chance * D), Fraction(0)]
     all_ = base(document, group)
     return [
         Fraction(chance * own * all_, other),
@@ -484,32 +576,54 @@ def states(document: Document, part: Document, group: int) -> list[Fraction]:
 
 
 def proper(document: Document) -> bool:
-    """Chances that are some, and sum to one; groups that speak or, but of `each`, are silent."""
+    """Chances that are some, and sum to one; groups that speak or, but of `each`, are silent.
+
+    Of single answers a group may never use a part, and then it is silent there; every part is used
+    by somebody. A group may always be named by its own people, where the policy is not about lists;
+    every item on its own may be, where only having it is protected.
+    """
     parts, real = document["parts"], [g for g in inputs(document) if g != NONE]
+    single, each_ = document["policy"]["kind"] == "single", kind_of(document) == "each"
     columns = [[part["chance"][g] for part in parts] for g in real]
-    if document["policy"]["input"] == "set":
+    if not single:
         columns.append([part["none"] for part in parts])
-    if any(sum(column) != D or min(column) <= 0 for column in columns):
+    if any(sum(column) != D or min(column) < (0 if single else 1) for column in columns):
         return False
+    if not all(any(part["chance"]) for part in parts):
+        return False
+    if kind_of(document) in ("fixed", "bits", "ticket"):
+        ticket = kind_of(document) == "ticket"
+        if any(plain(part) for part in (parts[:-1] if ticket else parts)):
+            return False
+        if plain(parts[-1]) and not only_plain(parts[-1]):
+            return False
+    most = D if single or (each_ and document["policy"]["notion"] == "one-way") else D - 1
     for part in parts:
         for g in real:
-            own, other = part["own"][g], part["other"][g]
-            speaks = 0 < own < D and 0 < other < base(document, g)
-            silent = own == other == 0 and kind_of(document) != "each"
-            if not speaks and not silent:
+            chance, own, other = (part[key][g] for key in ("chance", "own", "other"))
+            speaks = chance > 0 and 0 < own <= most and 0 < other < base(document, g)
+            sent = chance > 0 and plain(part) and (own, other) == (D, 0) and single
+            silent = own == other == 0 and not each_
+            if not (speaks or sent or silent):
                 return False
     return True
 
 
-def ratios(document: Document) -> Iterator[tuple[Fraction, Bound]]:
-    """s / s' of every two states that are compared, and their bound, both squared."""
+Compared = Iterator[tuple[Fraction | None, Bound]]  # None: a number that is infinite
+
+
+def ratios(document: Document) -> Compared:
+    """s / s' of every two states that are compared, and their bound, both squared. A report that
+    nobody of either group sends tells them apart by nothing.
+    """
     every = inputs(document)
     bounds = {(g, h): smallest_bound(document, g, h) for g in every for h in every}
     for part in document["parts"]:
         squares = {g: [s * s for s in states(document, part, g)] for g in every}
         for (g, h), bound in bounds.items():
             if bound is not None and not g == h == NONE:
-                yield from ((s / s_, bound) for s in squares[g] for s_ in squares[h])
+                for s in squares[g]:
+                    yield from ((s / s_ if s_ else None, bound) for s_ in squares[h] if s or s_)
 
 
 def holds(document: Document) -> bool:
@@ -523,9 +637,11 @@ def holds(document: Document) -> bool:
     return all(fine)
 
 
-def at_most(value: Fraction, bound: Bound) -> bool:
+def at_most(value: Fraction | None, bound: Bound) -> bool:
     """Whether a number is at most the bound, which must not be too near to tell."""
     e, exact = bound
+    if value is None:
+        return False
     near = not exact and abs(float(value / e) - 1) < 1e-12
     assert not near or abs(value - e) > e / 2**60, "too near to an irrational bound for a vector"
     return value <= e
@@ -534,18 +650,20 @@ def at_most(value: Fraction, bound: Bound) -> bool:
 # ---- every item on its own -----------------------------------------------------------------------
 
 
-def item_ratios(document: Document) -> Iterator[tuple[Fraction, Bound]]:
-    """How much an item changes the chance of a report, either way, and its level's bound."""
+def item_ratios(document: Document) -> Compared:
+    """How much an item changes the chance of a report, and its level's bound."""
     for level, group in enumerate(document["groups"]):
         for ratio in each_ratios(document, group):
             yield ratio, level_bound(document["policy"], level)
 
 
 def each_ratios(document: Document, group: int) -> list[Fraction]:
-    """Named and not named, with the item and without."""
+    """Named and not named, with the item over without it; and back, unless it is one way."""
     own, other = (document["parts"][0][key][group] for key in ("own", "other"))
-    ends = (own, other), (D - own, D - other)
-    return [Fraction(x, y) for two in ends for x, y in (two, two[::-1])]
+    ends = [(own, other), (D - own, D - other)]
+    if document["policy"]["notion"] != "one-way":
+        ends += [(other, own), (D - other, D - own)]
+    return [Fraction(x, y) for x, y in ends]
 
 
 # ---- hits ----------------------------------------------------------------------------------------
@@ -769,6 +887,9 @@ def ticket_meaning(document: Document, value: int) -> tuple[str, int, list[int]]
     if part >= len(document["parts"]):
         return "ticket", 0, []
     other, group = document["parts"][part]["other"], groups_of(document)
+    if plain(document["parts"][part]):  # y is an item that is sent as it is
+        known = y < len(group) and document["parts"][part]["chance"][group[y]] > 0
+        return ("", part, [y]) if known else ("ticket", 0, [])
     named = [i for i, g in enumerate(group) if mark(y, i, q, t) < other[g]]
     return "", part, named
 
@@ -868,6 +989,9 @@ def weights(document: Document, g: int, b: list[Fraction], p: list[Any], fixed: 
     m = groups_of(document).count(g)
     if fixed and m == 1:
         return [Fraction(0)] * len(b)
+    last = document["parts"][-1]
+    if plain(last) and last["chance"][g]:  # what is sent as it is tells it without noise
+        return [Fraction(0)] * (len(b) - 1) + [Fraction(D, last["chance"][g])]
     raw, total = [], Fraction(0)
     for part, b_o, p_o in zip(document["parts"], b, p, strict=True):
         lam, a = Fraction(part["chance"][g], D), Fraction(part["own"][g], D)

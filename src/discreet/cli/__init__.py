@@ -3,11 +3,13 @@ sentence).
 """
 
 from discreet.cli import (  # noqa: F401  # commands
-    answering,
-    counting,
-    designing,
-    keeping,
-    serving,
-    showing,
+    answer,
+    demo,
+    design,
+    estimates,
+    paper,
+    reports,
+    serve,
+    store,
 )
 from discreet.cli.group import main as main

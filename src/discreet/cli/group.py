@@ -1,4 +1,4 @@
-"""What the commands share: how errors are said, options, reading and printing."""
+"""What the commands share: error messages, options, reading and printing."""
 
 from __future__ import annotations
 
@@ -6,26 +6,29 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from discreet import __version__
-from discreet.errors import DataError, DiscreetError
-from discreet.views import VIEWS
+from discreet.errors import DataError, DiscreetError, missing_extra
+from discreet.estimates.views import VIEWS
 
 if TYPE_CHECKING:
+    from discreet.arrays.types import Prior
+    from discreet.designs.task import DesignOptions
     from discreet.mechanism import Mechanism
     from discreet.policy import Policy
 
+Function = Callable[..., None]  # a command's
+Decorator = Callable[[Function], Function]
 
 MODEL_HELP = (
-    "subset (the best possible, unless you say otherwise), hits (for sets, the default there), "
-    'each (for sets with protect = "item"), opt0, opt1, opt2 (the paper\'s), rappor, oue, grr or '
-    "ss (plain LDP)."
+    'subset (default), hits (default for sets), each (default for kind = "each"), opt0, opt1, opt2 '
+    "(the paper's), or plain LDP: rappor, oue, grr, ss."
 )
 
 
@@ -38,11 +41,18 @@ _ENDINGS = (
 class _Group(click.Group):
     """Turns errors into one sentence on standard error and exit code 2, Ctrl-C into 130."""
 
-    def main(self, *args: Any, **kwargs: Any) -> Any:
+    def main(  # type: ignore[override]  # click's own returns too, which nobody needs here
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: object
+    ) -> NoReturn:
         try:
-            code = super().main(*args, **{**kwargs, "standalone_mode": False})
+            code = super().main(args, prog_name, **{**extra, "standalone_mode": False})  # type: ignore[call-overload]
         except DiscreetError as error:
             sentence = str(error)
+        except ModuleNotFoundError as error:
+            explained = missing_extra(error)
+            if explained is error:
+                raise
+            sentence = str(explained)
         except click.exceptions.NoArgsIsHelpError as error:
             click.echo(error.format_message())
             sys.exit(0)
@@ -56,10 +66,10 @@ class _Group(click.Group):
         except MemoryError:
             sentence = "there is not enough memory for this"
         except BrokenPipeError:
-            _say_no_more()
+            _discard_output()
             sys.exit(0)
         except OSError as error:
-            _say_no_more()
+            _discard_output()
             sentence = f"the output cannot be written: {error.strerror or error}"
         except (KeyboardInterrupt, click.Abort):
             click.echo("stopped; nothing was left half-written", err=True)
@@ -70,22 +80,22 @@ class _Group(click.Group):
         sys.exit(2)
 
 
-def _say_no_more() -> None:
-    """Nobody reads standard output, or it is full: what is still to be written goes nowhere."""
+def _discard_output() -> None:
+    """Send the rest of standard output nowhere: nobody reads it, or the disk is full."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(
-    cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}
+    cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
 @click.version_option(__version__, "-V", "--version", prog_name="discreet")
 def main() -> None:
     """Private counts that protect each answer as much as it needs."""
 
 
-def apart(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> None:
-    """Refuse an output that would replace what is read, or another output."""
+def refuse_overwrite(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> None:
+    """Refuse an output file that is also an input, or that is named for two outputs."""
     read = {os.path.realpath(path) for path in inputs if path and path != "-"}
     written = set()
     for path in filter(None, outputs):
@@ -97,26 +107,26 @@ def apart(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> None:
         written.add(place)
 
 
-def written_as(ending: str, what: str, output: str | None) -> None:
-    """Refuse an output that is named after another format than it is written in."""
+def refuse_wrong_suffix(ending: str, what: str, output: str | None) -> None:
+    """Refuse an output whose name promises another format."""
     suffix = Path(output or "").suffix.lower()
     if suffix in _ENDINGS and suffix != ending:
         written = {".json": "JSON", ".parquet": "Parquet"}[ending]
         raise DataError(f"{output}: {what} written as {written}; name it …{ending}")
 
 
-def must_end(path: str | None, *endings: str) -> None:
-    """Refuse an output that no format is known for, before any work is done."""
+def require_suffix(path: str | None, *endings: str) -> None:
+    """Refuse an output with an unknown format, before any work is done."""
     if path and not path.lower().endswith(endings):
         raise DataError(f"{path} must end in {', '.join(endings[:-1])} or {endings[-1]}")
 
 
-def options(*options: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that several commands share, as one decorator."""
+def options(*decorators: Decorator) -> Decorator:
+    """Combine options that several commands share into one decorator."""
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
+    def add(command: Function) -> Function:
+        for decorator in reversed(decorators):
+            command = decorator(command)
         return command
 
     return add
@@ -124,29 +134,30 @@ def options(*options: Callable[..., Any]) -> Callable[..., Any]:
 
 prior_option = click.option(
     "--prior",
-    help="uniform (unless you say otherwise), worst, level=share,…, or a CSV/JSON file of shares.",
+    help="How common you expect the answers to be: uniform (default), worst, level=share,…, or a "
+    "CSV or JSON file of shares.",
 )
-padding_option = click.option("--padding", type=int, help="Padding length, for set input.")
+padding_option = click.option("--padding", type=int, help="For sets: the padding length.")
 design_options = options(
     click.option("--model", help=MODEL_HELP),
     prior_option,
     click.option(
         "--encoding",
-        help="bits, or ticket: 4 bytes, the default of subset for more than 1,000 items.",
+        help="bits, or ticket (4 bytes; default of subset for more than 1,000 items).",
     ),
 )
 data_options = options(
-    click.option("--column", default="item", show_default=True, help="Column of the items."),
+    click.option("--column", default="item", show_default=True, help="The column of items."),
     click.option(
         "--user",
         default="user",
         show_default=True,
-        help="Column of the users, for sets as user,item rows.",
+        help="The column of users, for sets as user,item rows.",
     ),
     click.option(
         "--indices",
         is_flag=True,
-        help="The items are indices (0 is the policy's first item); otherwise they are labels.",
+        help="Items are indices (0 is the policy's first item), not labels.",
     ),
 )
 engine_options = options(
@@ -155,11 +166,11 @@ engine_options = options(
         type=click.Choice(["local", "spark"]),
         default="local",
         show_default=True,
-        help="Where it runs.",
+        help="Run on this machine, or on Spark.",
     ),
     click.option(
         "--master",
-        help="Spark master, such as local[4]; by default the one of your Spark configuration.",
+        help="Spark master, such as local[4].  [default: your Spark configuration]",
     ),
 )
 view_options = options(
@@ -170,36 +181,54 @@ store_option = click.option(
     envvar="DISCREET_STORE",
     default="discreet.sqlite",
     show_default=True,
-    help="A file (SQLite) or postgresql://…",
+    help="The store: a SQLite file or postgresql://…",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-# ---- what they read and print --------------------------------------------------------------------
+# ---- reading and printing ------------------------------------------------------------------------
 
 
 def load_policy(path: str) -> Policy:
-    """Of a file."""
+    """Read a policy file."""
     from discreet.policy import Policy
 
     return Policy.load(path)
 
 
 def load_mechanism(path: str) -> Mechanism:
-    """Of a file, checked."""
+    """Read a mechanism file, and check it."""
     from discreet.mechanism import Mechanism
 
     return Mechanism.load(path)
 
 
-def progress(label: str, paths: Iterable[Any]) -> Any:
-    """A bar over the bytes of the inputs."""
+def split_items(text: str, policy: Policy) -> list[str]:
+    """The items named in an option, separated by commas; a label may have commas itself."""
+    pieces, items = text.split(","), []
+    while pieces:
+        ends = range(len(pieces), 0, -1)
+        joined = (",".join(pieces[:end]).strip() for end in ends)
+        end, item = next(
+            ((end, x) for end, x in zip(ends, joined, strict=True) if x in policy.index),
+            (1, pieces[0].strip()),
+        )
+        policy.place(item)  # says what is nearest, if it is not an item
+        items.append(item)
+        pieces = pieces[end:]
+    return items
+
+
+def progress(
+    label: str, paths: Iterable[str | Path]
+) -> AbstractContextManager[Callable[[int], None]]:
+    """Show a progress bar over the bytes of the input files."""
     return steps(label, sum(Path(path).stat().st_size for path in paths if Path(path).is_file()))
 
 
 @contextmanager
 def steps(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, once the work takes over two seconds."""
+    """Show a progress bar on a terminal, once the work takes more than two seconds."""
     import time
 
     if not sys.stderr.isatty() or not total:
@@ -224,33 +253,41 @@ def steps(label: str, total: int) -> Iterator[Callable[[int], None]]:
         bar.stop()
 
 
-def load_prior(text: str | None) -> Any:
-    """What --prior says."""
+def load_prior(text: str | None) -> Prior:
+    """Read the value of --prior."""
     from discreet.designs.task import read_prior
 
     return read_prior(text or "uniform")
 
 
-def wishes(
-    model: str | None, prior: Any, encoding: str | None, padding: int | None
-) -> dict[str, Any]:
-    """What was asked of the design; the rest is as `design` has it."""
-    said = {"model": model, "prior": prior, "encoding": encoding, "padding": padding}
-    return {name: value for name, value in said.items() if value is not None}
+def given_options(
+    model: str | None, prior: Prior | None, encoding: str | None, padding: int | None
+) -> DesignOptions:
+    """The options of a design that were given."""
+    options: DesignOptions = {}
+    if model is not None:
+        options["model"] = model
+    if prior is not None:
+        options["prior"] = prior
+    if encoding is not None:
+        options["encoding"] = encoding
+    if padding is not None:
+        options["padding"] = padding
+    return options
 
 
-def say(as_json: bool, facts: dict[str, Any], sentence: str) -> None:
-    """A result for people, or for machines."""
+def emit(as_json: bool, facts: Mapping[str, object], sentence: str) -> None:
+    """Print a result as JSON, or as a sentence."""
     print_json(facts) if as_json else click.echo(sentence)
 
 
-def print_json(facts: Any) -> None:
-    """For --json."""
+def print_json(facts: Mapping[str, object]) -> None:
+    """Print facts as JSON."""
     click.echo(json.dumps(_plain(facts), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def _plain(value: Any) -> Any:
-    """For JSON: numpy numbers as Python's, null for what is not finite."""
+def _plain(value: object) -> object:
+    """Make a value fit for JSON: numpy numbers become Python's, and NaN and infinity null."""
     if isinstance(value, dict):
         return {key: _plain(x) for key, x in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""The HTTP service as an ASGI application. It learns nothing but reports, and keeps no more of them
+"""The HTTP service as an ASGI application. It receives reports only, and stores no more of them
 than it must.
 """
 
@@ -7,15 +7,11 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import math
 import os
 import re
-import time
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 import orjson
@@ -25,38 +21,32 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from discreet import wire
-from discreet.collector import address, documents, limits, openapi, pages, tokens
-from discreet.collector.commit import Committer, answered
+from discreet.collector import documents, limits, openapi, pages, tokens
+from discreet.collector.commit import Committer
+from discreet.collector.estimate_requests import EstimateRequests
+from discreet.collector.expiry import Expiry
 from discreet.collector.headers import ANYONE, PREFLIGHT, with_headers
+from discreet.collector.logs import log_event
 from discreet.collector.metrics import Metrics, State
-from discreet.collector.problems import Problem, answer, damaged, down, log, say, unexpected
-from discreet.collector.store import (
-    Collection,
-    Event,
-    NoCollection,
-    Store,
-    StoreDamaged,
-    StoreDown,
-    Unreadable,
-    open_store,
-)
+from discreet.collector.problems import Json, Problem, answer, unexpected
+from discreet.collector.reading import Reader
+from discreet.collector.store import Collection, Store, open_store
 from discreet.collector.uploads import Uploads
-from discreet.errors import DataError
-from discreet.tally import Tally
-from discreet.views import VIEWS
+from discreet.device import wire
+from discreet.show import address
 
 _BASE = wire.COLLECTIONS
 _REPORTS = re.compile(_BASE + "/([^/]+)/reports")
 _PAGE = re.compile(r"/(answer\.html|c/[^/]+(/results)?)?")
 _GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
-_MOVED = "moved"  # the query of a page that was asked for under another name: once is enough
+_MOVED = "moved"  # the query of a redirected page, so that it is redirected only once
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a worker needs to know. The token is never here, but in the environment or a file."""
+    """What a worker needs to start. The token is never here: it is in the environment or a file."""
 
     store: str
     counters: str  # the folder of the workers' counters
@@ -71,60 +61,26 @@ class Collector:
         self,
         store: Store,
         metrics: Metrics,
-        token: str | tokens.Lock,
+        token: str | tokens.TokenCheck,
         open_results: bool = False,
         public_url: str = "",
     ) -> None:
         self.store, self.metrics, self.open_results = store, metrics, open_results
         self.public_url = public_url
+        self.reader = Reader(store, metrics)
+        self.results = EstimateRequests(store, self.reader, open_results)
         self.committer = Committer(store)
-        self.uploads = Uploads(self.find, self.committer, metrics)
-        self._lock = token if isinstance(token, tokens.Lock) else tokens.Lock(token)
-        self._readers = ThreadPoolExecutor(limits.READERS, "read")
-        self._known: dict[str, tuple[Collection, float]] = {}
-        self._descriptions: dict[tuple[str, str], tuple[bytes, bytes]] = {}  # as is, and packed
-        self._expected: dict[str, documents.Expected] = {}
-        self._rendering = asyncio.Lock()
-        self._unreadable: set[Unreadable] = set()  # that the log has named
-        self._later: dict[int, float] = {}  # when closing a collection is tried again, by key
-        # the last few, by what was asked and how many reports there were
-        self._estimates: dict[tuple[str, str], bytes] = {}
+        self.uploads = Uploads(self.reader.find, self.committer, metrics)
+        self._lock = token if isinstance(token, tokens.TokenCheck) else tokens.TokenCheck(token)
+        # plain and compressed, by fingerprint and state
+        self._descriptions: dict[tuple[str, str], tuple[bytes, bytes]] = {}
 
     # ---- collections -----------------------------------------------------------------------------
 
-    async def find(self, name: str, fresh: bool = False, gone: int | None = None) -> Collection:
-        """A collection. Its mechanism never changes; its state is looked up when it must be fresh.
-        The one whose key is `gone` was replaced by another of its name.
-        """
-        known = self._known.get(name)
-        if known is not None and known[0].key == gone:
-            known = None
-        if known is not None and not (fresh and time.monotonic() - known[1] > limits.FRESH):
-            return known[0]
-        try:
-            collection: Collection = await self._read(self.store.collection, name)
-        except NoCollection as error:
-            self._known.pop(name, None)  # it was deleted
-            raise Problem("unknown", f"{error}; see {_BASE} for those there are") from None
-        except StoreDamaged as error:
-            raise damaged(name, error) from None
-        self._known[name] = collection, time.monotonic()
-        return collection
-
-    async def _read(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Ask the store, aside from the event loop."""
-        try:
-            return await answered(
-                asyncio.get_running_loop().run_in_executor(self._readers, work, *args), self.store
-            )
-        except StoreDown as error:
-            self.metrics.store_failed()
-            raise down(error) from None
-
     async def collections(self, request: Request) -> Response:
         """GET /v1/collections"""
-        listed, unreadable = await self._read(self.store.listing)
-        document: dict[str, Any] = {"collections": [documents.brief(c) for c in listed]}
+        listed, unreadable = await self.reader.read(self.store.listing)
+        document: dict[str, Json] = {"collections": [documents.brief(c) for c in listed]}
         if unreadable:
             document["unreadable"] = [name for name, _ in unreadable]
         return answer(document)
@@ -132,126 +88,98 @@ class Collector:
     async def collection(self, request: Request) -> Response:
         """GET /v1/collections/{name}"""
         try:
-            collection = await self.find(request.path_params["name"], fresh=True)
+            collection = await self.reader.find(request.path_params["name"], fresh=True)
         except Problem as problem:
             problem.headers.update(ANYONE)
             raise
         key = collection.mechanism.fingerprint, collection.state
         if key not in self._descriptions:
             self._descriptions[key] = await run_in_threadpool(self._describe, collection)
-        plain, packed = self._descriptions[key]
+        body, compressed = self._descriptions[key]
         headers = {**ANYONE, "Vary": "Accept-Encoding"}
-        if _packs(request):
-            plain, headers["Content-Encoding"] = packed, "gzip"
-        return Response(plain, headers=headers, media_type="application/json")
+        if _accepts_gzip(request):
+            body, headers["Content-Encoding"] = compressed, "gzip"
+        return Response(body, headers=headers, media_type="application/json")
 
     def _describe(self, collection: Collection) -> tuple[bytes, bytes]:
-        plain = orjson.dumps(documents.describe(collection, self.open_results))
-        return plain, gzip.compress(plain, mtime=0)
+        body = orjson.dumps(documents.describe(collection, self.open_results))
+        return body, gzip.compress(body, mtime=0)
 
-    # ---- results ---------------------------------------------------------------------------------
+    # ---- for the organiser -----------------------------------------------------------------------
 
-    def check_token(self, request: Request) -> None:
-        """401 unless the organiser's token is in the Authorization header."""
-        given = request.headers.get("authorization", "")
-        if not self._lock.opens(given):
-            if given:
-                say("a wrong token was sent")
+    def _check_token(self, request: Request) -> None:
+        """Problem (401) unless the organiser's token is in the Authorization header."""
+        header = request.headers.get("authorization", "")
+        if not self._lock.opens(header):
+            if header:
+                log_event("a wrong token was sent")
             detail = "this needs the organiser's token in the header Authorization: Bearer …"
             raise Problem("token", detail, {"WWW-Authenticate": 'Bearer realm="discreet"'})
 
     async def estimate(self, request: Request) -> Response:
         """GET /v1/collections/{name}/estimate"""
-        stranger = self.open_results and "authorization" not in request.headers
-        if not stranger:
-            self.check_token(request)
-        collection = await self.find(request.path_params["name"], fresh=True)
-        wish = Wish.of(request)
-        look = self.store.published if stranger else self.store.tally
-        try:
-            tally = await self._read(look, collection.name)
-        except StoreDamaged as error:
-            raise damaged(collection.name, error) from None
-        history = await self._read(self.store.history, collection.name)
-        state = f"{collection.state}-{len(history)}"
-        mark = f'"{collection.mechanism.fingerprint[:16]}-{state}-{tally.n}-{wish}"'
-        if request.headers.get("if-none-match") == mark:
-            return Response(status_code=304, headers={"ETag": mark})
-        async with self._rendering:  # one at a time, and nobody computes what another just has
-            body = self._estimates.get((collection.name, mark))
-            if body is None:
-                body = await run_in_threadpool(self._render, collection, tally, wish, history)
-                self._estimates[collection.name, mark] = body
-                while len(self._estimates) > limits.ESTIMATES:
-                    del self._estimates[next(iter(self._estimates))]
-        if wish.kind == "json":
-            return Response(body, headers={"ETag": mark}, media_type="application/json")
-        name = {"ETag": mark, "Content-Disposition": 'attachment; filename="estimate.csv"'}
-        return Response(body, headers=name, media_type="text/csv")
-
-    def _render(
-        self, collection: Collection, tally: Tally, wish: Wish, history: list[Event]
-    ) -> bytes:
-        if wish.kind == "csv":
-            return documents.csv(tally, wish.confidence, wish.views)
-        mechanism = collection.mechanism
-        if mechanism.fingerprint not in self._expected:
-            self._expected[mechanism.fingerprint] = documents.Expected(mechanism)
-        expected = self._expected[mechanism.fingerprint]
-        document = documents.result(
-            collection, tally, expected, wish.confidence, wish.views, history
-        )
-        least = mechanism.policy.about.least if self.open_results else 0
-        return orjson.dumps(document | {"least": least})
-
-    # ---- operations and pages --------------------------------------------------------------------
-
-    async def healthz(self, request: Request) -> Response:
-        """GET /healthz"""
-        await self._read(self.store.ping)
-        return answer({"status": "ok"})
-
-    async def readyz(self, request: Request) -> Response:
-        """GET /readyz"""
-        await self._read(self.store.can_write)
-        return answer({"status": "ok"})
+        published = self.open_results and "authorization" not in request.headers
+        if not published:
+            self._check_token(request)
+        return await self.results.respond(request, published)
 
     async def counters(self, request: Request) -> Response:
         """GET /metrics"""
-        self.check_token(request)
+        self._check_token(request)
         try:
-            states, ready = await self._read(self._states), True
-        except Problem:  # the counters are there all the same, and say so
+            states, ready = await self.reader.read(self._states), True
+        except Problem:  # the workers' counters can still be read
             states, ready = [], False
         text = self.metrics.text(states, ready)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     def _states(self) -> list[State]:
-        """The collections, if the store takes a write, too."""
+        """The state of every collection; StoreDown unless the store takes a write."""
         self.store.can_write()
-        return [State(c.name, c.state == "open", n) for c, n in self.store.sizes(limits.LABELLED)]
+        counts = self.store.report_counts(limits.LABELLED)
+        return [State(c.name, c.state == "open", n) for c, n in counts]
+
+    # ---- for programs ----------------------------------------------------------------------------
+
+    async def healthz(self, request: Request) -> Response:
+        """GET /healthz"""
+        await self.reader.read(self.store.ping)
+        return answer({"status": "ok"})
+
+    async def readyz(self, request: Request) -> Response:
+        """GET /readyz"""
+        await self.reader.read(self.store.can_write)
+        return answer({"status": "ok"})
 
     async def openapi(self, request: Request) -> Response:
         """GET /openapi.json"""
         return answer(openapi.DOCUMENT, headers=ANYONE)
 
+    async def preflight(self, request: Request) -> Response:
+        """OPTIONS of the two public endpoints: any page may fetch a description and send a report,
+        without credentials.
+        """
+        return Response(status_code=204, headers=PREFLIGHT)
+
+    # ---- pages -----------------------------------------------------------------------------------
+
     async def index(self, request: Request) -> Response:
         """GET /"""
-        listed, unreadable = await self._read(self.store.listing)
+        listed, unreadable = await self.reader.read(self.store.listing)
         cards = [(c.name, c.mechanism.policy, c.state) for c in listed]
         return pages.html(pages.index(cards, [name for name, _ in unreadable]))
 
     async def answer_page(self, request: Request) -> Response:
-        """GET /c/{name}: the same file for every collection; it asks the service for the rest."""
+        """GET /c/{name}: the same file for every collection; its script fetches the rest."""
         headers = {"Content-Security-Policy": pages.answer_policy(), "Vary": "Accept-Encoding"}
         page = pages.answer_file()
-        if _packs(request):
-            page, headers["Content-Encoding"] = pages.answer_packed(), "gzip"
+        if _accepts_gzip(request):
+            page, headers["Content-Encoding"] = pages.answer_compressed(), "gzip"
         return Response(page, media_type="text/html", headers=headers)
 
     async def results_page(self, request: Request) -> Response:
         """GET /c/{name}/results"""
-        collection = await self.find(request.path_params["name"])
+        collection = await self.reader.find(request.path_params["name"])
         return pages.html(
             pages.results(collection.name, collection.mechanism.policy.question, self.open_results)
         )
@@ -263,16 +191,10 @@ class Collector:
             raise Problem("unknown", "there is no such file")
         return Response(file[0], media_type=file[1], headers={"Cache-Control": "no-cache"})
 
-    async def preflight(self, request: Request) -> Response:
-        """OPTIONS of the two public endpoints: any page may fetch a description and send a report,
-        without credentials.
-        """
-        return Response(status_code=204, headers=PREFLIGHT)
-
     # ---- the application -------------------------------------------------------------------------
 
-    def application(self) -> Any:
-        """The ASGI application."""
+    def application(self) -> ASGIApp:
+        """Make the ASGI application."""
         routes = [
             Route(_BASE + "/{name}/reports", self.preflight, methods=["OPTIONS"]),
             Route(_BASE + "/{name}/estimate", self.estimate),
@@ -295,109 +217,43 @@ class Collector:
             exception_handlers={Problem: _problem, HTTPException: _http, Exception: _unexpected},
         )
         app.router.redirect_slashes = False
-        strict = with_headers(app)
+        others = with_headers(app)
 
-        async def service(scope: Any, receive: Any, send: Any) -> None:
-            posted = scope["type"] == "http" and scope["method"] == "POST"
-            if posted and (reports := _REPORTS.fullmatch(scope["path"])):
+        async def service(scope: Scope, receive: Receive, send: Send) -> None:
+            is_post = scope["type"] == "http" and scope["method"] == "POST"
+            if is_post and (reports := _REPORTS.fullmatch(scope["path"])):
                 await self.uploads(reports[1], scope, receive, send)
-            elif scope["type"] == "http" and (there := self._moved(scope)):
-                await with_headers(RedirectResponse(there, 308))(scope, receive, send)
+            elif scope["type"] == "http" and (url := self._redirect(scope)):
+                await with_headers(RedirectResponse(url, 308))(scope, receive, send)
             else:
-                await strict(scope, receive, send)
+                await others(scope, receive, send)
 
         return service
 
-    def _moved(self, scope: Any) -> str:
-        """Where a page is that was asked for under another name than the public one."""
-        seen = scope["query_string"] == _MOVED.encode()  # a proxy may give us a name of its own
-        if not self.public_url or seen or not _PAGE.fullmatch(scope["path"]):
+    def _redirect(self, scope: Scope) -> str:
+        """The public URL of a page that was requested under another host name, or nothing."""
+        again = scope["query_string"] == _MOVED.encode()  # a proxy may send its own host name
+        if not self.public_url or again or not _PAGE.fullmatch(scope["path"]):
             return ""
         host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
         if not address.elsewhere(self.public_url, host):
             return ""
         return f"{self.public_url}{quote(scope['path'])}?{_MOVED}"
 
-    async def _watch(self) -> None:
-        """Close what has come to its date, with connections of its own: it may take long."""
-        while True:
-            await asyncio.sleep(limits.WATCH * (1 + os.getpid() % 7 / 7))  # not all workers at once
-            try:
-                listed, unreadable = await self._read(self.store.listing)
-                for name, problem in set(unreadable) - self._unreadable:
-                    say("damaged", collection=name, problem=problem)
-                self._unreadable = set(unreadable)
-                for found in listed:
-                    due = self._later.get(found.key, 0.0) < time.monotonic()
-                    if found.open and found.state == "closed" and due:
-                        await run_in_threadpool(self._expire, found)
-            except Problem:
-                continue  # it was said
-            except Exception as error:  # the next look may find it mended
-                unexpected(error)
-
-    def _expire(self, found: Collection) -> None:
-        try:
-            with closing(self.store.another()) as store:
-                if store.expire_collection(found.name):
-                    log.info("closed by its date", extra={"facts": {"collection": found.name}})
-        except DataError as error:  # somebody reads the store: it can wait, others cannot
-            self._later[found.key] = time.monotonic() + limits.EXPIRE_AGAIN
-            say("not closed yet", collection=found.name, problem=str(error))
-
     @asynccontextmanager
-    async def _lifespan(self, _: Starlette) -> AsyncIterator[dict[str, Any]]:
-        watching = asyncio.create_task(self._watch())
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[dict[str, Metrics]]:
+        watching = asyncio.create_task(Expiry(self.store, self.reader).run())
         try:
-            yield {"metrics": self.metrics}  # who takes connections counts them there
+            yield {"metrics": self.metrics}  # for the protocol, which counts connections
         finally:
             watching.cancel()
             await self.committer.close()
-            self._readers.shutdown()
+            self.reader.close()
             self.store.close()
             self.metrics.close()
 
 
-@dataclass(frozen=True)
-class Wish:
-    """How an estimate is wanted."""
-
-    confidence: float
-    views: tuple[str, ...]
-    kind: str  # json or csv
-
-    @classmethod
-    def of(cls, request: Request) -> Wish:
-        """What the query says, and the Accept header where it does not."""
-        query = request.query_params
-        unknown = set(query) - {"confidence", "views", "format"}
-        if unknown:
-            raise Problem(
-                "query",
-                f'the parameter "{min(unknown)[:80]}" is not known; there are confidence, views '
-                "and format",
-            )
-        views = [name for said in query.getlist("views") for name in said.split(",") if name]
-        if not set(views) <= set(VIEWS):
-            raise Problem("query", f"views are {', '.join(VIEWS)}, separated by commas")
-        try:
-            confidence = float(query.get("confidence", "0.95"))
-        except ValueError:
-            confidence = math.nan
-        low, high = limits.CONFIDENCE
-        if not low <= confidence <= high:
-            raise Problem("query", f"confidence must be between {low} and {high}")
-        accepted = "csv" if "text/csv" in request.headers.get("accept", "") else "json"
-        kind = query.get("format") or accepted
-        if kind not in ("json", "csv"):
-            raise Problem("query", "format must be json or csv")
-        return cls(confidence, tuple(name for name in VIEWS if name in views), kind)
-
-    def __str__(self) -> str:
-        return "-".join((str(self.confidence), *self.views, self.kind))
-
-
-def _packs(request: Request) -> bool:
+def _accepts_gzip(request: Request) -> bool:
     return bool(_GZIP.search(request.headers.get("accept-encoding", "")))
 
 
@@ -408,11 +264,11 @@ async def _problem(_: Request, error: Exception) -> Response:
 
 async def _http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    known = {
+    details = {
         404: "there is nothing here; see /openapi.json",
         405: "this method does not apply here; see /openapi.json",
     }
-    detail = known.get(error.status_code, str(error.detail))
+    detail = details.get(error.status_code, str(error.detail))
     return Problem("http", detail, dict(error.headers or {}), error.status_code).response()
 
 
@@ -423,18 +279,13 @@ async def _unexpected(_: Request, error: Exception) -> Response:
 # ---- one worker's application, from its environment ----------------------------------------------
 
 
-def from_environment() -> Any:
-    """For uvicorn: the application that `discreet serve` has described in the environment."""
+def from_environment() -> ASGIApp:
+    """Make the application that `discreet serve` has described in the environment, for uvicorn."""
     settings = Settings(**json.loads(os.environ["DISCREET_COLLECTOR"]))
-    return build(settings, tokens.Lock.from_environment())
-
-
-def build(settings: Settings, token: str | tokens.Lock) -> Any:
-    """The application of these settings."""
     return Collector(
         open_store(settings.store),
         Metrics(settings.counters),
-        token,
+        tokens.TokenCheck.from_environment(),
         settings.open_results,
         settings.public_url,
     ).application()

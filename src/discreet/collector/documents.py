@@ -6,17 +6,23 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from discreet import summary, theory
+from discreet.arrays import theory
+from discreet.arrays.tally import Tally
 from discreet.collector import limits
 from discreet.collector.store import Collection, Event
 from discreet.designs import best_plain
-from discreet.estimate import COLUMNS, Estimate
-from discreet.fakes import Reach, oddities
-from discreet.guarantee import acting
+from discreet.estimates import saving
+from discreet.estimates.estimate import Estimate
+from discreet.estimates.fakes import Reach, oddities
+from discreet.estimates.ordered import mean_sentence
+from discreet.estimates.table import COLUMNS, Table
+from discreet.estimates.views import VIEWS
 from discreet.mechanism import Mechanism
-from discreet.table import Table
-from discreet.tally import Tally
-from discreet.views import VIEWS
+from discreet.promises.paths import acting
+from discreet.promises.words import finite
+from discreet.show import facts
+
+ABOUT = "population"  # whom results are about
 
 
 def brief(collection: Collection) -> dict[str, Any]:
@@ -25,7 +31,7 @@ def brief(collection: Collection) -> dict[str, Any]:
     return {
         "name": collection.name,
         "question": policy.question,
-        "input": policy.input,
+        "kind": str(policy.kind),
         "items": policy.m,
         "state": collection.state,
         "rehearsal": policy.about.rehearsal,
@@ -39,7 +45,7 @@ def describe(collection: Collection, open_results: bool = False) -> dict[str, An
     """
     mechanism = collection.mechanism
     policy, guarantee = mechanism.policy, mechanism.guarantee()
-    few = len(policy.levels) <= summary.MAX_ROWS
+    few = len(policy.levels) <= facts.MAX_ROWS
     return {
         **brief(collection),
         "keeps": collection.keep,
@@ -53,12 +59,12 @@ def describe(collection: Collection, open_results: bool = False) -> dict[str, An
                 "epsilon": level.budget.text,
                 "acts_as": acts,
                 "items": size,
-                "factor": float(factor),
+                "factor": finite(factor),
             }
             for level, acts, size, factor in zip(
                 policy.levels,
                 acting(policy),
-                policy.sizes,
+                policy.level_sizes,
                 guarantee.factors,
                 strict=True,
             )
@@ -66,7 +72,7 @@ def describe(collection: Collection, open_results: bool = False) -> dict[str, An
         "guarantee": {
             "holds": guarantee.holds,
             "caution": guarantee.caution,
-            "ldp_epsilon": guarantee.ldp_epsilon,
+            "ldp_epsilon": finite(guarantee.ldp_epsilon),
             "sentences": guarantee.sentences() if few else [],
         },
         "certificate": _certificate(mechanism),
@@ -80,7 +86,7 @@ class Expected:
     def __init__(self, mechanism: Mechanism) -> None:
         best = best_plain(mechanism.policy, padding=mechanism.padding)
         self.plain_model = best.model
-        self.fake = Reach.of(mechanism).sentence(mechanism)
+        self.fake = Reach.for_mechanism(mechanism).sentence(mechanism)
         self._acting = acting(mechanism.policy)
         self._variances = theory.level_variance(mechanism), theory.level_variance(best)
 
@@ -110,27 +116,32 @@ def result(
 ) -> dict[str, Any]:
     """The estimate as rows per item, with what plain LDP would have given; no reports, no rows."""
     mechanism = collection.mechanism
+    estimate = tally.estimate() if tally.n else None
     document: dict[str, Any] = {
         **brief(collection),
         "n": tally.n,
         "confidence": confidence,
+        "about": ABOUT,
         "levels": expected.levels(mechanism, tally.n),
         "plain_model": expected.plain_model,
         "certificate": _certificate(mechanism),
         "fake": expected.fake,
-        "odd": oddities(tally),
+        "odd": oddities(tally, estimate=estimate),
         "history": [event._asdict() for event in history],
         "note": "",
         "telling": 0,
         "views": [],
         "items": [],
+        "totals": [],
     }
-    if tally.n:
-        estimate = tally.estimate()
+    if estimate is not None:
         document |= {
             "items": estimate.table(confidence, _fitting(estimate, views)).rows(),
-            "note": estimate.truncation_note,
-            "telling": int((estimate.interval(0.95, simultaneous=True)[0] > 0).sum()),
+            "totals": estimate.totals(confidence).rows(),
+            "note": " ".join(
+                filter(None, (estimate.truncation_note, mean_sentence(estimate, confidence, ABOUT)))
+            ),
+            "telling": int((estimate.shares(0.95, simultaneous=True).low > 0).sum()),
             "views": [{"name": name, "about": VIEWS[name].about} for name in estimate.views],
         }
     return document
@@ -139,9 +150,9 @@ def result(
 def csv(tally: Tally, confidence: float, views: Sequence[str]) -> bytes:
     """The same table as `discreet estimate -o` writes; of no reports, its head."""
     if not tally.n:
-        return Table(dict.fromkeys(COLUMNS, ())).csv()
+        return Table(dict.fromkeys((*COLUMNS, *saving.LAST), ())).csv()
     estimate = tally.estimate()
-    return estimate.table(confidence, _fitting(estimate, views)).csv()
+    return saving.table(estimate, confidence, _fitting(estimate, views)).csv()
 
 
 def _fitting(estimate: Estimate, views: Sequence[str]) -> list[str]:

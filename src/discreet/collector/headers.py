@@ -1,12 +1,11 @@
-"""The headers of every answer: strict ones, and who may read it."""
+"""The headers of every answer: strict security headers, and which origins may read it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from discreet import wire
 from discreet.collector.pages import POLICY
+from discreet.device import wire
 
 ANYONE = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After"}
 PREFLIGHT = {
@@ -21,25 +20,27 @@ STRICT = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=()"),
 ]
-_UNLESS_SAID = [(b"cache-control", b"no-store"), (b"content-security-policy", POLICY.encode())]
-# all of them, ready, for the answer that is given most often
-COUNTED = [
+_DEFAULTS = [(b"cache-control", b"no-store"), (b"content-security-policy", POLICY.encode())]
+# Every header of the most frequent answer, the receipt of an upload.
+RECEIPT = [
     (b"content-type", b"application/json"),
     *((name.lower().encode(), value.encode()) for name, value in ANYONE.items()),
     *STRICT,
-    *_UNLESS_SAID,
+    *_DEFAULTS,
 ]
 
 
-def with_headers(app: Any) -> Any:
-    """The same application with strict headers on every answer."""
+def with_headers(app: ASGIApp) -> ASGIApp:
+    """Wrap an application: every answer gets the strict headers, and the defaults that it does not
+    set itself.
+    """
 
-    async def wrapped(scope: Any, receive: Any, send: Callable[[Any], Awaitable[None]]) -> None:
-        async def strict(message: Any) -> None:
+    async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
+        async def strict(message: Message) -> None:
             if message["type"] == "http.response.start":
                 given = {name for name, _ in message["headers"]}
-                unsaid = (pair for pair in _UNLESS_SAID if pair[0] not in given)
-                message["headers"] = [*message["headers"], *STRICT, *unsaid]
+                missing = (pair for pair in _DEFAULTS if pair[0] not in given)
+                message["headers"] = [*message["headers"], *STRICT, *missing]
             await send(message)
 
         await app(scope, receive, strict if scope["type"] == "http" else send)

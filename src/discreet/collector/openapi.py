@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
-from discreet import __version__, wire
+from discreet import __version__
 from discreet.collector import limits
-from discreet.collector.problems import ESTIMATE, REFUSALS, UPLOAD, refusals_of
+from discreet.collector.problems import ESTIMATE, REFUSALS, UPLOAD, Json, list_refusals
 from discreet.collector.store import KEEPS
-from discreet.estimate import COLUMNS
-from discreet.views import VIEWS
+from discreet.device import wire
+from discreet.estimates.table import COLUMNS
+from discreet.estimates.views import VIEWS
 
-_TEXT = {"type": "string"}
-_NUMBER = {"type": "number"}
-_COUNT = {"type": "integer", "minimum": 0}
-_MAYBE = {"type": ["number", "null"]}
-_FINGERPRINT = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-_NAME = {
+_TEXT: dict[str, Json] = {"type": "string"}
+_NUMBER: dict[str, Json] = {"type": "number"}
+_COUNT: dict[str, Json] = {"type": "integer", "minimum": 0}
+_MAYBE: dict[str, Json] = {"type": ["number", "null"]}
+_FINGERPRINT: dict[str, Json] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_NAME: dict[str, Json] = {
     "name": "name",
     "in": "path",
     "required": True,
@@ -25,37 +26,37 @@ _NAME = {
 }
 
 
-def _object(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
+def _object(properties: Mapping[str, Json], **more: Json) -> dict[str, Json]:
     return {"type": "object", "required": list(properties), "properties": properties, **more}
 
 
-def _list(items: dict[str, Any]) -> dict[str, Any]:
+def _list(items: Json) -> dict[str, Json]:
     return {"type": "array", "items": items}
 
 
-def _body(schema: str, description: str, kind: str = "application/json") -> dict[str, Any]:
+def _body(schema: str, description: str, media_type: str = "application/json") -> Json:
     return {
         "description": description,
-        "content": {kind: {"schema": {"$ref": f"#/components/schemas/{schema}"}}},
+        "content": {media_type: {"schema": {"$ref": f"#/components/schemas/{schema}"}}},
     }
 
 
-def _problems(*reasons: str) -> dict[str, Any]:
-    """The answers to these reasons of refusal, by status."""
+def _problems(*reasons: str) -> dict[str, Json]:
+    """The responses for these reasons to refuse, by status."""
     meanings: dict[int, list[str]] = {}
     for status, meaning, _ in (REFUSALS[reason] for reason in reasons if reason != "unexpected"):
         if meaning not in meanings.setdefault(status, []):
             meanings[status].append(meaning)
     return {
-        str(status): _body("Problem", " ".join(said), "application/problem+json")
-        for status, said in sorted(meanings.items())
+        str(status): _body("Problem", " ".join(texts), "application/problem+json")
+        for status, texts in sorted(meanings.items())
     }
 
 
-_BRIEF = {
+_BRIEF: dict[str, Json] = {
     "name": _TEXT,
     "question": _TEXT,
-    "input": {"enum": ["single", "set"]},
+    "kind": {"enum": ["single", "set", "each"]},
     "items": {"type": "integer", "minimum": 1},
     "state": {"enum": ["upcoming", "open", "closed"]},
     "rehearsal": {"type": "boolean"},
@@ -65,12 +66,12 @@ _ROW = _object({"item": _TEXT, "level": _TEXT, **dict.fromkeys(COLUMNS[2:], _MAY
 _ROW["description"] = "A row of the table; every view adds its columns."
 _ROW["additionalProperties"] = _MAYBE
 
-DOCUMENT: dict[str, Any] = {
+DOCUMENT: dict[str, Json] = {
     "openapi": "3.1.0",
     "info": {
         "title": "discreet collector",
         "version": __version__,
-        "summary": "Counts perturbed reports; learns nothing else.",
+        "summary": "Counts perturbed reports; receives nothing else.",
         "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
     },
     "paths": {
@@ -84,8 +85,8 @@ DOCUMENT: dict[str, Any] = {
         "/readyz": {
             "get": {
                 "operationId": "ready",
-                "summary": "Whether a report could be counted now: the store takes a write.",
-                "responses": {"200": _body("Health", "It could."), **_problems("store")},
+                "summary": "Whether a report can be counted now: the store takes a write.",
+                "responses": {"200": _body("Health", "It can."), **_problems("store")},
             }
         },
         "/metrics": {
@@ -145,7 +146,7 @@ DOCUMENT: dict[str, Any] = {
                 },
                 "responses": {
                     "200": _body("Receipt", "Counted."),
-                    **_problems(*refusals_of(UPLOAD)),
+                    **_problems(*list_refusals(UPLOAD)),
                 },
             },
         },
@@ -173,7 +174,7 @@ DOCUMENT: dict[str, Any] = {
                             "minimum": limits.CONFIDENCE[0],
                             "maximum": limits.CONFIDENCE[1],
                         },
-                        "description": "Of the intervals; 0.95.",
+                        "description": "Of the intervals; 0.95 by default.",
                     },
                     {"name": "format", "in": "query", "schema": {"enum": ["json", "csv"]}},
                 ],
@@ -187,7 +188,7 @@ DOCUMENT: dict[str, Any] = {
                             "text/csv": {"schema": _TEXT},
                         },
                     },
-                    **_problems(*refusals_of(ESTIMATE)),
+                    **_problems(*list_refusals(ESTIMATE)),
                 },
             },
         },
@@ -214,7 +215,7 @@ DOCUMENT: dict[str, Any] = {
                     "collections": _list(_object(_BRIEF)),
                     "unreadable": {
                         **_list(_TEXT),
-                        "description": "Names of collections that are damaged, if there are any.",
+                        "description": "Names of damaged collections, if any.",
                     },
                 },
             },
@@ -233,7 +234,7 @@ DOCUMENT: dict[str, Any] = {
                                 "epsilon": _TEXT,
                                 "acts_as": _MAYBE,
                                 "items": _COUNT,
-                                "factor": _NUMBER,
+                                "factor": _MAYBE,
                             }
                         )
                     ),
@@ -241,7 +242,7 @@ DOCUMENT: dict[str, Any] = {
                         {
                             "holds": {"const": True},
                             "caution": _TEXT,
-                            "ldp_epsilon": _NUMBER,
+                            "ldp_epsilon": _MAYBE,
                             "sentences": _list(_TEXT),
                         }
                     ),
@@ -256,6 +257,9 @@ DOCUMENT: dict[str, Any] = {
                 {
                     **_BRIEF,
                     "items": _list(_ROW),
+                    "totals": _list(_ROW),
+                    "published": _TEXT,
+                    "about": {"const": "population"},
                     "n": _COUNT,
                     "confidence": _NUMBER,
                     "levels": _list(
@@ -279,7 +283,7 @@ DOCUMENT: dict[str, Any] = {
                     "telling": {
                         "type": "integer",
                         "minimum": 0,
-                        "description": "Items that stand out from zero, all of them together.",
+                        "description": "Items whose simultaneous 95 % interval is above zero.",
                     },
                     "views": _list(_object({"name": {"enum": list(VIEWS)}, "about": _TEXT})),
                 }

@@ -1,8 +1,8 @@
 """The pages: server-rendered HTML and small modules, no build step, no request to another host.
 
-The participant's page is one static file, the same for every collection and every server, so that
-its SHA-256 can be published and the file can be hosted elsewhere: style, `discreet.js` and
-`answer.js` stand inside it.
+The participant's page is one static file that contains its style, `discreet.js` and `answer.js`. It
+is the same for every collection and every server: its SHA-256 can be published, and the file can be
+hosted elsewhere.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import Any
 from urllib.parse import quote
 
 from starlette.responses import Response
 
+from discreet.device.wire import page_of, path_of
 from discreet.policy import Policy
-from discreet.wire import page_of, path_of
 
 _FOLDER = files("discreet.collector") / "static"
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -36,17 +35,17 @@ POLICY = (
 
 
 def read(name: str) -> str:
-    """A file of the package."""
+    """Read a file of the folder `static`."""
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
 def static(name: str) -> tuple[bytes, str] | None:
-    """A file that pages load, and its media type."""
+    """The content and media type of a file that pages load; None if there is no such file."""
     return (read(name).encode(), _KINDS[name.rsplit(".", 1)[1]]) if name in _SERVED else None
 
 
 def html(text: str) -> Response:
-    """A page."""
+    """Answer with a page."""
     return Response(text, media_type="text/html")
 
 
@@ -55,10 +54,10 @@ def html(text: str) -> Response:
 
 @lru_cache(maxsize=1)
 def answer_file() -> bytes:
-    """The whole page. It carries its own policy: just its script and its style may run, wherever it
-    is hosted.
+    """The whole page. It contains its own security policy: wherever it is hosted, only its own
+    script and style run.
     """
-    style, script = _inside()
+    style, script = _style_and_script()
     pieces = {
         "policy": _only_these("connect-src https: http:"),
         "icon": _icon(),
@@ -71,13 +70,13 @@ def answer_file() -> bytes:
 
 @lru_cache(maxsize=1)
 def answer_policy() -> str:
-    """The stricter policy with which it is served here: it may talk to its own server only."""
+    """The stricter policy with which we serve the page: it may talk to its own server only."""
     return _only_these("connect-src 'self'") + "; frame-ancestors 'none'"
 
 
 def _in_english() -> str:
-    """The page with the English texts in their places, until its script has another language."""
-    english = texts()[0]
+    """The page with the English texts; its script replaces them by those of another language."""
+    english = translations()[0]
     return re.sub(
         r'data-text="(\w+)"[^>]*>(?=</)',
         lambda place: place[0] + escape(english[place[1]], quote=False),
@@ -86,28 +85,30 @@ def _in_english() -> str:
 
 
 @lru_cache(maxsize=1)
-def texts() -> list[dict[str, Any]]:
-    """The texts of the page in every language, English first."""
-    found = [json.loads(file.read_text(encoding="utf-8")) for file in (_FOLDER / "texts").iterdir()]
-    return sorted(found, key=lambda words: (words["language"] != "en", words["language"]))
+def translations() -> list[dict[str, str]]:
+    """The texts of the page by key, in every language, English first."""
+    loaded = [
+        json.loads(file.read_text(encoding="utf-8")) for file in (_FOLDER / "texts").iterdir()
+    ]
+    return sorted(loaded, key=lambda texts: (texts["language"] != "en", texts["language"]))
 
 
 @lru_cache(maxsize=1)
-def _inside() -> tuple[str, str]:
-    """The style and the script of the page: the two modules as one, with the texts."""
+def _style_and_script() -> tuple[str, str]:
+    """The style and the script of the page: both modules in one, with the texts."""
     first, rest = read("answer.js").split("\n", 1)
     assert first.startswith("import ") and first.endswith('"./discreet.js";')
     before, empty, after = rest.partition("const TEXTS = [];")
     assert empty
-    known = json.dumps(texts(), ensure_ascii=False)
-    page = f"{{{before}const TEXTS = {known};{after}}}\n"  # a block: names of its own
+    texts = json.dumps(translations(), ensure_ascii=False)
+    page = f"{{{before}const TEXTS = {texts};{after}}}\n"  # a block has its own names
     return read("style.css"), read("discreet.js") + page
 
 
 def _only_these(connect: str) -> str:
     style, script = (
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-        for text in _inside()
+        for text in _style_and_script()
     )
     return (
         f"default-src 'none'; script-src {script}; style-src {style}; {connect}; img-src data:; "
@@ -116,13 +117,13 @@ def _only_these(connect: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def answer_packed() -> bytes:
-    """The same, packed with gzip: a third of the bytes, for slow connections."""
+def answer_compressed() -> bytes:
+    """The page, compressed with gzip: a third of the bytes, for slow connections."""
     return gzip.compress(answer_file(), 9, mtime=0)
 
 
 def answer_hash() -> str:
-    """The SHA-256 that is published."""
+    """The SHA-256 of the page, as published."""
     return hashlib.sha256(answer_file()).hexdigest()
 
 
@@ -153,7 +154,7 @@ def _page(title: str, body: str, script: str = "") -> str:
 
 
 def index(collections: Iterable[tuple[str, Policy, str]], unreadable: Iterable[str] = ()) -> str:
-    """All collections: name, policy and state; then the names of those that cannot be read."""
+    """The list of collections (name, policy, state), then the names of unreadable ones."""
     cards = []
     for name, policy, state in collections:
         mark = '<span class="chip">rehearsal</span>' if policy.about.rehearsal else ""
@@ -189,7 +190,7 @@ def index(collections: Iterable[tuple[str, Policy, str]], unreadable: Iterable[s
 
 
 def results(name: str, question: str, open_results: bool) -> str:
-    """The results of a collection: the frame; the numbers come by results.js."""
+    """The results page of a collection; results.js fetches the numbers."""
     link = f"{path_of(name)}/estimate"
     title = question or name
     body = Template(read("results.html")).substitute(

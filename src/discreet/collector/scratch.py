@@ -1,7 +1,7 @@
-"""Folders in the temporary directory that do not outlive their process for long.
+"""Temporary folders that are removed even after a crash.
 
-A process that is killed cannot remove its folder. The next one does: a folder is locked while it
-is in use, and whoever makes a new one removes those that nobody has locked.
+A process that is killed cannot remove its folder, so the next one does: a folder is locked while it
+is in use, and before a new one is made, all unlocked ones are removed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 
 @contextmanager
 def folder(kind: str) -> Iterator[str]:
-    """A new folder for this kind of content, removed at the end; older ones that were left behind
-    are removed now.
+    """Make a folder for this kind of content and remove it at the end. First remove older ones that
+    a crash left behind.
     """
     _remove_stale(kind)
-    # under another name until it is locked, so that nobody takes it for one that was left behind
+    # under another name until it is locked, or another process might remove it
     made = Path(tempfile.mkdtemp(prefix="discreet-new-"))
     lock = _locked(made)
     try:
@@ -36,12 +36,12 @@ def folder(kind: str) -> Iterator[str]:
 
 
 def _remove_stale(kind: str) -> None:
-    """Those of this user that nobody has locked. One without its final name may be locked any
-    moment, unless it has been there for long.
+    """Remove this user's folders that are not locked. A folder without its final name may be about
+    to be locked, so it must also be old.
     """
     place = Path(tempfile.gettempdir())
     for path in (*place.glob(f"discreet-{kind}-*"), *place.glob("discreet-new-*")):
-        with suppress(OSError):  # in use, somebody else's, or gone meanwhile
+        with suppress(OSError):  # in use, another user's, or already removed
             if path.name.startswith("discreet-new-") and time.time() - path.stat().st_mtime < 60:
                 continue
             lock = _locked(path)
@@ -52,8 +52,8 @@ def _remove_stale(kind: str) -> None:
 
 
 def _locked(path: Path) -> int:
-    """An open folder of this user that is locked for as long as it is open; OSError if it is not
-    one, or locked by another process.
+    """Open and lock a folder of this user; the lock ends when the handle is closed. OSError if it
+    is no such folder, or locked by another process.
     """
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:

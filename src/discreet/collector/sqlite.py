@@ -1,4 +1,4 @@
-"""The store in one file: SQLite, write-ahead log, every commit on disk before it is
+"""SQLite: the store is one file with a write-ahead log; every commit is on disk before it is
 acknowledged.
 """
 
@@ -9,28 +9,26 @@ import fcntl
 import os
 import sqlite3
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from discreet.collector import limits
-from discreet.collector.store import (
-    Event,
-    Store,
-    StoreDown,
-    failing_as,
-    refuse_old_documents,
-    unknown_version,
+from discreet.collector.database import (
+    Row,
+    ThreadedDatabase,
+    Value,
+    check_version,
+    failing_as_store_down,
 )
+from discreet.collector.records import StoreDown
+from discreet.device.wire import ID_SIZE
 from discreet.errors import DataError
-from discreet.wire import ID_SIZE
 
 _ERRORS = (sqlite3.Error, OSError)
-_GLANCE = 0.2  # seconds in which whoever looks at results is done
+_GLANCE = 0.2  # seconds: a reader who looks at results is done by then
 
 # Every entry brings a store from the version before it to its own; entries are never changed, only
 # added.
@@ -67,35 +65,40 @@ MIGRATIONS = (
     ALTER TABLE collection ADD COLUMN moving TEXT NOT NULL DEFAULT '';
     """,
 )
+_TABLES = {
+    name: name for name in ("collection", "event", "report", "waiting", "tally", "published")
+}
 
 
-class SqliteStore(Store):
+class SqliteDatabase(ThreadedDatabase[sqlite3.Connection]):
     """A file that several workers of one machine may share. Rows lie in the order of their random
     ids.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__()
+    def __init__(self, url: str, create: bool = True) -> None:
+        super().__init__(url, create)
+        path = sqlite_path(url)
         self.path = Path(path)  # as it was given, for sentences
         # SQLite keeps its log beside the file itself, not beside a link to it; so do we our lock
         self._real = os.path.realpath(path)
         self._place: tuple[int, int] | None = None  # of the file that we opened
         self._log: int | None = None  # of its write-ahead log
+        if not create:
+            self._refuse_new()
         if not self.path.parent.is_dir():
             raise DataError(
                 f"the store {self.path} cannot be made: the folder {self.path.parent} does not "
                 "exist"
             )
-        self._local = threading.local()
-        self._open: list[sqlite3.Connection] = []
         try:
             if self.path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             if self.path.exists() and self.path.stat().st_size:
                 self._look()
             self._turn = os.open(f"{self._real}-lock", os.O_CREAT | os.O_RDWR, 0o600)
-            # For its owner alone. A file that is there is never opened but by SQLite: closing it
-            # would drop all locks that this process has on it (POSIX), and with them reports.
+            # For its owner alone. Only SQLite ever opens a file that is there: if we opened and
+            # closed it, all locks that this process has on it would go (POSIX), and with them
+            # reports.
             with suppress(FileExistsError):
                 os.close(os.open(self._real, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             self._migrate()
@@ -106,20 +109,28 @@ class SqliteStore(Store):
         except StoreDown as error:
             raise DataError(f"the store {self.path} cannot be opened: {error}") from None
 
+    def _refuse_new(self) -> None:
+        """DataError unless there was a store here."""
+        if not self.path.exists():
+            raise DataError(
+                f"the store {self.path} does not exist; name the one that discreet serve used with "
+                "--store"
+            )
+        if not self.path.stat().st_size and not Path(f"{self._real}-lock").exists():
+            raise DataError(f"the store {self.path} cannot be opened: it is an empty file")
+
     def _look(self) -> None:
-        """Refuse what is no database, or a store of another version, before a byte is changed."""
+        """Refuse a file that is no database, or a store of another version, before a byte is
+        changed.
+        """
         place = f"file:{quote(self._real)}?mode=ro"
         with closing(sqlite3.connect(place, timeout=limits.LOCK_SECONDS, uri=True)) as db:
             (version,) = db.execute("PRAGMA user_version").fetchone()
-            if version > len(MIGRATIONS):
-                raise unknown_version(version, len(MIGRATIONS))
-            if 0 < version < len(MIGRATIONS):
-                rows = db.execute("SELECT name, document FROM collection ORDER BY name").fetchall()
-                refuse_old_documents(rows)
+            check_version(version, len(MIGRATIONS), lambda x: db.execute(x.format_map(_TABLES)))
 
     def _migrate(self) -> None:
         with self.writing():
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            (version,) = self.connection.execute("PRAGMA user_version").fetchone()
             if not version and os.pread(self._turn, 1, 0):
                 raise DataError(
                     f"the store {self.path} is empty, but there was one here: bring back a copy, "
@@ -127,73 +138,76 @@ class SqliteStore(Store):
                 )
             for number, script in enumerate(MIGRATIONS[version:], version + 1):
                 for statement in filter(str.strip, script.split(";")):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version = {number}")
+                    self.connection.execute(statement)
+                self.connection.execute(f"PRAGMA user_version = {number}")
         os.pwrite(self._turn, b"a store was made here\n", 0)
 
-    @property
-    def _db(self) -> sqlite3.Connection:
-        """This thread's connection."""
-        db: sqlite3.Connection | None = getattr(self._local, "db", None)
-        if db is None:
-            db = sqlite3.connect(
-                self._real,
-                timeout=limits.LOCK_SECONDS,
-                isolation_level=None,
-                check_same_thread=False,
-            )
-            try:
-                db.execute(f"PRAGMA page_size = {limits.PAGE}")  # of a new file
-                db.execute("PRAGMA journal_mode = WAL")
-                db.execute("PRAGMA synchronous = FULL")
-                db.execute("PRAGMA secure_delete = ON")  # what was counted is not left behind
-                db.execute("PRAGMA cache_size = -16384")
-                db.execute("PRAGMA temp_store = MEMORY")  # for the journal of a savepoint
-            except BaseException:  # it is no database
-                db.close()
-                raise
-            self._local.db = db
-            self._open.append(db)
+    # ---- connections -----------------------------------------------------------------------------
+
+    def _connect(self) -> sqlite3.Connection:
+        db = sqlite3.connect(
+            self._real,
+            timeout=limits.LOCK_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            db.execute(f"PRAGMA page_size = {limits.PAGE}")  # of a new file
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = FULL")
+            db.execute("PRAGMA secure_delete = ON")  # what was counted is not left behind
+            db.execute("PRAGMA cache_size = -16384")
+            db.execute("PRAGMA temp_store = MEMORY")  # for the journal of a savepoint
+        except BaseException:  # it is no database
+            db.close()
+            raise
         return db
 
-    def _forget(self) -> None:
-        """Drop this thread's connection after a failure: whatever it had begun is rolled back."""
-        db: sqlite3.Connection | None = getattr(self._local, "db", None)
-        if db is not None:
-            self._local.db = None
-            self._open.remove(db)
-            if not self._open:  # the log may go with the last connection
-                self._log = None
-            self._mechanisms.clear()  # one of them may have been rolled back
-            self._waiting.clear()
-            with suppress(sqlite3.Error):
-                db.rollback()  # a cursor that is left open would keep a closed connection's locks
-            db.close()
+    def _end(self, connection: sqlite3.Connection) -> None:
+        if not self._open:  # the log may go with the last connection
+            self._log = None
+        with suppress(sqlite3.Error):
+            connection.rollback()  # an open cursor would keep the locks of a closed connection
+        connection.close()
+
+    def abort(self) -> None:
+        """Interrupt what runs; waiting for a lock ends by itself."""
+        for connection in list(self._open):
+            connection.interrupt()
+
+    def close(self) -> None:
+        """Close the connections of all threads; the last one empties the log."""
+        super().close()
+        if self._turn >= 0:
+            os.close(self._turn)
+            self._turn = -1
+
+    # ---- transactions ----------------------------------------------------------------------------
 
     @contextmanager
     def writing(self, patient: bool = False) -> Iterator[None]:
         """One writer at a time: workers queue at a file lock, where they wait less long than SQLite
         would let them.
         """
-        with failing_as(_ERRORS):
+        with failing_as_store_down(_ERRORS):
             self._take_turn()
             try:
-                self._db.execute("BEGIN IMMEDIATE")
+                self.connection.execute("BEGIN IMMEDIATE")
                 yield
-                self._db.execute("COMMIT")
+                self.connection.execute("COMMIT")
                 self._check_place()
             except BaseException:
-                self._forget()
+                self.drop_connection()
                 raise
             finally:
                 fcntl.flock(self._turn, fcntl.LOCK_UN)
 
     def _check_place(self) -> None:
-        """What was just committed is in the file of this name, and will be found there again."""
+        """Check that the file of this name holds what was just committed, for the next reader."""
         place, log = None, None
         with suppress(FileNotFoundError):
-            found, log = os.stat(self.path), os.stat(f"{self._real}-wal").st_ino
-            place = found.st_dev, found.st_ino
+            file, log = os.stat(self.path), os.stat(f"{self._real}-wal").st_ino
+            place = file.st_dev, file.st_ino
         self._place, self._log = self._place or place, self._log or log
         if place is None or (place, log) != (self._place, self._log):
             raise StoreDown(
@@ -216,196 +230,122 @@ class SqliteStore(Store):
     @contextmanager
     def reading(self, *names: str, wait: bool = True) -> Iterator[None]:
         """A snapshot."""
-        with failing_as(_ERRORS):
+        with failing_as_store_down(_ERRORS):
             try:
-                self._db.execute("BEGIN")
+                self.connection.execute("BEGIN")
                 yield
-                self._db.execute("COMMIT")
+                self.connection.execute("COMMIT")
             except StoreDown:
-                self._forget()
+                self.drop_connection()
                 raise
             except DataError:  # an answer, not a failure
-                self._db.execute("ROLLBACK")
+                self.connection.execute("ROLLBACK")
                 raise
             except BaseException:
-                self._forget()
+                self.drop_connection()
                 raise
 
-    def _rows(
-        self, name: str | None = None, lock: bool = False, only_open: bool = False
-    ) -> list[tuple[Any, ...]]:
-        """A write transaction has locked everything."""
-        query = "SELECT key, name, keep, open, moving FROM collection"
-        if name is None:
-            return self._db.execute(f"{query} ORDER BY name").fetchall()
-        query += f" WHERE name = ?{' AND open' if only_open else ''}"
-        return self._db.execute(query, (name,)).fetchall()
+    def can_write(self) -> None:
+        """StoreDown unless something can be written, now, and there is room for more: a log that
+        was emptied takes some pages even on a full disk.
+        """
+        folder = self.path.resolve().parent
+        with failing_as_store_down(_ERRORS), tempfile.TemporaryFile(dir=folder) as room:
+            room.write(bytes(limits.ROOM))
+            room.flush()
+            os.fsync(room.fileno())
+        with self.writing():
+            (version,) = self.connection.execute("PRAGMA user_version").fetchone()
+            self.connection.execute(f"PRAGMA user_version = {version}")
 
-    def _document(self, key: int) -> str:
-        return self._db.execute("SELECT document FROM collection WHERE key = ?", (key,)).fetchone()[
-            0
-        ]
+    def erase_arrival_order(self, *keys: int, wait: bool = True) -> None:
+        """The log, and the rows within a page, are in order of arrival: write the whole file anew,
+        in the order of the ids. Other writers wait meanwhile.
+        """
+        with failing_as_store_down(_ERRORS):
+            self._take_turn()
+            try:
+                self.connection.execute("VACUUM")
+                patience = limits.LOCK_SECONDS if wait else _GLANCE
+                self.connection.execute(f"PRAGMA busy_timeout = {1000 * patience:.0f}")
+                if self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                    raise StoreDown("another program reads the store (stop it first)")
+            finally:
+                try:
+                    timeout = f"{1000 * limits.LOCK_SECONDS:.0f}"
+                    self.connection.execute(f"PRAGMA busy_timeout = {timeout}")
+                finally:
+                    fcntl.flock(self._turn, fcntl.LOCK_UN)
 
-    def _insert_collection(self, name: str, document: str, keep: str, numbers: bytes) -> bool:
-        row = self._db.execute(
+    # ---- statements ------------------------------------------------------------------------------
+
+    def _names(self, key: int | None) -> Mapping[str, str]:
+        """All collections share the tables. Pending reports lie in a random order."""
+        return _TABLES | {
+            "own": f"collection = {key}",
+            "new_waiting": f"{key}, randomblob(16), ?",
+            "new_tally": f"{key}, ?",
+            "new_published": f"{key}, ?",
+        }
+
+    def _execute(self, statement: str, values: Sequence[Value]) -> list[Row]:
+        return self.connection.execute(statement, values).fetchall()
+
+    def _stream(self, statement: str) -> Iterator[Row]:
+        yield from self.connection.execute(statement)
+
+    def insert_collection(self, name: str, document: str, keep: str) -> int | None:
+        """The tally of a deleted collection stays, so that its key is not given again. A write
+        transaction has locked everything: the name is free if the caller has found it so.
+        """
+        return self.connection.execute(
             "INSERT INTO collection VALUES "
             "((SELECT coalesce(max(collection), 0) + 1 FROM tally), ?, ?, ?, 1, '')",
             (name, document, keep),
-        )
-        self._db.execute("INSERT INTO tally VALUES (?, ?)", (row.lastrowid, numbers))
-        return True
+        ).lastrowid
 
-    def _set_open(self, key: int, is_open: bool) -> None:
-        self._db.execute("UPDATE collection SET open = ? WHERE key = ?", (is_open, key))
-
-    def _set_moving(self, key: int, moving: str) -> None:
-        self._db.execute("UPDATE collection SET moving = ? WHERE key = ?", (moving, key))
-
-    def _insert_event(self, key: int, event: Event) -> None:
-        self._db.execute("INSERT INTO event VALUES (NULL, ?, ?, ?)", (key, *event))
-
-    def _events(self, key: int) -> list[Event]:
-        query = "SELECT time, what FROM event WHERE collection = ? ORDER BY key"
-        return [Event(*row) for row in self._db.execute(query, (key,))]
-
-    def _insert_reports(
-        self, key: int, ids: list[bytes], reports: list[bytes] | None
-    ) -> set[bytes]:
-        """Almost always all are new: try that first, and look for the others only when it was not
-        so.
-        """
-        self._db.execute("SAVEPOINT try")
+    def insert_reports(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> set[bytes]:
+        """Almost always all are new: try that first, and look for old ones only if it fails."""
+        self.connection.execute("SAVEPOINT try")
         if self._try_insert(key, ids, reports) == len(ids):
-            self._db.execute("RELEASE try")
+            self.connection.execute("RELEASE try")
             return set()
-        self._db.execute("ROLLBACK TO try")
-        known: set[bytes] = set()
+        self.connection.execute("ROLLBACK TO try")
+        old: set[bytes] = set()
         for start in range(0, len(ids), 500):
-            some = ids[start : start + 500]
-            marks = ",".join("?" * len(some))
-            known.update(
-                id_
-                for (id_,) in self._db.execute(
-                    f"SELECT id FROM report WHERE collection = ? AND id IN ({marks})", [key, *some]
-                )
-            )
-        fresh = [k for k, id_ in enumerate(ids) if id_ not in known]
+            batch = ids[start : start + 500]
+            marks = ",".join("?" * len(batch))
+            select = f"SELECT id FROM report WHERE collection = ? AND id IN ({marks})"
+            old.update(id_ for (id_,) in self.connection.execute(select, [key, *batch]))
+        fresh = [k for k, id_ in enumerate(ids) if id_ not in old]
         self._try_insert(key, [ids[k] for k in fresh], reports and [reports[k] for k in fresh])
-        self._db.execute("RELEASE try")
-        return known
+        self.connection.execute("RELEASE try")
+        return old
 
     def _try_insert(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> int:
-        """How many were new. One statement whatever their number: for many, Python would hand over
-        its lock at every row.
+        """Returns how many were new. One statement for all of them: with one each, Python would
+        hand over its lock at every row.
         """
         if not ids:
             return 0
-        values: dict[str, Any] = {"many": len(ids), "key": key, "ids": b"".join(ids)}
+        values = {"rows": len(ids), "key": key, "ids": b"".join(ids)}
         columns = f":key, substr(:ids, {ID_SIZE} * i + 1, {ID_SIZE}), NULL"
         if reports is not None:
             size = len(reports[0])
             columns = columns.replace("NULL", f"substr(:reports, {size} * i + 1, {size})")
             values["reports"] = b"".join(reports)
         places = (
-            "WITH RECURSIVE k (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i + 1 < :many)"
+            "WITH RECURSIVE k (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i + 1 < :rows)"
         )
-        return self._db.execute(
+        return self.connection.execute(
             f"INSERT OR IGNORE INTO report {places} SELECT {columns} FROM k", values
         ).rowcount
 
-    def _read_numbers(self, key: int) -> bytes:
-        query = "SELECT numbers FROM tally WHERE collection = ?"
-        row = self._db.execute(query, (key,)).fetchone()
-        return row[0] if row else b""  # which is damage
+    def remove_tables(self, key: int) -> None:
+        """An empty tally stays, so that the key is not given again."""
+        self.connection.execute("UPDATE tally SET numbers = x'' WHERE collection = ?", (key,))
 
-    def _write_numbers(self, key: int, numbers: bytes) -> None:
-        self._db.execute("UPDATE tally SET numbers = ? WHERE collection = ?", (numbers, key))
 
-    def _wait(self, key: int, reports: bytes) -> None:
-        self._db.execute("INSERT INTO waiting VALUES (?, randomblob(16), ?)", (key, reports))
-
-    def _who_waits(self, key: int) -> list[bytes]:
-        rows = self._db.execute("SELECT reports FROM waiting WHERE collection = ?", (key,))
-        return [reports for (reports,) in rows]
-
-    def _forget_who_waits(self, key: int) -> None:
-        self._db.execute("DELETE FROM waiting WHERE collection = ?", (key,))
-
-    def _read_published(self, key: int) -> bytes | None:
-        query = "SELECT numbers FROM published WHERE collection = ?"
-        row = self._db.execute(query, (key,)).fetchone()
-        return row and row[0]
-
-    def _write_published(self, key: int, numbers: bytes) -> None:
-        self._db.execute("INSERT OR REPLACE INTO published VALUES (?, ?)", (key, numbers))
-
-    def _erase(self, key: int) -> None:
-        for table in ("report", "waiting", "published", "event"):
-            self._db.execute(f"DELETE FROM {table} WHERE collection = ?", (key,))
-
-    def _remove(self, key: int) -> None:
-        """An empty tally stays, so that its key is not given again."""
-        self._db.execute("DELETE FROM collection WHERE key = ?", (key,))
-        self._write_numbers(key, b"")
-
-    def _id_count(self, key: int) -> int:
-        query = "SELECT count(*) FROM report WHERE collection = ?"
-        return int(self._db.execute(query, (key,)).fetchone()[0])
-
-    def _stored(self, key: int) -> Iterator[tuple[bytes, bytes]]:
-        yield from self._db.execute(
-            "SELECT id, report FROM report WHERE collection = ? ORDER BY id", (key,)
-        )
-
-    def ping(self) -> None:
-        """StoreDown unless the file can be read."""
-        with self.reading():
-            self._db.execute("SELECT count(*) FROM collection").fetchone()
-
-    def can_write(self) -> None:
-        """StoreDown unless something can be written, now, and there is room for more: a log that
-        was emptied takes some pages on a full disk, too.
-        """
-        with failing_as(_ERRORS), tempfile.TemporaryFile(dir=self.path.resolve().parent) as room:
-            room.write(bytes(limits.ROOM))
-            room.flush()
-            os.fsync(room.fileno())
-        with self.writing():
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            self._db.execute(f"PRAGMA user_version = {version}")
-
-    def tidy(self, *keys: int, wait: bool = True) -> None:
-        """The log, and the rows within a page, are in order of arrival: write the whole file anew,
-        in the order of the ids. Others wait meanwhile.
-        """
-        with failing_as(_ERRORS):
-            self._take_turn()
-            try:
-                self._db.execute("VACUUM")
-                patience = limits.LOCK_SECONDS if wait else _GLANCE
-                self._db.execute(f"PRAGMA busy_timeout = {1000 * patience:.0f}")
-                if self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-                    raise StoreDown("another program reads the store (stop it first)")
-            finally:
-                try:
-                    self._db.execute(f"PRAGMA busy_timeout = {1000 * limits.LOCK_SECONDS:.0f}")
-                finally:
-                    fcntl.flock(self._turn, fcntl.LOCK_UN)
-
-    def another(self) -> SqliteStore:
-        """The same file."""
-        return SqliteStore(self.path)
-
-    def abort(self) -> None:
-        """Interrupt what runs; waiting for a lock ends by itself."""
-        for db in list(self._open):
-            db.interrupt()
-
-    def close(self) -> None:
-        """Close the connections of all threads; the last one empties the log."""
-        while self._open:
-            self._open.pop().close()
-        self._local = threading.local()
-        if self._turn >= 0:
-            os.close(self._turn)
-            self._turn = -1
+def sqlite_path(url: str) -> str:
+    """The file that a store's URL names, if it names one."""
+    return url.removeprefix("sqlite://").removeprefix("/") if "://" in url else url

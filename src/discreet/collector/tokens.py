@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from discreet.collector import limits
+from discreet.collector.logs import log_event
 from discreet.errors import DataError
 
 DEFAULT = "discreet.token"
 
 
 def read() -> str:
-    """The token: the environment's DISCREET_TOKEN, or the content of DISCREET_TOKEN_FILE."""
+    """Read the token from DISCREET_TOKEN or from the file that DISCREET_TOKEN_FILE names."""
     secret, where = os.environ.get("DISCREET_TOKEN"), "DISCREET_TOKEN"
     if not secret:
         where = file()
@@ -35,13 +36,13 @@ def read() -> str:
     if not (secret.isascii() and secret.isprintable()) or len(set(secret)) < limits.TOKEN_KINDS:
         raise DataError(
             f"the token in {where} is weak: it must be ASCII with at least {limits.TOKEN_KINDS} "
-            "different characters; remove the file and one is made"
+            "different characters; remove the file and a new token is made"
         )
     return secret
 
 
 class Place(NamedTuple):
-    """Where the token is: a file, unless it is in the environment."""
+    """Where the token is: in a file, or (None) in the environment."""
 
     file: str | None
     made: bool = False
@@ -52,7 +53,7 @@ class Place(NamedTuple):
 
 
 def prepare(path: str | None) -> Place:
-    """See to it that there is a token, in this file if one is named; returns where it is."""
+    """Make a token if there is none, in this file if one is given; return where the token is."""
     if path:
         os.environ["DISCREET_TOKEN_FILE"] = path
         os.environ.pop("DISCREET_TOKEN", None)
@@ -64,12 +65,12 @@ def prepare(path: str | None) -> Place:
 
 
 def file() -> str:
-    """Where the token is, unless it is in the environment."""
+    """The token file, for when the token is not in the environment."""
     return os.environ.get("DISCREET_TOKEN_FILE") or DEFAULT
 
 
 def make(path: Path) -> bool:
-    """Make a token for the organiser alone unless there is one; returns whether it was made."""
+    """Write a new token that only this user can read, unless there is a file; return whether."""
     try:
         _write(path)
     except FileExistsError:
@@ -82,13 +83,13 @@ def make(path: Path) -> bool:
 
 
 def renew(path: Path) -> None:
-    """Put a new token in the place of the one in this file, at once and for the same owner; a
-    collector that runs takes it with the next request.
+    """Replace the token in this file atomically, keeping the file's owner. A running collector
+    uses the new token from the next request on.
     """
     aside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         _write(aside)
-        if path.exists():  # root may do this for the collector's user, who must read it
+        if path.exists():  # root may run this, but the collector's user must read it
             owner = path.stat()
             if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
                 os.chown(aside, owner.st_uid, owner.st_gid)
@@ -100,49 +101,47 @@ def renew(path: Path) -> None:
 
 
 def _write(path: Path) -> None:
-    """A new token in a new file."""
+    """Write a new token into a new file."""
     handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
         with os.fdopen(handle, "w") as made:
             made.write(secrets.token_urlsafe(24) + "\n")
             made.flush()
             os.fsync(made.fileno())
-    except OSError:  # no room: half a token would lock everybody out
+    except OSError:  # a full disk: half a token would lock everyone out
         path.unlink()
         raise
 
 
-class Lock:
-    """Knows a token by its hash, and compares in constant time. Where the token is in a file, a
-    change of it is seen when a token is next asked for.
+class TokenCheck:
+    """Checks tokens against the hash of the right one, in constant time. If the token is in a file,
+    a changed file is read before the next check.
     """
 
     def __init__(self, token: str, path: str = "") -> None:
         self._hash, self._path = _hashed(token), path
-        self._mark: tuple[int, int, int] | None = None  # of the file, when it was last read
+        self._mark: tuple[int, int, int] | None = None  # the file's state when it was last read
 
     @classmethod
-    def from_environment(cls) -> Lock:
-        """The lock of the environment's token, or of the one in its file."""
+    def from_environment(cls) -> TokenCheck:
+        """Make the lock of the token in the environment or in its file."""
         return cls(read(), "" if os.environ.get("DISCREET_TOKEN") else file())
 
     def opens(self, header: str) -> bool:
-        """Whether an Authorization header bears the token."""
-        self._look_again()
+        """Whether an Authorization header has the right token."""
+        self._reload()
         scheme, _, token = header.partition(" ")
         return hmac.compare_digest(_hashed(token), self._hash) and scheme.lower() == "bearer"
 
-    def _look_again(self) -> None:
-        """The token of a changed file, if it is one; else the one before still opens."""
+    def _reload(self) -> None:
+        """Read the token again if its file changed; if that fails, the old token still works."""
         mark = _mark(self._path)
         if mark != self._mark:
             self._mark = mark
             try:
                 self._hash = _hashed(read())
             except DataError as error:
-                from discreet.collector.problems import say
-
-                say("the token file changed, and the token before it is kept", problem=str(error))
+                log_event("the token file is not valid; the old token works", problem=str(error))
 
 
 def _hashed(token: str) -> bytes:
@@ -150,9 +149,11 @@ def _hashed(token: str) -> bytes:
 
 
 def _mark(path: str) -> tuple[int, int, int] | None:
-    """What changes when a file is written anew; None if there is none."""
+    """Inode, size and time of a file, one of which changes with every write; None if there is no
+    such file.
+    """
     try:
-        found = os.stat(path)
+        stat = os.stat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns

@@ -1,69 +1,72 @@
-"""POST /v1/collections/{name}/reports, as plain ASGI: this is what the service does all day."""
+"""POST /v1/collections/{name}/reports. Plain ASGI, because most requests are uploads."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
-from discreet import wire
-from discreet.about import moment
+from discreet.arrays.types import Bytes
 from discreet.collector import limits
 from discreet.collector.commit import Committer
-from discreet.collector.headers import ANYONE, COUNTED, with_headers
+from discreet.collector.headers import ANYONE, RECEIPT, with_headers
 from discreet.collector.metrics import Metrics
 from discreet.collector.problems import RETRY, Problem, damaged, down, unexpected
 from discreet.collector.store import Collection, Outcome, StoreDamaged, StoreDown, Upload
-from discreet.encodings import REASONS, Bytes
+from discreet.device import wire
+from discreet.device.wire import ID_SIZE
+from discreet.encodings import REASONS
 from discreet.mechanism import Mechanism
-from discreet.wire import ID_SIZE
+from discreet.policy.about import moment
 
 _HEADER = wire.HEADER.lower().encode()
 
 
-class Uploads:
-    """Reads bodies within limits, checks every frame, hands them to the committer."""
+class FindCollection(Protocol):
+    """Finds a collection by name, but not the one whose key is `gone`."""
 
-    def __init__(
-        self,
-        find: Callable[..., Awaitable[Collection]],
-        committer: Committer,
-        metrics: Metrics,
-    ) -> None:
+    async def __call__(self, name: str, *, gone: int | None = None) -> Collection:
+        """Find it; Problem if there is none."""
+
+
+class Uploads:
+    """Reads bodies within limits, checks every frame, and hands the reports to the committer."""
+
+    def __init__(self, find: FindCollection, committer: Committer, metrics: Metrics) -> None:
         self._find, self._committer, self._metrics = find, committer, metrics
         self.waiting = 0  # bytes of requests not answered yet
-        self._found: set[str] = set()  # names that are in the store, or were
+        self._names: set[str] = set()  # of collections that are or were in the store
 
-    async def __call__(self, name: str, scope: Any, receive: Any, send: Any) -> None:
-        """Answered once the reports are durable, or refused whole."""
+    async def __call__(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer an upload once its reports are durable, or refuse all of it."""
         try:
             outcome = await self._take(name, dict(scope["headers"]), receive)
         except Exception as error:
             problem = error if isinstance(error, Problem) else unexpected(error)
-            self._metrics.refused(name if name in self._found else "", problem.reason)
+            self._metrics.refused(name if name in self._names else "", problem.reason)
             problem.headers.update(ANYONE)
             await with_headers(problem.response())(scope, receive, send)
             return
-        said = b'{"accepted":%d,"duplicates":%d}' % (outcome.accepted, outcome.duplicates)
-        head = [*COUNTED, (b"content-length", b"%d" % len(said))]
+        body = b'{"accepted":%d,"duplicates":%d}' % (outcome.accepted, outcome.duplicates)
+        head = [*RECEIPT, (b"content-length", b"%d" % len(body))]
         await send({"type": "http.response.start", "status": 200, "headers": head})
-        await send({"type": "http.response.body", "body": said})
+        await send({"type": "http.response.body", "body": body})
 
-    async def _take(self, name: str, headers: dict[bytes, bytes], receive: Any) -> Outcome:
+    async def _take(self, name: str, headers: dict[bytes, bytes], receive: Receive) -> Outcome:
         began, body, read = time.perf_counter(), b"", False
         try:
             collection = await self._find(name)
-            self._found.add(name)
+            self._names.add(name)
             _check_headers(headers, collection)
             body, read = await self._body(receive), True
             upload = frames(collection.mechanism, body)._replace(key=collection.key)
             outcome = await self._submit(upload)
-            if outcome.state == "replaced":  # it was deleted, and restored or made anew
+            if outcome.state == "replaced":  # deleted, then restored or created again
                 collection = await self._find(name, gone=collection.key)
                 _check_headers(headers, collection)
                 outcome = await self._submit(upload._replace(key=collection.key))
@@ -95,8 +98,8 @@ class Uploads:
         self.waiting += size
         self._metrics.waiting(0, size)
 
-    async def _body(self, receive: Any) -> bytes:
-        """The whole body; its bytes count as waiting until the caller gives them back."""
+    async def _body(self, receive: Receive) -> bytes:
+        """Read the whole body. Its bytes count as waiting until the caller subtracts them."""
         clock = asyncio.get_running_loop().time
         held, deadline = bytearray(), clock() + limits.BODY_SECONDS
         try:
@@ -114,7 +117,7 @@ class Uploads:
                     limit.reschedule(min(deadline, clock() + limits.BODY_PAUSE))
         except (TimeoutError, ClientDisconnect):
             self._hold(-len(held))
-            detail = "the body did not come, or too slowly; send it again"
+            detail = "the body did not arrive in time; send it again"
             raise Problem("slow", detail) from None
         except BaseException:
             self._hold(-len(held))
@@ -125,8 +128,8 @@ class Uploads:
             raise _too_large()
         if self.waiting + more > limits.WAITING:
             detail = (
-                "too many reports are waiting; send the same ones again in some seconds, they are "
-                "counted once"
+                "too many reports are waiting; send the same reports again in a few seconds, each "
+                "is counted once"
             )
             raise Problem("busy", detail, RETRY)
 
@@ -137,7 +140,9 @@ def _check_headers(headers: dict[bytes, bytes], collection: Collection) -> None:
         raise Problem("type", f'reports are sent as {wire.BINARY}, got "{kind[:80]}"')
     mark = headers.get(_HEADER)
     if mark != collection.mechanism.fingerprint.encode():
-        reason, got = ("mechanism", "names another mechanism") if mark else ("header", "is missing")
+        reason, got = (
+            ("mechanism", "is that of another mechanism") if mark else ("header", "is missing")
+        )
         detail = (
             f"the header {wire.HEADER} {got}; fetch {wire.path_of(collection.name)} and "
             "send its fingerprint"
@@ -152,10 +157,10 @@ def _not_open(collection: Collection, state: str) -> Problem:
     name = f'the collection "{collection.name}"'
     if state == "upcoming":
         opens = moment(collection.mechanism.policy.about.opens)
-        return Problem("early", f"{name} opens on {opens}; nothing was counted, send it then")
+        return Problem("early", f"{name} opens on {opens}; nothing was counted, send it again then")
     detail = (
-        f"{name} is closed and takes no more reports; of this upload nothing was counted now, and "
-        "what was counted before stays"
+        f"{name} is closed and takes no more reports; nothing of this upload was counted now, and "
+        "reports that were counted before stay counted"
     )
     return Problem("closed", detail)
 
@@ -166,9 +171,9 @@ def _too_large() -> Problem:
     return Problem("large", detail)
 
 
-async def _drain(receive: Any) -> None:
-    """Read on what a client still sends before we refuse it, within limits: it may not listen
-    before it is done.
+async def _drain(receive: Receive) -> None:
+    """Read and drop the rest of a body, within limits: many clients read the answer only after
+    they have sent everything.
     """
     size, more = 0, True
     with suppress(TimeoutError, ClientDisconnect):
@@ -183,10 +188,12 @@ async def _drain(receive: Any) -> None:
 
 
 def frames(mechanism: Mechanism, body: bytes) -> Upload:
-    """A body as checked reports; one bad frame refuses the whole, with its index."""
+    """Split a body into reports and check each one; one bad frame refuses the whole body, with its
+    index.
+    """
     size, name = ID_SIZE + mechanism.report_size, mechanism.policy.name
     if not body:
-        raise Problem("empty", f"the body is empty; it has one or more frames of {size} bytes")
+        raise Problem("empty", f"the body is empty; send one or more frames of {size} bytes")
     whole, rest = divmod(len(body), size)
     if rest:
         detail = (
@@ -197,18 +204,19 @@ def frames(mechanism: Mechanism, body: bytes) -> Upload:
     if whole > limits.FRAMES:
         raise _too_large()
     if whole == 1:
-        return Upload(name, [body[:ID_SIZE]], _alone(mechanism, body))
+        return Upload(name, [body[:ID_SIZE]], _check_frame(mechanism, body))
     rows = np.frombuffer(body, np.uint8).reshape(-1, size)[:, ID_SIZE:]
-    bad = [which.argmax() for which in mechanism.coder.refusals(rows)[1].values() if which.any()]
+    _, refused = mechanism.arrays.coder.refusals(rows)
+    bad = [which.argmax() for which in refused.values() if which.any()]
     if bad:
         index = int(min(bad))
-        _alone(mechanism, body[index * size : (index + 1) * size], index)
+        _check_frame(mechanism, body[index * size : (index + 1) * size], index)
     ids = [body[k : k + ID_SIZE] for k in range(0, len(body), size)]
     return Upload(name, ids, rows)
 
 
-def _alone(mechanism: Mechanism, frame: bytes, index: int = 0) -> Bytes:
-    """The report of one frame, as a row; most people send one."""
+def _check_frame(mechanism: Mechanism, frame: bytes, index: int = 0) -> Bytes:
+    """The report of one frame, as a row. Faster than arrays for one report, as devices send it."""
     reason = mechanism.coder.check(frame[ID_SIZE:])
     if reason:
         why = REASONS[reason].format(size=mechanism.report_size)

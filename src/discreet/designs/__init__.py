@@ -1,21 +1,23 @@
-"""From a policy to a mechanism: the models. To add one: a function of a Task, and its name in the
-table below.
+"""From a policy to a mechanism: the models. To add one, write a function of a Task and name it in
+the table below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
 from threadpoolctl import threadpool_limits
 
+from discreet.arrays.types import Prior
+from discreet.check.document import is_document
 from discreet.designs import each, hits, plain, unary
 from discreet.designs.subset import subset
-from discreet.designs.task import Task
+from discreet.designs.task import DesignOptions, Task
 from discreet.encodings.hits import unfit_for_hits
 from discreet.errors import DesignError
-from discreet.mechanism import Mechanism, is_document
+from discreet.mechanism import Mechanism
 from discreet.policy import Policy
 
 _MODELS: dict[str, Callable[[Task], Mechanism]] = {
@@ -31,27 +33,30 @@ _MODELS: dict[str, Callable[[Task], Mechanism]] = {
     "ss": plain.ss,
 }
 MODELS = tuple(_MODELS)
-BASELINES = ("ss", "grr", "rappor", "oue", "strict")  # plain LDP; the last: hits, strictly
-_FOR_SETS, _FOR_SINGLES = ("hits", "each"), ("grr", "ss")  # only
+BASELINES = ("ss", "grr", "rappor", "oue", "strict")  # plain LDP; "strict" is hits at one budget
+_FOR_SETS, _FOR_SINGLES = ("hits", "each"), ("grr", "ss")  # only for these
 _OF_ITEMS = {"each": each.each, "rappor": each.rappor}  # every item a question of its own
 
 
 def design(
     policy: Policy,
     model: str | None = None,
-    prior: Any = "uniform",
+    prior: Prior = "uniform",
     encoding: str | None = None,
     padding: int | None = None,
+    certify: bool = False,
 ) -> Mechanism:
-    """The mechanism of a model for a policy, checked exactly.
+    """Design the mechanism of a model for a policy, and check it exactly.
 
-    `model`: subset (the best possible for single answers), hits (for sets, notion `min`), each (for
-    sets of which every item is protected on its own), opt0, opt1, opt2 (the paper's), rappor, oue,
-    grr, ss (plain LDP); by default the one that fits best (`default_model`).
-    `prior`: the shares of participants that are expected: uniform, worst (the smallest worst case),
-    or given per item or level. `encoding`: bits or ticket (4 bytes); by default subset sends bits
-    up to 1,000 items and tickets beyond, the others bits. `padding`: for set input, instead of the
-    policy's.
+    `model` is subset (the best possible for single answers), hits (for sets, notion `min`), each
+    (for sets in which every item is protected on its own), opt0, opt1, opt2 (the paper's), rappor,
+    oue, grr or ss (plain LDP). By default it is the one that fits best (`default_model`).
+
+    `prior` is the expected share of participants: uniform, worst (for the smallest worst case), or
+    given per item or level. `encoding` is bits or ticket (4 bytes). By default subset sends bits up
+    to 1,000 items and tickets beyond; the other models send bits. `padding`, for sets, replaces the
+    policy's. `certify` proves how good a design is even if that takes minutes: of scales of more
+    than 20 points.
 
     >>> policy = Policy.from_levels([("serious", "ln(4)", ["HIV"]),
     ...     ("common", "ln(6)", ["anemia", "headache", "stomachache", "toothache"])])
@@ -66,84 +71,91 @@ def design(
             f"design takes a Policy, got {type(policy).__name__}; Policy.load reads a file, "
             "Policy.from_levels makes one"
         )
-    task = Task(policy, prior, encoding, padding)
-    model = default_model(policy, task.padding, encoding) if model is None else model
+    task = Task(policy, prior, encoding, padding, certify)
+    return _make(task, default_model(policy, task.padding, encoding) if model is None else model)
+
+
+def _make(task: Task, model: str) -> Mechanism:
+    """The mechanism of a model for a task whose policy and options are validated."""
+    policy = task.policy
     if model not in _MODELS:
         raise DesignError(f'model = "{model}" does not exist; the models are {", ".join(MODELS)}')
-    by_item = policy.takes_sets and not policy.pads
+    by_item = policy.kind == "each"
     models = _OF_ITEMS if by_item else _MODELS
     if model not in models or (model == "each" and not by_item):
         raise DesignError(
-            f'model = "{model}" does not fit protect = "{policy.protect}"; the models that do are '
+            f'model = "{model}" does not fit kind = "{policy.kind}"; the models that do are '
             f"{', '.join(allowed(policy, task.padding))}"
         )
-    # the matrices are small: threads only get in each other's way
+    # the matrices are small, so threads would only slow each other down
     with threadpool_limits(1, "blas"):
         return models[model](task)
 
 
 def default_model(policy: Policy, padding: int | None, encoding: str | None = None) -> str:
-    """What is best for a policy: `each` where every item is protected on its own, `hits` for sets
-    of two and more items where it applies and no other encoding is asked for, else `subset`.
+    """The best model for a policy.
+
+    It is `each` if every item is protected on its own. It is `hits` for sets of two and more items,
+    where that applies and no encoding is asked for. Otherwise it is `subset`.
     """
-    if policy.takes_sets and not policy.pads:
+    if policy.kind == "each":
         return "each"
-    many = padding is not None and padding > 1 and encoding is None
-    return "hits" if many and not unfit_for_hits(policy, padding) else "subset"
+    several = padding is not None and padding > 1 and encoding is None
+    return "hits" if several and not unfit_for_hits(policy, padding) else "subset"
 
 
-def from_file(path: str, **wishes: Any) -> Mechanism:
-    """The mechanism of a file: itself, or designed from a policy as `design` is asked to."""
+def from_file(path: str, **given_options: Unpack[DesignOptions]) -> Mechanism:
+    """Load the mechanism in a file; a policy is designed first, with these options."""
     if not is_document(path):
-        return design(Policy.load(path), **wishes)
-    if wishes:
-        raise DesignError(f"{path} is a mechanism: {', '.join(wishes)} is for policies")
+        return design(Policy.load(path), **given_options)
+    if given_options:
+        raise DesignError(f"{path} is a mechanism: {', '.join(given_options)} is for policies")
     return Mechanism.load(path)
 
 
 def alternatives(
-    policy: Policy, prior: Any = "uniform", padding: int | None = None
+    policy: Policy, prior: Prior = "uniform", padding: int | None = None
 ) -> dict[str, Mechanism]:
-    """Every model that the policy's input allows, by name, for comparison."""
+    """The mechanism of every model that the policy's kind allows, by name."""
     padding = policy.padding if padding is None else padding
-    found = {name: design(policy, name, prior, None, padding) for name in allowed(policy, padding)}
-    return found | _strict(policy, prior, padding)
+    task = Task(policy, prior, None, padding)
+    mechanisms = {name: _make(task, name) for name in allowed(policy, padding)}
+    return mechanisms | _strict(policy, prior, padding)
 
 
 def allowed(policy: Policy, padding: int | None = None) -> tuple[str, ...]:
     """The models that the policy and the padding allow."""
-    if policy.takes_sets and not policy.pads:
+    if policy.kind == "each":
         return tuple(_OF_ITEMS)
-    others = _FOR_SINGLES if policy.takes_sets else _FOR_SETS
+    others = _FOR_SINGLES if policy.kind.lists else _FOR_SETS
     unfit = ("each", "hits") if unfit_for_hits(policy, padding) else ("each",)
     return tuple(name for name in _MODELS if name not in (*others, *unfit))
 
 
-def best_plain(policy: Policy, prior: Any = "uniform", padding: int | None = None) -> Mechanism:
-    """The plain-LDP mechanism with the smallest expected error: what one would use
-    without levels.
-    """
+def best_plain(policy: Policy, prior: Prior = "uniform", padding: int | None = None) -> Mechanism:
+    """The plain-LDP mechanism with the smallest expected error: the choice without levels."""
     return best_of(plains(policy, prior, padding), prior)
 
 
 def plains(
-    policy: Policy, prior: Any = "uniform", padding: int | None = None
+    policy: Policy, prior: Prior = "uniform", padding: int | None = None
 ) -> dict[str, Mechanism]:
-    """Every plain-LDP mechanism that the policy's input allows, by name."""
+    """Every plain-LDP mechanism that the policy's kind allows, by name."""
     padding = policy.padding if padding is None else padding
     names = [name for name in BASELINES if name in allowed(policy, padding)]
-    found = {name: design(policy, name, prior, None, padding) for name in names}
-    return found | _strict(policy, prior, padding)
+    task = Task(policy, prior, None, padding)
+    mechanisms = {name: _make(task, name) for name in names}
+    return mechanisms | _strict(policy, prior, padding)
 
 
-def _strict(policy: Policy, prior: Any, padding: int | None) -> dict[str, Mechanism]:
-    """What levels bring for sets is seen against hits at the smallest budget."""
+def _strict(policy: Policy, prior: Prior, padding: int | None) -> dict[str, Mechanism]:
+    """Hits at the smallest budget: the baseline that shows what levels gain for sets."""
     if unfit_for_hits(policy, padding):
         return {}
-    found = design(replace(policy, strict=True), "hits", prior, None, padding)
-    return {"strict": replace(found, model="strict", certificate=None)}
+    mechanism = design(replace(policy, strict=True), "hits", prior, None, padding)
+    return {"strict": replace(mechanism, model="strict", certificate=None)}
 
 
-def best_of(mechanisms: Mapping[str, Mechanism], prior: Any = "uniform") -> Mechanism:
-    """The one with the smallest expected error."""
+def best_of(mechanisms: Mapping[str, Mechanism], prior: Prior = "uniform") -> Mechanism:
+    """The mechanism with the smallest expected error."""
     return min(mechanisms.values(), key=lambda mechanism: mechanism.expected_mse(prior))

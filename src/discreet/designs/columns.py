@@ -11,21 +11,20 @@ Over shares mu of columns with sum mu S/z = 1 for every group, the design minimi
     independent   f = sum_l W m / (sum mu A_l),  A = b(1-b) ((H-L)/z)^2
 
 which is convex; columns are generated until none improves it. The total MSE / n at the prior is f -
-sum W x.
+sum W x. For a scale, whose levels are lone items, W may be a matrix: tr(W G^-1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
+from discreet.arrays.types import Bools, Floats, Ints
 from discreet.designs.boxes import Boxes
-from discreet.parts import Floats
+from discreet.policy.lazy import cached_property
 
 MOST_PRICED = 6_000_000  # columns looked at one by one for a proof
 _GAP = 1e-6  # relative gap at which the search stops
@@ -33,17 +32,23 @@ _SPARSE = 5e-6  # relative loss that fewer parts may cost
 _MOST_KEPT = 120  # columns of the master
 _ROUNDS = 60
 _CHUNK = 200_000  # columns priced at once
+_TOP = 20  # of a chunk that may become columns of the design
+_NEVER = 1e-12  # a column of less probability is none
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns by box and b, a row each."""
+    """Columns, a row each: the number of the box, and b of every group; for long scales the walk of
+    the box (scales.py).
+    """
 
-    box: Floats
+    box: Ints
     b: Floats
+    walks: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
 
-    def __getitem__(self, rows: Any) -> Columns:
-        return Columns(self.box[rows], self.b[rows])
+    def __getitem__(self, rows: Ints | Bools | list[int]) -> Columns:
+        walks = self.walks[rows] if len(self.walks) else self.walks
+        return Columns(self.box[rows], self.b[rows], walks)
 
     def __add__(self, other: Columns) -> Columns:
         return Columns(np.concatenate((self.box, other.box)), np.concatenate((self.b, other.b)))
@@ -54,7 +59,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """What a column is worth: w per group within, Q between groups, nu for the sums over parts, f
+    """The prices of a column: w per group within, Q between groups, nu for the sums over parts, f
     in all.
     """
 
@@ -66,8 +71,8 @@ class Prices:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Columns with their shares, the total MSE / n, and a lower bound of it for any mechanism
-    (None: not proved).
+    """Columns with their shares, the total MSE / n, and a lower bound for any mechanism (None if it
+    is not proved).
     """
 
     columns: Columns
@@ -76,9 +81,9 @@ class Design:
     lower_bound: float | None
 
 
-class Master:
-    """Boxes, sizes, shares of people and weights per group; b of a group is a multiple of 1 /
-    steps.
+class ColumnSearch:
+    """Searches the best mixture of columns for given boxes, sizes, shares of people and weights per
+    group (or a matrix of weights). b of a group is a multiple of 1 / steps.
     """
 
     def __init__(
@@ -90,17 +95,23 @@ class Master:
         steps: Floats,
         fixed: bool,
     ) -> None:
-        self.H, self.L = np.exp(boxes.hi), np.exp(boxes.lo)
-        self.m, self.x, self.W = sizes, shares, weights
+        self.H, self.L = boxes.H, boxes.L
+        self.m, self.x = sizes, shares
+        self.W = np.diag(weights) if weights.ndim == 1 else weights
         self.steps, self.fixed = steps, fixed
-        self.cost = weights * (sizes - fixed)
+        self.cost = np.diag(self.W) * (sizes - fixed)
         self.scale = sizes / np.maximum(sizes - 1, 1) if fixed else np.ones(len(sizes))
+
+    def rebuilt(self, columns: Columns) -> Columns:
+        """The columns of another search for the same boxes at other budgets."""
+        return columns
 
     def chances(self, columns: Columns) -> tuple[Floats, Floats]:
         """Chance of the part per group, for a share of one; and of the own item."""
         H, L = self.H[columns.box], self.L[columns.box]
         S = L + columns.b * (H - L)
-        return S / (S @ self.x)[:, None], columns.b * H / S
+        own = np.where(L > 0, columns.b * H / np.where(S > 0, S, 1), columns.b > 0)
+        return S / (S @ self.x)[:, None], own
 
     def information(self, columns: Columns) -> tuple[Floats, Floats, Floats]:
         """A, v and the mean chances of every column, at probability one."""
@@ -115,7 +126,7 @@ class Master:
 
     # ---- the master: shares of given columns -----------------------------------------------------
 
-    def derivatives(
+    def _derivatives(
         self, A: Floats, v: Floats, mu: Floats
     ) -> tuple[float, Floats, Floats, Floats, Floats]:
         """f, w, M = G^-1 W G^-1, and f's gradient and Hessian in mu."""
@@ -129,24 +140,24 @@ class Master:
             # far below what matters, and no step can end at a singular matrix
             ridge = 1e-15 * np.trace(between)
             inverse = np.linalg.inv(between + ridge * np.eye(len(between)))
-            M = (inverse * self.W) @ inverse
-            f += float(np.diag(inverse) @ self.W)
+            M = inverse @ self.W @ inverse
+            f += float(np.sum(inverse * self.W))
             between = v @ M
             gradient = gradient - (between * v).sum(axis=1)
             hessian = hessian + 2 * (between @ v.T) * (v @ inverse @ v.T)
         return f, w, M, gradient, hessian
 
     def master(self, columns: Columns, mu: Floats) -> tuple[Floats, Prices]:
-        """The best shares of the columns at hand and their prices: a primal-dual interior-point
+        """The best shares of these columns, and the prices, by a primal-dual interior-point
         method.
         """
         A, v, lam = self.information(columns)
         n, t = lam.shape
         mu = np.maximum(mu, 1e-3 / n)
-        unit = self.derivatives(A, v, mu)[0]
+        unit = self._derivatives(A, v, mu)[0]
         slack, nu = np.full(n, 0.1) / mu / n, np.zeros(t)
         for _ in range(100):
-            f, w, M, gradient, hessian = self.derivatives(A, v, mu)
+            f, w, M, gradient, hessian = self._derivatives(A, v, mu)
             gradient, hessian = gradient / unit, hessian / unit
             gap, missing = float(mu @ slack), 1 - mu @ lam
             if gap < 1e-10 * f / unit and np.abs(missing).max() < 1e-12:
@@ -167,22 +178,18 @@ class Master:
 
     # ---- pricing: the best new column ------------------------------------------------------------
 
-    def total(self, columns: Columns, p: Prices) -> Floats:
+    def _total(self, columns: Columns, p: Prices) -> Floats:
         """The score of every column times z^2, without the constant sum nu."""
         d = self.H[columns.box] - self.L[columns.box]
         S = self.L[columns.box] + columns.b * d
         within = (p.w * d**2 * columns.b * (1 - columns.b)).sum(axis=1)
         return within + ((S @ p.Q) * S).sum(axis=1) - (S @ self.x) * (S @ p.nu)
 
-    def scores(self, columns: Columns, p: Prices) -> Floats:
-        """What every column is worth; at the optimum none is worth more than f."""
-        S = self.L[columns.box] + columns.b * (self.H - self.L)[columns.box]
-        return self.total(columns, p) / (S @ self.x) ** 2 + p.nu.sum()
+    def _improve(self, columns: Columns, p: Prices, l: int) -> tuple[Columns, Floats]:
+        """Every column with its best b of group l, and its score.
 
-    def improve(self, columns: Columns, p: Prices, l: int) -> tuple[Columns, Floats]:
-        """Every column with its best b of group l, and its score: in b_l alone the score is a
-        quadratic over a square, whose slope changes sign once, so the best step is next to that
-        place or at an end.
+        In b_l alone the score is a quadratic over a square, whose slope changes sign once. So the
+        best step is next to that place or at an end; where L = 0 it may be the first step.
         """
         d = (self.H - self.L)[columns.box, l]
         b, x, nu = columns.b[:, l], self.x[l], p.nu[l]
@@ -192,7 +199,7 @@ class Master:
         z, y = without @ self.x, without @ p.nu
         square = d**2 * (p.Q[l, l] - p.w[l] - x * nu)
         linear = d**2 * p.w[l] + 2 * d * (without @ p.Q[:, l]) - x * d * y - nu * d * z
-        rest = self.total(columns, p) - square * b**2 - linear * b
+        rest = self._total(columns, p) - square * b**2 - linear * b
         bottom = 2 * square * z - linear * x * d
         with np.errstate(divide="ignore", invalid="ignore"):
             turn = np.nan_to_num(
@@ -202,23 +209,31 @@ class Master:
         near = np.clip(turn, 0, 1) * steps
         tried = (
             np.stack(
-                (np.floor(near), np.ceil(near), np.zeros_like(near), np.full_like(near, steps))
+                (
+                    np.floor(near),
+                    np.ceil(near),
+                    np.zeros_like(near),
+                    np.ones_like(near),
+                    np.full_like(near, steps),
+                )
             )
             / steps
         )
-        value = (square * tried**2 + linear * tried + rest) / (z + x * d * tried) ** 2
+        chance = z + x * d * tried
+        value = (square * tried**2 + linear * tried + rest) / chance**2
+        value = np.where(chance > _NEVER, value, -np.inf)
         best = value.argmax(axis=0)
         rows = np.arange(len(b))
         new = columns.b.copy()
         new[:, l] = np.where(d > 1e-12, tried[best, rows], 0.0)
         return Columns(columns.box, new), value[best, rows] + p.nu.sum()
 
-    def ascend(self, columns: Columns, p: Prices) -> tuple[Columns, Floats]:
+    def _ascend(self, columns: Columns, p: Prices) -> tuple[Columns, Floats]:
         """Coordinate ascent of the score from every column."""
         old = np.full(len(columns), -np.inf)
         for _ in range(30):
             for l in range(len(self.m)):
-                columns, score = self.improve(columns, p, l)
+                columns, score = self._improve(columns, p, l)
             if (score <= old + 1e-12 * np.abs(score)).all():
                 break
             old = score
@@ -226,44 +241,54 @@ class Master:
 
     # ---- all columns, for a proof ----------------------------------------------------------------
 
-    @property
-    def largest(self) -> int:
-        """The group whose b is not enumerated: its best step is known in closed form."""
-        return int(self.steps.argmax())
+    @cached_property
+    def _ranges(self) -> tuple[Floats, Ints]:
+        """Per box the number of steps of every group whose chances differ, and the group with most
+        of them: its b is not enumerated, because its best step is known in closed form.
+        """
+        ranges = np.where(self.H - self.L > _NEVER, self.steps + 1, 1.0)
+        largest = ranges.argmax(axis=1)
+        ranges[np.arange(len(ranges)), largest] = 1
+        return ranges, largest
 
     @property
     def provable(self) -> bool:
-        """Whether all columns can be looked at."""
-        return (
-            self.fixed
-            and np.prod(self.steps + 1) / (self.steps.max() + 1) * len(self.H) <= MOST_PRICED
+        """Whether there are few enough columns to price all of them."""
+        return self.fixed and bool(self._ranges[0].prod(axis=1).sum() <= MOST_PRICED)
+
+    def _all_columns(self) -> Iterator[tuple[Columns, int]]:
+        """All columns in chunks, with the group whose b is left at 0. Boxes of few columns come
+        together.
+        """
+        ranges, largest = self._ranges
+        kinds, kind_of = np.unique(
+            np.column_stack((ranges, largest)).astype(np.int64), axis=0, return_inverse=True
         )
+        for kind, (*lengths, l) in enumerate(kinds.tolist()):
+            boxes, count = np.flatnonzero(kind_of.ravel() == kind), int(np.prod(lengths))
+            together = max(1, _CHUNK // count)
+            for first, start in product(range(0, len(boxes), together), range(0, count, _CHUNK)):
+                place = np.arange(start, min(start + _CHUNK, count))
+                b = np.stack(np.unravel_index(place, lengths), axis=1) / self.steps
+                some = boxes[first : first + together]
+                rows = np.tile(b, (len(some), 1)).reshape(-1, len(self.m))
+                yield Columns(np.repeat(some, len(place)), rows), l
 
-    def every(self) -> Iterator[Columns]:
-        """All columns, but for the largest group, in chunks."""
-        t, ranges = len(self.m), [int(n) + 1 for n in self.steps]
-        ranges[self.largest] = 1
-        count = int(np.prod(ranges))
-        for box, start in product(range(len(self.H)), range(0, count, _CHUNK)):
-            place = np.arange(start, min(start + _CHUNK, count))
-            b = np.stack(np.unravel_index(place, ranges), axis=1) / self.steps
-            yield Columns(np.full(len(place), box), b.reshape(len(place), t))
-
-    def price_all(self, p: Prices) -> tuple[Columns, Floats]:
+    def _price_all(self, p: Prices) -> tuple[Columns, Floats]:
         """The best columns of every chunk, over all columns."""
-        found: list[tuple[Columns, Floats]] = []
-        for chunk in self.every():
-            columns, score = self.improve(chunk, p, self.largest)
-            top = np.argsort(-score)[:3]
-            found.append((columns[top], score[top]))
-        columns = found[0][0]
-        for more, _ in found[1:]:
+        priced: list[tuple[Columns, Floats]] = []
+        for chunk, largest in self._all_columns():
+            columns, score = self._improve(chunk, p, largest)
+            top = np.argsort(-score)[:_TOP]
+            priced.append((columns[top], score[top]))
+        columns = priced[0][0]
+        for more, _ in priced[1:]:
             columns = columns + more
-        return columns, np.concatenate([score for _, score in found])
+        return columns, np.concatenate([score for _, score in priced])
 
     # ---- the search ------------------------------------------------------------------------------
 
-    def starts(self) -> Columns:
+    def _starts(self) -> Columns:
         """For every box: the subsets of groups that speak, all of them while the groups are few."""
         t = len(self.m)
         if t <= 5:
@@ -272,56 +297,73 @@ class Master:
             speaking = np.vstack((np.eye(t), np.tri(t), np.tri(t)[::-1], np.zeros((1, t)))).astype(
                 int
             )
-        usual = 1 / (1 + np.sqrt(self.H / self.L))
+        usual = 1 / (1 + np.sqrt(self.H / np.maximum(self.L, _NEVER)))
         b = np.clip(np.round(usual * self.steps), 1, self.steps) / self.steps
+        b = np.where(self.H - self.L > _NEVER, b, 0)
         rows = (speaking[None] * b[:, None]).reshape(-1, t)
-        return _distinct(Columns(np.repeat(np.arange(len(self.H)), len(speaking)), rows))
+        box = np.repeat(np.arange(len(self.H)), len(speaking))
+        if (self.L == 0).any():  # also with all of such a group at the top: it may have to be there
+            full = np.where((self.L == 0) & (self.H > 0), 1.0, np.nan)[box]
+            rows, box = np.vstack((rows, np.where(np.isnan(full), rows, full))), np.tile(box, 2)
+        columns = _distinct(Columns(box, rows))
+        H, L = self.H[columns.box], self.L[columns.box]
+        return columns[(L + columns.b * (H - L)) @ self.x > _NEVER]
 
-    def some(self, start: Columns, most: int) -> Columns:
-        """All starts of some of the boxes, the first among them: about so many."""
+    def _sample(self, start: Columns, most: int) -> Columns:
+        """About `most` starts: all those of evenly chosen boxes, the first box among them."""
         boxes = max(1, most * len(self.H) // len(start))
         chosen = np.unique(np.linspace(0, len(self.H) - 1, boxes).astype(np.int64))
         return start[np.isin(start.box, chosen)]
 
     def solve(self, certify: bool = True, warm: Columns | None = None) -> Design:
-        """Generate columns until none improves the design; with `certify`, prove it where all can
-        be looked at. `warm`: columns of a similar problem to begin with.
+        """Generate columns until none improves the design.
+
+        With `certify`, prove it if all columns can be priced. `warm` are columns of a similar
+        problem to begin with.
         """
-        with np.errstate(all="ignore"):  # a step may reach for a chance of 0; it is not taken
+        with np.errstate(all="ignore"):  # a step that leads to a chance of 0 is not taken
             return self._solve(certify, warm)
 
     def _solve(self, certify: bool, warm: Columns | None) -> Design:
-        start = self.starts()
-        columns, reserve = self.some(start, 3 * _MOST_KEPT), self.some(start, _MOST_KEPT)
+        start = self._starts()
+        columns, reserve = self._sample(start, 3 * _MOST_KEPT), self._sample(start, _MOST_KEPT)
         if warm is not None:
             columns = _distinct(columns + warm)
         mu, bound = np.full(len(columns), 1 / len(columns)), None
         proving = certify and self.provable
         for _ in range(_ROUNDS):
             mu, p = self.master(columns, mu)
-            used = mu > 1e-7 * mu.max()
-            better, score = self.ascend(_distinct(columns[used] + start), p)
+            used = mu > self._least / 10 * mu.max()
+            better, score = self._ascend(_distinct(columns[used] + start), p)
             if proving and score.max() <= p.f * (1 + _GAP):
-                better, score = self.price_all(p)
+                better, score = self._price_all(p)
                 proved = p.f**2 / max(p.f, float(score.max()))
                 bound = proved if bound is None else max(bound, proved)
-            fresh = self.fresh(better, score, p.f, columns)
+            fresh = self._new_columns(better, score, p.f, columns)
             if score.max() <= p.f * (1 + _GAP) or not len(fresh):
                 break
-            # columns that are not used keep the prices from swinging: they stay while there is room
+            # unused columns keep the prices from swinging, so they stay while there is room
             if len(columns) > _MOST_KEPT:
                 columns = columns[used] + reserve
                 mu = np.append(mu[used], np.full(len(reserve), 1e-3))
             columns = columns + fresh
             mu = np.concatenate((mu, np.full(len(fresh), 1e-3)))
-        columns, mu, p = self.sparse(columns[mu > 1e-6], mu[mu > 1e-6], p)
-        offset = float(self.W @ self.x)
+        kept = mu > self._least
+        columns, mu, p = self._sparse(columns[kept], mu[kept], p)
+        offset = float(np.diag(self.W) @ self.x)
         lower = None if bound is None else min(bound, p.f) - offset
         return Design(columns, mu, p.f - offset, lower)
 
-    def sparse(self, columns: Columns, mu: Floats, p: Prices) -> tuple[Columns, Floats, Prices]:
-        """Fewer columns with the same information: a basic solution of what fixes it, then without
-        those that matter least, as long as that costs next to nothing.
+    @property
+    def _least(self) -> float:
+        """The share below which a column is not used. One that a rare group alone can send has at
+        most the share of its people.
+        """
+        return 1e-6 * (float(self.x.min()) if (self.L == 0).any() else 1.0)
+
+    def _sparse(self, columns: Columns, mu: Floats, p: Prices) -> tuple[Columns, Floats, Prices]:
+        """Fewer columns with the same information: a basic solution first, then without the columns
+        that matter least, while that costs next to nothing.
         """
         columns, mu = self._basic(columns, mu)
         limit = p.f * (1 + _SPARSE)
@@ -339,7 +381,9 @@ class Master:
         return best
 
     def _basic(self, columns: Columns, mu: Floats) -> tuple[Columns, Floats]:
-        """As few columns as there are numbers in A, G and the sums, which they give exactly."""
+        """As few columns as A, G and the sums have numbers, with the same A, G and sums."""
+        from scipy.optimize import linprog  # takes long to load
+
         A, v, lam = self.information(columns)
         first, second = np.triu_indices(len(self.m) if self.fixed else 0)
         facts = np.hstack((A[:, self.cost > 0], v[:, first] * v[:, second], lam)).T
@@ -347,22 +391,22 @@ class Master:
             return columns, mu
         wanted = facts @ mu
         scale = np.maximum(np.abs(wanted), 1e-300)[:, None]
-        cost = np.random.default_rng(1).random(len(mu))  # any: it only picks a vertex
-        found = linprog(cost, A_eq=facts / scale, b_eq=wanted / scale[:, 0], method="highs-ds")
-        if found.status != 0:
+        cost = np.random.default_rng(1).random(len(mu))  # arbitrary: it only picks a vertex
+        basic = linprog(cost, A_eq=facts / scale, b_eq=wanted / scale[:, 0], method="highs-ds")
+        if basic.status != 0:
             return columns, mu
-        kept = found.x > 1e-9
-        return columns[kept], found.x[kept]
+        kept = basic.x > 1e-9
+        return columns[kept], basic.x[kept]
 
-    def fresh(self, columns: Columns, score: Floats, f: float, old: Columns) -> Columns:
-        """The best columns that are not there yet."""
+    def _new_columns(self, columns: Columns, score: Floats, f: float, old: Columns) -> Columns:
+        """The best columns that are not among the old ones."""
         order = np.argsort(-score, kind="stable")
         order = order[score[order] > f * (1 + _GAP / 4)]
-        known = {_key(old, k) for k in range(len(old))}
+        keys = {_key(old, k) for k in range(len(old))}
         kept = []
         for k in order:
-            if _key(columns, k) not in known:
-                known.add(_key(columns, k))
+            if _key(columns, k) not in keys:
+                keys.add(_key(columns, k))
                 kept.append(k)
             if len(kept) == min(4 * len(self.H), _MOST_KEPT // 4):
                 break

@@ -1,40 +1,64 @@
-"""Every item a question of its own (protect = "item"): randomised response, u = w = epsilon."""
+"""Every item a question of its own (kind = "each"): randomised response, u = w = epsilon. One-way,
+who has an item always names it, and who does not with chance e^-epsilon (Mangat 1994).
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from discreet.designs.rounding import refuse_silence, unary
+from discreet.arrays.types import Floats, sum_by_place
+from discreet.check.certificate import Certificate
+from discreet.check.exact import D
+from discreet.check.parts import Part
+from discreet.designs.rounding import SHRINKS, parts_of, shrink_until_checked, unary
 from discreet.designs.task import Task
 from discreet.encodings import Each
 from discreet.errors import DesignError
-from discreet.mechanism import Certificate, Mechanism
-from discreet.parts import Floats
+from discreet.mechanism import Mechanism
 
 
 def each(task: Task) -> Mechanism:
-    """Every item at its own level's budget: the least variance of an unbiased count of one item."""
+    """Every item at its own level's budget: the least variance of any unbiased count."""
     alike: dict[float, int] = {}
     groups = tuple(alike.setdefault(e, len(alike)) for e in task.eps.tolist())
-    made = _asked(task, "each", groups, np.array(list(alike)))
+    made = _ask_each(task, "each", groups, np.array(list(alike)), task.policy.is_mutual)
     note = "every item is asked on its own; whole sets are not protected as one"
     return made.certified(Certificate(task.score(made), None, note))
 
 
 def rappor(task: Task) -> Mechanism:
-    """Every item at the smallest budget: what one would use without levels."""
-    return _asked(task, "rappor", (0,) * len(task.eps), np.array([task.smallest]))
+    """Every item at the smallest budget: the choice without levels."""
+    return _ask_each(task, "rappor", (0,) * len(task.eps), np.array([task.smallest]), mutual=True)
 
 
-def _asked(task: Task, model: str, groups: tuple[int, ...], eps: Floats) -> Mechanism:
+def _ask_each(
+    task: Task, model: str, groups: tuple[int, ...], eps: Floats, mutual: bool
+) -> Mechanism:
     if task.encoding == "ticket":
         raise DesignError(
-            'encoding = "ticket" names items of one answer, and protect = "item" asks every item; '
+            'encoding = "ticket" names items of one answer, and kind = "each" asks every item; '
             "leave it out"
         )
-    parts = unary(task.policy, Each(), groups, eps, eps)
-    refuse_silence(task.policy, parts)
-    shares = np.append(np.bincount(groups, weights=task.shares), task.empty)
-    return Mechanism(
-        task.policy, model, Each(), groups, parts, task.whole_shares(shares), None, task.prior_name
-    )
+    shares = np.append(sum_by_place(groups, task.shares, len(eps)), task.empty)
+    whole = task.whole_shares(shares)
+
+    def make(parts: tuple[Part, ...]) -> Mechanism:
+        return Mechanism(task.policy, model, Each(), groups, parts, whole, None, task.prior_name)
+
+    if not mutual:
+        one = np.ones((1, len(eps) + 1))
+        own = np.ones((1, len(eps)))
+        return shrink_until_checked(
+            lambda shrink: make(
+                parts_of(
+                    task.policy,
+                    Each(),
+                    groups,
+                    one,
+                    own,
+                    np.ceil(D * np.exp(-eps[None] * (1 - shrink))).clip(1, D - 1),
+                )
+            ),
+            (0.0, *SHRINKS),
+        )
+    return unary(make, task.policy, Each(), groups, eps, eps)

@@ -1,4 +1,4 @@
-"""The field of a ticket: which (q, t) for so many items."""
+"""The field of a ticket: which (q, t) for m items."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from discreet.errors import DesignError
 _TABLE = 2**24  # tickets of a part, if that many are enough
 _DIMENSIONS = (2, 3, 4, 5, 6)
 _FEW = 1000  # items up to which t = 2 is enough
-_CLOSE = 1.002  # a smaller table is taken for so much more error
+_CLOSE = 1.002  # a smaller table may have this much more error
 
 
 def best_field(m: int, error: Callable[[Ticket], float], growth: float = 1.5) -> Ticket:
-    """The smallest table with an expected error within 0.2 % of the best; `growth`: from one q that
-    is tried to the next.
+    """The smallest table with an expected error within 0.2 % of the best.
+
+    `growth` is the ratio of one q that is tried to the previous one.
     """
     tried = [(error(field), field) for field in fields(m, growth)]
     best = min(score for score, _ in tried)
@@ -25,17 +26,17 @@ def best_field(m: int, error: Callable[[Ticket], float], growth: float = 1.5) ->
 
 
 def fields(m: int, growth: float = 1.5) -> Iterator[Ticket]:
-    """A few sizes for every t, up to 2^24 tickets where m allows it."""
+    """A few fields for every t, of up to 2^24 tickets if m allows it."""
     for table in (_TABLE, 2**28, 2**30):
-        found = False
+        fits = False
         for t in _DIMENSIONS if m > _FEW else _DIMENSIONS[:1]:
             most = _prime_to(int(table ** (1 / (t + 1)) + 1e-9))
             q = _prime_from(max(_root(m, t), t + 1))
             while q <= most:
-                found = True
+                fits = True
                 yield Ticket(q, t)
                 q = _prime_from(max(q + 1, min(int(q * growth), most)))
-        if found:
+        if fits:
             return
     raise DesignError(f"{m} items do not fit into a ticket of 4 bytes; use bits")
 

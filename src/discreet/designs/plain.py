@@ -1,6 +1,4 @@
-"""Plain LDP: the same items, all at the smallest budget. What one would use without
-this package.
-"""
+"""Plain LDP: the same items, all at the smallest budget; the choice without this package."""
 
 from __future__ import annotations
 
@@ -9,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.designs.rounding import SHRINKS, holds, parts_of
+from discreet.arrays.types import Floats
+from discreet.designs.rounding import SHRINKS, parts_of, shrink_until_checked
 from discreet.encodings import Fixed
 from discreet.errors import DesignError
 from discreet.mechanism import Mechanism
-from discreet.parts import Floats
 
 if TYPE_CHECKING:
     from discreet.designs.task import Task
@@ -54,9 +52,9 @@ def _error(m: int, k: int, e: float) -> float:
 
 def _subset(task: Task, model: str, k: int) -> Mechanism:
     policy = task.policy
-    if policy.takes_sets:
+    if policy.kind.lists:
         raise DesignError(
-            f"{model} names items of one answer and cannot take set input; use oue or opt0 with a "
+            f"{model} names items of one answer and cannot take sets; use oue or opt0 with a "
             "padding"
         )
     if task.encoding == "ticket":
@@ -66,12 +64,11 @@ def _subset(task: Task, model: str, k: int) -> Mechanism:
         )
     m, groups = policy.m, (0,) * len(task.sizes)
     one, shares = np.ones((1, 1)), task.whole_shares(np.ones(1))
-    for shrink in (0.0, *SHRINKS):
+
+    def rounded(shrink: float) -> Mechanism:
         e = min(task.smallest, 20.0) * (1 - shrink)
         own = np.array([[k * math.exp(e) / (k * math.exp(e) + m - k)]])
         parts = parts_of(policy, Fixed(), groups, one, own, np.array([[k if m > 1 else 0]]))
-        if holds(policy, Fixed(), groups, parts):
-            return Mechanism(policy, model, Fixed(), groups, parts, shares, None, task.prior_name)
-    raise DesignError(
-        "the smallest budget is too small to be told apart from 0 with probabilities over 2^32"
-    )
+        return Mechanism(policy, model, Fixed(), groups, parts, shares, None, task.prior_name)
+
+    return shrink_until_checked(rounded, (0.0, *SHRINKS))

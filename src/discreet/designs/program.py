@@ -1,5 +1,5 @@
 """The general program for explicit pair budgets and incomplete policy graphs: a geometric program
-on levels.
+over the levels.
 
 In A = e^u, B = e^w, P >= 1/(A - 1), Q >= 1/(B - 1) every bracket of opt0's objective is a
 posynomial (docs/researcher.md, "opt0 is convex"), so its global optimum is found; the tangent bound
@@ -9,14 +9,13 @@ below certifies it without trusting the solver.
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from types import ModuleType
 
 import numpy as np
-from scipy.optimize import linprog
 
+from discreet.arrays.types import Floats
 from discreet.designs.reductions import bracket
 from discreet.errors import DesignError, MissingExtra
-from discreet.parts import Floats
 
 # of u and w: a level free of all pairs must not make the solver run away; b stays above 2^-32
 CAP = 18.0
@@ -32,7 +31,7 @@ def solve(r: Floats, sizes: Floats, model: str) -> tuple[Floats, Floats]:
     )
 
 
-def _geometric(cp: Any, r: Floats, sizes: Floats, symmetric: bool) -> tuple[Floats, Floats]:
+def _geometric(cp: ModuleType, r: Floats, sizes: Floats, symmetric: bool) -> tuple[Floats, Floats]:
     t = len(sizes)
     A, P = cp.Variable(t, pos=True), cp.Variable(t, pos=True)
     B, Q = (A, P) if symmetric else (cp.Variable(t, pos=True), cp.Variable(t, pos=True))
@@ -53,11 +52,11 @@ def _geometric(cp: Any, r: Floats, sizes: Floats, symmetric: bool) -> tuple[Floa
             terms = [others[i] * P[i] for i in range(t) if others[i] > 0]
             terms += [sizes[i] * P[i] * Q[i] for i in range(t)] + [Q[k]]
             constraints.append(cp.sum(cp.hstack(terms)) <= value)
-    _run(cp, cp.Problem(cp.Minimize(objective), constraints), gp=True)
+    _minimise(cp, objective, constraints, gp=True)
     return np.log(A.value), np.log(B.value)
 
 
-def _opt2(cp: Any, r: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+def _opt2(cp: ModuleType, r: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     y = cp.Variable(len(sizes))  # 1/2 - b, in units of what OUE has at the smallest budget
     unit = np.tanh(r.min() / 2) / 2
     constraints = [
@@ -66,16 +65,15 @@ def _opt2(cp: Any, r: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     ]  # e^r b_i + b_j >= 1, divided by e^r
     constraints += [y >= 1e-6, y <= (0.5 - np.exp(-CAP)) / unit]
     objective = cp.sum(cp.multiply(sizes / sizes.sum(), cp.power(y, -2)))
-    _run(cp, cp.Problem(cp.Minimize(objective), constraints), gp=False)
+    _minimise(cp, objective, constraints, gp=False)
     z = unit * y.value
     return -np.log1p(-2 * z), np.log1p(2 * z)
 
 
-def _run(cp: Any, problem: Any, gp: bool) -> None:
+def _minimise(cp: ModuleType, objective: object, constraints: list[object], gp: bool) -> None:
+    problem = cp.Problem(cp.Minimize(objective), constraints)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # the answer is certified below, whatever the solver thinks of it
+        warnings.simplefilter("ignore")  # `certify` judges the answer, not the solver
         try:
             problem.solve(solver=cp.CLARABEL, gp=gp)
         except cp.error.SolverError as error:
@@ -90,6 +88,8 @@ def certify(r: Floats, sizes: Floats, u: Floats, w: Floats) -> tuple[float, floa
     """opt0's objective at (u, w), and a lower bound of it anywhere: every bracket lies above its
     tangent at (u, w), and the smallest value of the largest tangent is a linear program.
     """
+    from scipy.optimize import linprog  # takes long to load
+
     t = len(sizes)
     pairs = np.argwhere(np.isfinite(r))
     privacy = np.zeros((len(pairs), 2 * t + 1))
@@ -103,7 +103,7 @@ def certify(r: Floats, sizes: Floats, u: Floats, w: Floats) -> tuple[float, floa
     scale = max(1.0, float(np.abs(limits).max()))
     tangents[:, :-1] /= scale
     top = min(CAP, float(np.where(np.isfinite(r), r, CAP).max()))
-    found = linprog(
+    bound = linprog(
         np.eye(1, 2 * t + 1, 2 * t)[0],
         np.vstack((privacy, tangents)),
         np.concatenate((r[pairs[:, 0], pairs[:, 1]], limits / scale)),
@@ -111,10 +111,10 @@ def certify(r: Floats, sizes: Floats, u: Floats, w: Floats) -> tuple[float, floa
     )
     p, q = 1 / np.expm1(u), 1 / np.expm1(w)
     value = float(sizes @ (p * (1 + q)) + (q - p).max())
-    return value, min(value, float(found.fun) * scale) if found.status == 0 else 0.0
+    return value, min(value, float(bound.fun) * scale) if bound.status == 0 else 0.0
 
 
-def _cvxpy() -> Any:
+def _cvxpy() -> ModuleType:
     try:
         import cvxpy
     except ImportError:

@@ -1,17 +1,17 @@
-"""From a solver's floats to integers that pass the exact check: pulled in until they do."""
+"""From a solver's floats to integers that pass the exact check: shrink them until they do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from discreet.arrays.types import Floats, Ints
+from discreet.check.exact import Chances, D
+from discreet.check.parts import Part
 from discreet.encodings import Encoding
 from discreet.errors import DesignError, GuaranteeError
-from discreet.exact import D
-from discreet.mechanism import bases
-from discreet.parts import Floats, Part
+from discreet.mechanism import Mechanism, denominators
 from discreet.policy import Policy
 
 SHRINKS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5)  # of the budgets a design is made for
@@ -24,58 +24,76 @@ def parts_of(
     groups: tuple[int, ...],
     chance: Floats,
     own: Floats,
-    other: Floats,
+    other: Floats | Ints,
+    budgets: Floats | None = None,
 ) -> tuple[Part, ...]:
-    """Parts from chances (parts x groups, a last column for an empty sample), of the own item, and
-    `other` as it stands.
+    """Make parts from the chances of the parts and of an own item; `other` is already whole.
+
+    All are parts x groups; `chance` has a last column for an empty sample. A chance of 0 stays 0,
+    and a chance of an own item of exactly 1 stays 1. With `budgets` of every two lone items, small
+    chances are raised until neighbours keep them: nearest integers would not.
     """
-    over = bases(encoding, groups, policy)
+    over = denominators(encoding, groups, policy)
     count = len(over)
-    whole = np.maximum(np.rint(chance / chance.sum(axis=0) * D), 1).astype(np.int64)
+    whole = np.rint(chance / chance.sum(axis=0) * D)
+    whole = np.where(chance > 0, np.maximum(whole, 1), 0).astype(np.int64)
+    if budgets is not None:
+        whole = _raised(whole, budgets)
     columns = np.arange(whole.shape[1])
     whole[whole.argmax(axis=0), columns] += D - whole.sum(axis=0)
-    speaks = other > 0
-    named = np.where(speaks, np.clip(np.rint(own * D), 1, D - 1), 0).astype(np.int64)
+    speaks = (other > 0) | ((own == 1) & (other == 0) & (chance[:, :count] > 0) & encoding.plain)
+    most = np.where(own == 1, D, D - 1)
+    named = np.where(speaks, np.clip(np.rint(own * D), 1, most), 0).astype(np.int64)
     none = [int(row[count]) if len(row) > count else None for row in whole]
     return tuple(
-        Part(tuple(c[:count].tolist()), tuple(a.tolist()), tuple(b.tolist()), n, over, groups)
+        Part(Chances(c[:count].tolist(), a.tolist(), b.tolist(), n), over, groups)
         for c, a, b, n in zip(whole, named, other.astype(np.int64), none, strict=True)
     )
 
 
-def holds(
-    policy: Policy, encoding: Encoding, groups: tuple[int, ...], parts: tuple[Part, ...]
-) -> bool:
-    """Whether the exact check agrees."""
-    return encoding.check(policy, groups, parts) is None
+def _raised(whole: Ints, budgets: Floats) -> Ints:
+    """Chances over 2^32 of lone items, each at least e^-r times every other one's."""
+    least = np.exp(-budgets.T * (1 - 1e-12))[None]  # of item i over item j
+    for _ in range(2 * len(budgets)):
+        raised = np.maximum(whole, np.ceil(whole[:, None, :] * least).max(axis=2).astype(np.int64))
+        if (raised == whole).all():
+            break
+        whole = raised
+    return whole
 
 
 def unary(
-    policy: Policy, encoding: Encoding, groups: tuple[int, ...], u: Floats, w: Floats
-) -> tuple[Part, ...]:
-    """The one part of the paper's models from u = ln(a/b) and w = ln((1-b)/(1-a)) per group:
-    smaller is more private, so both shrink until the check agrees.
+    make: Callable[[tuple[Part, ...]], Mechanism],
+    policy: Policy,
+    encoding: Encoding,
+    groups: tuple[int, ...],
+    u: Floats,
+    w: Floats,
+) -> Mechanism:
+    """Make a mechanism of the one part of the paper's models, from u = ln(a/b) and
+    w = ln((1-b)/(1-a)) per group.
+
+    Smaller is more private, so both shrink until the check agrees.
     """
-    base = encoding.base(1)
-    one = np.ones((1, len(u) + policy.takes_sets))
-    for step in _STEPS:
+    base = encoding.denominator(1)
+    one = np.ones((1, len(u) + policy.kind.lists))
+
+    def rounded(step: float) -> Mechanism:
         a, b = _integers(u * (1 - step), w * (1 - step), base)
-        found = parts_of(policy, encoding, groups, one, a[None] / D, b[None])
-        if holds(policy, encoding, groups, found):
-            break
-    else:
-        raise DesignError(
-            "the budgets are too small to be told apart from 0 with probabilities over 2^32"
-        )
-    refuse_silence(policy, found)
-    return found
+        parts = parts_of(policy, encoding, groups, one, a[None] / D, b[None])
+        mechanism = make(parts)
+        refuse_silence(policy, parts)
+        return mechanism
+
+    return shrink_until_checked(rounded, _STEPS)
 
 
 def refuse_silence(policy: Policy, parts: tuple[Part, ...]) -> None:
-    """A level must say something in some part, or nothing could be estimated."""
-    told = np.max([np.abs(part.difference) for part in parts], axis=0)[list(parts[0].groups)]
-    if told.min() < 2.0**-31:
-        level = policy.levels[int(told.argmin())]
+    """Refuse parts in which a level says nothing, because its counts could not be estimated."""
+    by_group = np.abs([part.by_group.difference for part in parts]).max(axis=0)
+    by_level = by_group[list(parts[0].groups)]
+    if by_level.min() < 2.0**-31:
+        level = policy.levels[int(by_level.argmin())]
         raise DesignError(
             f'level "{level.name}" with epsilon {level.budget.text} learns nothing at '
             "probabilities over 2^32; "
@@ -83,10 +101,8 @@ def refuse_silence(policy: Policy, parts: tuple[Part, ...]) -> None:
         )
 
 
-def _integers(u: Floats, w: Floats, base: int) -> tuple[Any, Any]:
-    """A over 2^32 and B over `base`: a/b at most e^u and (1-b)/(1-a) at most e^w, whatever B is
-    rounded to.
-    """
+def _integers(u: Floats, w: Floats, base: int) -> tuple[Ints, Ints]:
+    """A over 2^32 and B over `base` with a/b <= e^u and (1-b)/(1-a) <= e^w, rounded either way."""
     with np.errstate(over="ignore"):  # a budget of hundreds protects nothing
         high, low = np.exp(u), np.exp(-w)
     learns = np.minimum(u, w) > 1e-9
@@ -94,8 +110,8 @@ def _integers(u: Floats, w: Floats, base: int) -> tuple[Any, Any]:
     with np.errstate(over="ignore"):
         b = np.where(learns, -np.expm1(-w) / (np.expm1(u) - np.expm1(-w)), 0.5)
 
-    def fitted(B: Any) -> tuple[Any, Any]:
-        """The largest a for this B, and what is learnt."""
+    def fitted(B: Ints) -> tuple[Ints, Floats]:
+        """The largest A for this B, and the information."""
         share = B / base
         a = np.minimum(share * high, 1 - (1 - share) * low)
         A = np.clip(np.floor(a * D), 1, D - 1).astype(np.int64)
@@ -109,11 +125,13 @@ def _integers(u: Floats, w: Floats, base: int) -> tuple[Any, Any]:
     return np.where(I0 > I1, A0, A1), np.where(I0 > I1, down, up)
 
 
-def shrinking(make: Callable[[float], Any]) -> Any:
-    """The first result of make(shrink) that the exact check agrees with, over growing shrinks of
-    the budgets.
+def shrink_until_checked(
+    make: Callable[[float], Mechanism], shrinks: Sequence[float] = SHRINKS
+) -> Mechanism:
+    """The first mechanism of make(shrink) that passes the exact check, as the budgets shrink more
+    and more. A mechanism is checked when it is made, so it is checked once.
     """
-    for shrink in SHRINKS:
+    for shrink in shrinks:
         try:
             return make(shrink)
         except GuaranteeError:

@@ -1,32 +1,45 @@
-"""One call of `design`: its arguments, validated, and what the models share."""
+"""One call of `design`: its arguments, validated, and the numbers that all models need."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cached_property
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
-from discreet import encodings, theory
+from discreet import encodings
+from discreet.arrays import theory
+from discreet.arrays.types import Floats, Prior, sum_by_place
+from discreet.check.exact import D
+from discreet.designs.notions import CLOSED, Closed
 from discreet.designs.reductions import Levels
 from discreet.errors import DesignError
-from discreet.exact import D
-from discreet.labels import show
 from discreet.mechanism import Mechanism
-from discreet.parts import Floats
-from discreet.policy import Policy, check_padding
+from discreet.policy import Policy
+from discreet.policy.labels import quoted
+from discreet.policy.lazy import cached_property
+from discreet.policy.validation import check_padding
 
 MAX_ITEMS = 2**31 - 2
 
 
-def read_prior(text: str) -> Any:
-    """A prior as people write it: uniform, worst, level=share pairs, or a file of shares."""
+class DesignOptions(TypedDict, total=False):
+    """The options of `design`."""
+
+    model: str | None
+    prior: Prior
+    encoding: str | None
+    padding: int | None
+    certify: bool
+
+
+def read_prior(text: str) -> Prior:
+    """Read a prior as people write it: uniform, worst, level=share pairs, or a file of shares."""
     if text in ("uniform", "worst"):
         return text
     if text.endswith((".csv", ".json")):
-        from discreet.files import read_shares
+        from discreet.data.files import read_shares
 
         return read_shares(text, "prior")
     try:
@@ -40,86 +53,110 @@ def read_prior(text: str) -> Any:
 
 def replace_encoding(task: Task, encoding: str | None) -> Task:
     """The same task with another encoding."""
-    return Task(task.policy, task.prior, encoding, task.padding)
+    return Task(task.policy, task.prior, encoding, task.padding, task.certify)
 
 
 class Task:
     """A policy to design for, at a prior."""
 
     def __init__(
-        self, policy: Policy, prior: Any, encoding: str | None, padding: int | None
+        self,
+        policy: Policy,
+        prior: Prior,
+        encoding: str | None,
+        padding: int | None,
+        certify: bool = False,
     ) -> None:
         if encoding is not None and encoding not in encodings.NAMES:
             raise DesignError(
-                f"encoding = {show(encoding)} must be one of {', '.join(encodings.NAMES)}"
+                f"encoding = {quoted(encoding)} must be one of {', '.join(encodings.NAMES)}"
             )
         if policy.m > MAX_ITEMS:
             raise DesignError(
                 f"{policy.m} items are more than the {MAX_ITEMS} that a report can name"
             )
         padding = policy.padding if padding is None else padding
-        if policy.pads:
+        if policy.kind.pads:
             if padding is None:
                 raise DesignError(
-                    'input = "set" needs a padding: about the number of items a person has, such '
+                    'kind = "set" needs a padding: about the number of items a person has, such '
                     "as padding = 5; `discreet plan --padding auto` finds the best"
                 )
             check_padding(padding)
         elif padding is not None:
-            where = 'protect = "set"' if policy.takes_sets else 'input = "set"'
-            raise DesignError(f"padding = {padding} applies to {where} only; leave it out")
-        self.policy = replace(policy, padding=None)  # it is the mechanism's from here on
+            raise DesignError(f'padding = {padding} applies to kind = "set" only; leave it out')
+        self.policy = replace(policy, padding=None)  # the mechanism has it from here on
         self.prior, self.encoding, self.padding = prior, encoding, padding
+        self.certify = certify  # also where the proof takes minutes
         self.worst = isinstance(prior, str) and prior == "worst"
         self.prior_name = prior if isinstance(prior, str) else "given"
-        self.sizes = np.array(policy.sizes, dtype=float)
+        self.sizes = np.array(policy.level_sizes, dtype=float)
         self.weights = np.array([level.weight for level in policy.levels])
-        self.eps = np.array([float(budget) for budget in policy.binding])
+        self.eps = np.array([float(budget) for budget in policy.effective_budgets])
         at = "uniform" if self.worst else prior
         samples = theory.sample_shares(policy, at, padding)
-        self.shares = np.bincount(policy.level_of, weights=samples, minlength=len(self.sizes))
+        self.shares = sum_by_place(policy.level_of, samples, len(self.sizes))
         within = samples - (self.shares / self.sizes)[np.array(policy.level_of)]
-        self.even = bool(np.abs(within).max() <= 1e-9)  # whether items of a level have one share
-        self.empty = max(0.0, 1 - float(self.shares.sum())) if policy.takes_sets else 0.0
+        # whether all items of a level have the same share
+        self.even = bool(np.abs(within).max() <= 1e-9)
+        self.empty = max(0.0, 1 - float(self.shares.sum())) if policy.kind.lists else 0.0
+
+    @property
+    def closed(self) -> Closed | None:
+        """The closed forms of the notion. None with explicit pairs and for other notions: then the
+        table of pair budgets decides.
+        """
+        return None if self.policy.pair_budgets else CLOSED.get(self.policy.notion)
+
+    @property
+    def one_way(self) -> bool:
+        """Whether every answer is protected by its own budget alone, whatever the other is."""
+        return self.policy.notion == "one-way" and not self.policy.pair_budgets
 
     @property
     def levels(self) -> Levels:
-        """What the closed reductions see of the policy."""
+        """The part of the policy that the closed reductions need."""
         return Levels(self.eps, self.sizes, self.policy.notion)
 
     @cached_property
     def pair_budgets(self) -> Floats:
-        """r of every two levels; only for policies with explicit pairs, which have few levels."""
+        """r of every two levels. Only needed where there is no closed form; levels are few then."""
         t = range(len(self.sizes))
         return np.array([[self.policy.pair_epsilon(i, j) for j in t] for i in t])
 
     @cached_property
     def smallest(self) -> float:
-        """The budget of plain LDP: the smallest that binds any pair."""
-        if not self.policy.overrides or self.policy.m == 1:
+        """The budget of plain LDP: the smallest that binds any pair. Refused if none does."""
+        if self.closed is not None or self.one_way or self.policy.m == 1:
             return float(self.eps.min())
+        self.refuse_unprotected()
+        return float(self.pair_budgets.min())
+
+    def refuse_unprotected(self) -> None:
+        """Raise DesignError if the policy protects no pair of answers."""
+        if self.closed is not None or self.one_way or self.policy.m == 1:
+            return
         binding = self.pair_budgets.copy()
         lone = np.flatnonzero(self.sizes == 1)
-        binding[lone, lone] = math.inf  # a lone item has nothing of its level to be told from
+        binding[lone, lone] = math.inf  # a lone item has no other item in its level
         if not np.isfinite(binding).any():
             raise DesignError(
                 "no pair of levels is protected, so there is nothing to design; protect at least "
                 "one pair"
             )
-        return float(self.pair_budgets.min())
 
     @property
     def protected_pairs(self) -> Floats:
-        """The pair budgets; refused where none of them protects anything."""
-        assert self.smallest > 0  # asking for it is what refuses
+        """The pair budgets. Refuses a policy without any protected pair."""
+        self.refuse_unprotected()
         return self.pair_budgets
 
     def whole_shares(self, shares: Floats) -> tuple[int, ...]:
-        """Shares per group (then of empty samples) as integers that sum to 2^32."""
+        """Turn shares per group, then of empty samples, into integers that sum to 2^32."""
         whole = np.floor(shares / shares.sum() * D).astype(np.int64)
         whole[int(whole.argmax())] += D - int(whole.sum())
         return tuple(whole.tolist())
 
     def score(self, mechanism: Mechanism) -> float:
-        """What `subset` minimises."""
+        """The error that `subset` minimises."""
         return theory.total_mse(mechanism, self.prior, weighted=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet.encodings.base import REASONS, Bytes, Coder, Encoding
+from discreet.encodings import base
+from discreet.encodings.base import REASONS
 from discreet.encodings.bits import Bits
 from discreet.encodings.each import Each
 from discreet.encodings.fixed import Fixed
@@ -17,7 +18,6 @@ __all__ = [
     "NAMES",
     "REASONS",
     "Bits",
-    "Bytes",
     "Coder",
     "Each",
     "Encoding",
@@ -27,11 +27,14 @@ __all__ = [
     "from_document",
 ]
 
+Encoding = base.Encoding[Any]  # one of these, whatever its parts
+Coder = base.Coder[Any]
+
 KINDS: dict[str, type[Encoding]] = {kind.kind: kind for kind in (Fixed, Bits, Ticket, Hits, Each)}
 NAMES = ("bits", "ticket")  # what a user chooses between; hits and each follow from the model
 
 
-def from_document(raw: Any) -> Encoding:
+def from_document(raw: object) -> Encoding:
     """The encoding that a mechanism file describes."""
     if not isinstance(raw, dict) or raw.get("kind") not in KINDS:
         raise MechanismError(f"encoding must be one of {', '.join(KINDS)} with its parameters")

@@ -4,18 +4,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from fractions import Fraction
+from math import prod
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from discreet.encodings.base import Bytes, Ints
+from discreet.check.exact import D
+from discreet.encodings.base import Source
 from discreet.encodings.packed import Packed, PackedCoder
-from discreet.exact import D
-from discreet.randomness import Source
+from discreet.policy.lazy import cached_property
+
+if TYPE_CHECKING:
+    from discreet.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
@@ -23,78 +24,78 @@ class Bits(Packed):
     """m bits, drawn independently."""
 
     kind = "bits"
-    told = "independent bits"
+    summary = "independent bits"
+    independent = True
 
-    def base(self, size: int) -> int:
+    def denominator(self, size: int) -> int:
         """`other` is over 2^32."""
         return D
 
-    def coder(self, mechanism: Any) -> BitsCoder:
+    def coder(self, mechanism: Mechanism) -> BitsCoder:
         """The tables of one mechanism."""
         return BitsCoder(mechanism)
 
 
 class BitsCoder(PackedCoder):
-    """Every bit from `other`, bit-sliced; the held item's from `own`."""
+    """Every bit from `other`; the held item's from `own`."""
 
     reasons: ClassVar[Sequence[str]] = ("part", "tail", "silent")
 
-    @cached_property
-    def planes(self) -> tuple[Any, Any]:
-        """The 32 bits of every threshold (part x bit x word), and which lanes of a word
-        are items.
+    def _write(self, source: Source, part: int, held: int | None, own: bool | None) -> bytes:
+        bits = self._others(source, part)
+        if own is not None and held is not None:
+            bits = bits & ~(1 << held) | own << held
+        return self.pack(part, bits)
+
+    def _others(self, source: Source, part: int) -> int:
+        """Every bit from `other`. Item by item a random 32-bit number is compared with the
+        threshold, all items at once and a digit at a time: what is less in the first digit that
+        differs is less.
         """
-        words = -(-self.m // 64)
-        padded = np.zeros((len(self.parts), words * 64), np.uint64)
-        padded[:, : self.m] = self.other[:, self.group_of]
-        shifts = np.arange(31, -1, -1, dtype=np.uint64)
-        bits = (padded[:, None, :] >> shifts[None, :, None]) & np.uint64(1)
-        packed = np.packbits(bits.astype(np.uint8), axis=-1, bitorder="little")
-        lanes = np.packbits(np.arange(words * 64) < self.m, bitorder="little")
-        return np.ascontiguousarray(packed).view("<u8"), lanes.view("<u8")
-
-    def _write(
-        self,
-        source: Source,
-        held: Ints,
-        group: Ints,
-        part: Ints,
-        own: NDArray[np.bool_],
-        out: Bytes,
-    ) -> None:
-        from discreet import kernels
-
-        planes, lanes = self.planes
-        n, words = len(held), len(lanes)
-        packed = np.empty((n, words), np.uint64)
-        # about 8.7 random words per word, and 32 in reserve for the last row
-        chunk = np.empty(min(1 << 15, 9 * words * n) + 32 * words, np.uint64)
-        done, left = 0, 0
-        while done < n:
-            source.fill(chunk[left:])
-            done, used = kernels.bernoulli_words(packed, part, planes, lanes, chunk, done)
-            left = len(chunk) - used  # words that nobody has looked at yet
-            chunk[:left] = chunk[used:].copy()
-        # a silent group draws nothing of its own: its bits are 0 whoever answers
-        kernels.put_bits(packed, held, own & (self.other[part, group] > 0))
-        if self.front:
-            out[:, 0] = part
-        kernels.put_bytes(packed, out, self.front)
+        less, undecided = 0, (1 << self.m) - 1
+        for digit in self._digits[part]:
+            drawn = source.bits(self.m)
+            less |= undecided & digit & ~drawn
+            undecided &= ~(digit ^ drawn)
+            if not undecided:
+                break
+        return less
 
     @cached_property
-    def silent(self) -> NDArray[np.uint8]:
-        """The bits of silent groups, per part."""
-        return self.masks(silent_only=True)
-
-    @cached_property
-    def _silent_numbers(self) -> list[int]:
-        return [int.from_bytes(row.tobytes(), "little") for row in self.silent]
+    def _digits(self) -> list[list[int]]:
+        """Per part the 32 binary digits of every item's threshold, the first digit first; each a
+        number with one bit per item.
+        """
+        return [
+            [
+                sum(
+                    mask
+                    for mask, other in zip(self.masks, part.ints.other, strict=True)
+                    if other >> place & 1
+                )
+                for place in range(31, -1, -1)
+            ]
+            for part in self.parts
+        ]
 
     def _check(self, part: int, bits: int) -> str | None:
-        return "silent" if bits & self._silent_numbers[part] else None
+        return "silent" if bits & self._silent[part] else None
 
-    def _refusals(self, part: Ints, body: Bytes) -> Mapping[str, NDArray[np.bool_]]:
-        if not self.silent.any():
-            return {}
-        named: NDArray[np.bool_] = np.any(body & self.silent[part], axis=1)
-        return {"silent": named}
+    @cached_property
+    def _silent(self) -> list[int]:
+        """Per part the bits of the groups that it says nothing about."""
+        return [
+            sum(mask for mask, other in zip(self.masks, part.ints.other, strict=True) if other == 0)
+            for part in self.parts
+        ]
+
+    def _rest(self, report: bytes, part: int, named: set[int], held: int | None) -> Fraction:
+        around = None if held is None else self.group(held)
+        chances = []
+        for g, other in enumerate(self.parts[part].ints.other):
+            ones = sum(item in named for item in self.members[g])
+            zeros = len(self.members[g]) - ones
+            if g == around:  # its own chance is counted already
+                ones, zeros = ones - (held in named), zeros - (held not in named)
+            chances.append(Fraction(other, D) ** ones * Fraction(D - other, D) ** zeros)
+        return prod(chances, start=Fraction(1))

@@ -4,18 +4,22 @@ everybody else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from fractions import Fraction
+from math import prod
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from discreet import exact, exact_hits
-from discreet.encodings.base import Bytes, Ints
+from discreet.check import exact, exact_sets
+from discreet.check.exact import D
+from discreet.check.parts import Part
+from discreet.encodings.base import Source, malformed
 from discreet.encodings.bits import Bits, BitsCoder
+from discreet.encodings.packed import mask
 from discreet.policy import Policy
-from discreet.randomness import Source
+
+if TYPE_CHECKING:
+    from discreet.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
@@ -23,34 +27,27 @@ class Each(Bits):
     """m independent bits, for sets: nothing is sampled or cut."""
 
     kind = "each"
-    told = "an independent bit per item"
-    samples = False
+    summary = "an independent bit per item"
+    lists = "each"
 
-    def problem(self, m: int, parts: int) -> str:
+    def unfit_size(self, m: int, parts: int) -> str:
         """There is one part."""
         return "" if parts == 1 else f'"each" has one part, got {parts}'
 
-    def misfit(self, mechanism: Any) -> str | None:
+    def unfit_policy(self, mechanism: Mechanism) -> str | None:
         """Only where the policy asks for it."""
-        policy, parts = mechanism.policy, mechanism.parts
-        if not policy.takes_sets or policy.pads:
-            return '"each" is for input = "set" with protect = "item"'
-        return exact.malformed(policy, len(mechanism.bases), [part.chances for part in parts])
+        if mechanism.policy.kind != "each":
+            return '"each" is for kind = "each"'
+        return malformed(mechanism)
 
     def check(
-        self, policy: Policy, groups: Sequence[int], parts: Sequence[Any]
+        self, policy: Policy, groups: Sequence[int], parts: Sequence[Part]
     ) -> exact.Violation | None:
         """The exact check of every item's promise."""
-        chances = [part.chances for part in parts]
-        return exact_hits.check_each(policy, groups, parts[0].bases, chances)
+        ints = [part.ints for part in parts]
+        return exact_sets.check_each(policy, groups, parts[0].denominators, ints)
 
-    def promises(self, mechanism: Any) -> Any:
-        """What is promised of sets."""
-        from discreet.sets import OneByOne
-
-        return OneByOne(mechanism)
-
-    def coder(self, mechanism: Any) -> EachCoder:
+    def coder(self, mechanism: Mechanism) -> EachCoder:
         """The tables of one mechanism."""
         return EachCoder(mechanism)
 
@@ -60,23 +57,18 @@ class EachCoder(BitsCoder):
 
     reasons: ClassVar[Sequence[str]] = ("tail",)
 
-    def write_sets(self, source: Source, items: Ints, offsets: Ints, out: Bytes) -> None:
-        """Fill `out` with the reports of people who hold these sets."""
-        n = len(offsets) - 1
-        nobody, no = np.full(n, -1), np.zeros(n, np.bool_)
-        self._write(source, nobody, nobody, np.zeros(n, np.int64), no, out)
-        mine = items[offsets[0] : offsets[-1]]
-        owner = np.repeat(np.arange(n), np.diff(offsets))
-        place, bit = mine >> 3, np.left_shift(1, mine & 7).astype(np.uint8)
-        named = source.uint32(len(mine)) < self.own[0, self.group_of[mine]]
-        np.bitwise_and.at(out, (owner, place), ~bit)
-        np.bitwise_or.at(out, (owner, place), np.where(named, bit, 0).astype(np.uint8))
+    def write(self, source: Source, items: Sequence[int]) -> bytes:
+        """The report of a person who holds these items."""
+        own = self.parts[0].ints.own
+        bits = self._others(source, 0) & ~mask(items, self.m)
+        named = [i for i in items if source.below(D) < own[self.group(i)]]
+        return self.pack(0, bits | mask(named, self.m))
 
-    def _refusals(self, part: Ints, body: Bytes) -> Mapping[str, NDArray[np.bool_]]:
-        return {}
-
-    def draw_sets(self, items: Ints, offsets: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
-        """Reports per part, and counts, of people with these sets."""
-        part_n = np.array([len(offsets) - 1])
-        holders = np.bincount(items, minlength=self.m)[None, :]
-        return part_n, self.draw(holders, part_n, rng).astype(np.int64)
+    def law(self, report: bytes, items: Sequence[int]) -> Fraction:
+        """The exact probability of this report for a person who holds these items."""
+        ints, held, named = self.parts[0].ints, set(items), set(self.named(report))
+        ways = []
+        for item in range(self.m):
+            chance = (ints.own if item in held else ints.other)[self.group(item)]
+            ways.append(chance if item in named else D - chance)
+        return Fraction(prod(ways), D**self.m)

@@ -1,45 +1,46 @@
 """Counted hits: a polynomial modulo a prime that stands for a random choice of items, drawn so that
-it names more of a person's own items than chance would (exact_hits.py has the law and the proof).
+it names more of a person's own items than chance would (check/exact_sets.py has the law and the
+proof).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from math import comb
+from typing import TYPE_CHECKING, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
-from discreet import exact, exact_hits
-from discreet.encodings.base import Bytes, Coder, Encoding, Ints, is_prime
-from discreet.parts import HitsPart
+from discreet.check import exact, exact_sets
+from discreet.check.exact import D
+from discreet.check.parts import HitsPart
+from discreet.encodings.base import Coder, Encoding, Source, choose, draw, is_prime
 from discreet.policy import Policy
-from discreet.randomness import Source
 
-Fill = Callable[[Any], None]
+if TYPE_CHECKING:
+    from discreet.mechanism import Mechanism
+    from discreet.policy.types import JsonObject
+
 _UNEVEN = Fraction(1, 10**6)  # of what is learnt, by which rows of a part may differ
 
 
 @dataclass(frozen=True)
-class Hits(Encoding):
+class Hits(Encoding[HitsPart]):
     """The part's byte, then padding + 2 coefficients modulo `prime`, of 2 or 4 bytes."""
 
     prime: int
 
     kind = "hits"
     name = "hits"
-    told = "a polynomial"
-    samples = False
+    summary = "a polynomial"
+    lists = "counted"
 
     @property
     def width(self) -> int:
         """Bytes of a coefficient."""
         return 2 if self.prime < 2**16 else 4
 
-    def base(self, size: int) -> int:
+    def denominator(self, size: int) -> int:
         """The limit is a number of values out of the prime."""
         return self.prime
 
@@ -47,167 +48,102 @@ class Hits(Encoding):
         """Bytes of every report."""
         return 1 + self.width * ((padding or 0) + 2)
 
-    def problem(self, m: int, parts: int) -> str:
+    def unfit_size(self, m: int, parts: int) -> str:
         """Why the prime does not fit; empty when it does."""
         if not (max(m, 4) < self.prime < 2**31 and is_prime(self.prime)):
             return f"prime = {self.prime} must be a prime above {max(m, 4)} and below 2^31"
         return ""
 
     def part(
-        self, row: Mapping[str, Any], bases: tuple[int, ...], groups: tuple[int, ...]
+        self, row: JsonObject, denominators: tuple[int, ...], groups: tuple[int, ...]
     ) -> HitsPart:
         """A part as it stands in a mechanism file."""
         return HitsPart.from_document(row, self.prime, groups)
 
-    def misfit(self, mechanism: Any) -> str | None:
+    def unfit_policy(self, mechanism: Mechanism) -> str | None:
         """Why the policy or the numbers are not for counted hits."""
-        policy, padding = mechanism.policy, mechanism.padding
-        if unfit := unfit_for_hits(policy, padding):
+        if unfit := unfit_for_hits(mechanism.policy, mechanism.padding):
             return unfit
-        chances = [part.chances for part in mechanism.parts]
-        return exact_hits.malformed(len(mechanism.bases), padding, chances)
+        ints = [part.ints for part in _parts(mechanism)]
+        return exact_sets.malformed(len(mechanism.denominators), mechanism.padding or 0, ints)
 
-    def promises(self, mechanism: Any) -> Any:
-        """What is promised of sets."""
-        from discreet.sets import Counted
-
-        return Counted(mechanism)
-
-    def unbiased(self, mechanism: Any) -> bool:
+    def unbiased(self, mechanism: Mechanism) -> bool:
         """Whether an own item is named alike beside however many others."""
-        for part in mechanism.parts:
-            rows = range(1, len(part.rows) + 1)
-            chances = [exact_hits.own(self.prime, part.chances, j) for j in rows]
-            learnt = chances[0] - Fraction(part.limit, self.prime)
+        for part in _parts(mechanism):
+            rows = range(1, len(part.ints.rows) + 1)
+            chances = [exact_sets.own(self.prime, part.ints, j) for j in rows]
+            learnt = chances[0] - Fraction(part.ints.limit, self.prime)
             if max(chances) - min(chances) > abs(learnt) * _UNEVEN:
                 return False
         return True
 
     def check(
-        self, policy: Policy, groups: Sequence[int], parts: Sequence[Any]
+        self, policy: Policy, groups: Sequence[int], parts: Sequence[HitsPart]
     ) -> exact.Violation | None:
         """The exact check of any two sets, and of any item."""
-        chances = [part.chances for part in parts]
-        return exact_hits.check(policy, groups, self.prime, chances)
+        return exact_sets.check(policy, groups, self.prime, [part.ints for part in parts])
 
-    def coder(self, mechanism: Any) -> HitsCoder:
+    def coder(self, mechanism: Mechanism) -> HitsCoder:
         """The tables of one mechanism."""
         return HitsCoder(mechanism)
 
 
+def _parts(mechanism: Mechanism) -> tuple[HitsPart, ...]:
+    return cast(tuple[HitsPart, ...], mechanism.parts)
+
+
 def unfit_for_hits(policy: Policy, padding: int | None) -> str | None:
     """Why counted hits are not for a policy and a padding; None when they are."""
-    if not policy.pads or policy.notion != "min" or policy.overrides:
-        return (
-            'hits are for input = "set" with protect = "set", notion = "min" and no explicit pairs'
-        )
-    if padding is None or not 1 <= padding <= exact_hits.LARGEST:
-        return f"padding = {padding} of hits must be from 1 to {exact_hits.LARGEST}"
+    if not policy.kind.pads or policy.notion != "min" or policy.pair_budgets:
+        return 'hits are for kind = "set", notion = "min" and no explicit pairs'
+    if padding is None or not 1 <= padding <= exact_sets.LARGEST:
+        return f"padding = {padding} of hits must be from 1 to {exact_sets.LARGEST}"
     return None
 
 
-class HitsCoder(Coder):
+class HitsCoder(Coder[HitsPart]):
     """Cuts a set to the padding, draws which of its active items are named, and a polynomial that
     names those.
     """
 
     reasons = ("part", "residue")
-    parts: tuple[HitsPart, ...]
+    padding: int
 
-    def __init__(self, mechanism: Any) -> None:
+    def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(mechanism)
-        self.encoding: Hits = mechanism.encoding
-        self.prime, self.padding = self.encoding.prime, mechanism.padding
-        self.limits = np.array([part.limit for part in self.parts])
-        self.active = self.other[:, self.group_of] > 0  # parts x items
+        encoding = cast(Hits, mechanism.encoding)
+        self.prime, self.width = encoding.prime, encoding.width
 
-    # ---- the user's side -------------------------------------------------------------------------
+    def write(self, source: Source, items: Sequence[int]) -> bytes:
+        """The report of a person who holds these items."""
+        part = draw(source, [part.ints.chance for part in self.parts])
+        hits = self.parts[part].ints
+        kept = choose(source, items, min(len(items), self.padding))
+        active = [i for i in kept if hits.active[self.group(i)]]
+        named = set(choose(source, active, self._number(source, hits, len(active))))
+        low, high = hits.limit, self.prime - hits.limit
+        values = [source.below(low) if i in named else low + source.below(high) for i in active]
+        through = [(i + 1, value) for i, value in zip(active, values, strict=True)]
+        coefficients = polynomial(source, self.prime, self.padding + 2, through)
+        return bytes([part]) + b"".join(c.to_bytes(self.width, "little") for c in coefficients)
 
-    def write_sets(self, source: Source, items: Ints, offsets: Ints, out: Bytes) -> None:
-        """Fill `out` with the reports of people who hold these sets."""
-        from discreet import kernels
-
-        n = len(offsets) - 1
-        part = self._draw_part(source, np.full(n, -1))
-        kept, count, named = self._own(source.fill, part, items, offsets)
-        found = np.empty((n, self.padding + 2), np.int64)
-        drawn = (kept, count, named, self.limits[part], self.prime, self._inverses)
-        _drawn(source.fill, kernels.polynomials, n, 2 * self.padding, found, *drawn)
-        kind = "<u2" if self.encoding.width == 2 else "<u4"
-        out[:, 0] = part
-        out[:, 1:] = found.astype(kind).view(np.uint8).reshape(n, -1)
-
-    def _own(self, fill: Fill, part: Ints, items: Ints, offsets: Ints) -> tuple[Ints, Ints, Ints]:
-        """The active items of everybody's set, cut to the padding; how many, and how many of those
-        are named, which then stand in front.
-        """
-        from discreet import kernels
-
-        n = len(part)
-        kept = np.empty((n, self.padding), np.int64)
-        _drawn(fill, kernels.cut_sets, n, self.padding, kept, items, offsets, part, self.active)
-        count = (kept >= 0).sum(axis=1)
-        named = self._numbers(fill, part, count)
-        _drawn(fill, kernels.choose, n, 8 * self.padding, kept, count, named)
-        return kept, count, named
-
-    def _numbers(self, fill: Fill, part: Ints, count: Ints) -> Ints:
-        """How many of `count` own items are named, by its exact law: a uniform number of 64 bits
-        and, where it falls together with the beginning of an edge, further ones.
-        """
-        draw = np.empty(len(part), np.uint64)
-        fill(draw)
-        edges = self._edges[part, count]
-        found = (draw[:, None] >= edges).sum(axis=1)
-        for i in np.flatnonzero((draw[:, None] == edges).any(axis=1)):
-            found[i] = _inverted(fill, int(draw[i]), self._law(int(part[i]), int(count[i])))
-        return found
-
-    def _law(self, part: int, j: int) -> list[Fraction]:
-        """Pr(N <= n) of j active items for n = 0, …, j - 1."""
+    def _number(self, source: Source, hits: exact_sets.HitChances, j: int) -> int:
+        """How many of j active items are named: first the class, then the number within it."""
         if not j:
-            return []
-        chances, total, found = self.parts[part].chances, Fraction(0), []
-        by_number = [Fraction(0)] * (j + 1)
-        weights = exact_hits.weights(self.prime, chances.limit, j)
-        for mass, whole, numbers in exact_hits.classes(
-            self.prime, chances.limit, j, chances.rows[j - 1]
-        ):
-            for n in numbers:
-                by_number[n] = Fraction(mass * weights[n], exact_hits.TOTAL * whole)
-        for p in by_number[:-1]:
-            total += p
-            found.append(total)
-        return found
+            return 0
+        classes = exact_sets.classes(self.prime, hits.limit, j, hits.rows[j - 1])
+        _, _, numbers = classes[draw(source, [mass for mass, _, _ in classes])]
+        weights = exact_sets.weights(self.prime, hits.limit, j)
+        return numbers[draw(source, [weights[n] for n in numbers])]
 
-    @cached_property
-    def _edges(self) -> NDArray[np.uint64]:
-        """The first 64 bits of these, parts x (padding + 1) x padding; what is never passed behind
-        them.
-        """
-        never = np.uint64(2**64 - 1)
-        table = np.full((len(self.parts), self.padding + 1, self.padding), never)
-        for o in range(len(self.parts)):
-            for j in range(1, self.padding + 1):
-                for n, p in enumerate(self._law(o, j)):
-                    table[o, j, n] = min(int(p * 2**64), 2**64 - 1)
-        return table
+    def coefficients(self, report: bytes) -> list[int]:
+        """Of the polynomial, the constant first."""
+        steps = range(1, len(report), self.width)
+        return [int.from_bytes(report[k : k + self.width], "little") for k in steps]
 
-    @cached_property
-    def _inverses(self) -> NDArray[np.int32]:
-        """1 / x modulo a small prime, for every x."""
-        if self.encoding.width > 2:
-            return np.empty(0, np.int32)
-        p, found = self.prime, np.ones(self.prime, np.int32)
-        for x in range(2, p):
-            found[x] = (p - p // x) * int(found[p % x]) % p
-        return found
-
-    # ---- the server's side -----------------------------------------------------------------------
-
-    def _coefficients(self, rows: Bytes) -> NDArray[np.uint32]:
-        kind = "<u2" if self.encoding.width == 2 else "<u4"
-        return np.ascontiguousarray(rows[:, 1:]).view(kind).astype(np.uint32)
+    def part_of(self, report: bytes) -> int:
+        """The part that a report belongs to."""
+        return report[0]
 
     def check(self, report: bytes) -> str | None:
         """The reason why this is not a report of the mechanism, or None."""
@@ -215,76 +151,68 @@ class HitsCoder(Coder):
             return "length"
         if report[0] >= len(self.parts):
             return "part"
-        width = self.encoding.width
-        beyond = any(
-            int.from_bytes(report[k : k + width], "little") >= self.prime
-            for k in range(1, self.size, width)
-        )
-        return "residue" if beyond else None
-
-    def refusals(self, rows: Bytes) -> tuple[Ints, Mapping[str, NDArray[np.bool_]]]:
-        """The part of every row and, for every reason, which rows it applies to."""
-        part = rows[:, 0].astype(np.int64)
-        beyond = (self._coefficients(rows) >= self.prime).any(axis=1)
-        return part, {"part": part >= len(self.parts), "residue": beyond}
-
-    def count(self, part: int, rows: Bytes) -> Ints:
-        """How many of these reports name each item."""
-        from discreet import kernels
-
-        counts, polynomials = np.zeros(self.m, np.int64), self._coefficients(rows)
-        kernels.count_hits(polynomials, self.prime, int(self.limits[part]), counts)
-        return np.where(self.active[part], counts, 0)
+        return "residue" if max(self.coefficients(report)) >= self.prime else None
 
     def named(self, report: bytes) -> list[int]:
         """The items that a report names."""
-        rows = np.frombuffer(report, np.uint8)[None, :]
-        return np.flatnonzero(self.count(report[0], rows)).tolist()
+        hits, coefficients = self.parts[report[0]].ints, self.coefficients(report)
+        named = []
+        for item in range(self.m):
+            if hits.active[self.group(item)]:
+                value = 0
+                for c in reversed(coefficients):
+                    value = (value * (item + 1) + c) % self.prime
+                if value < hits.limit:
+                    named.append(item)
+        return named
 
-    @property
-    def block(self) -> tuple[int, int]:
-        """Rows per block of counting."""
-        return max(256, (1 << 24) // self.m), max(1 << 12, (1 << 27) // self.m)
-
-    # ---- simulation ------------------------------------------------------------------------------
-
-    def draw_sets(self, items: Ints, offsets: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
-        """Reports per part, and counts, of people with these sets: what is drawn of everyone's own
-        items is the same code as theirs, all others are named by chance.
+    def law(self, report: bytes, items: Sequence[int]) -> Fraction:
+        """The exact probability of this report for a person who holds these items: the mean of the
+        densities over what a larger set is cut to, times that of a uniform polynomial.
         """
-
-        def fill(chunk: Any) -> None:
-            chunk[:] = rng.integers(0, np.iinfo(chunk.dtype).max, len(chunk), chunk.dtype, True)
-
-        n, k = len(offsets) - 1, len(self.parts)
-        chance = np.array([part.chance_group[0] for part in self.parts])
-        part = rng.choice(k, size=n, p=chance / chance.sum())
-        kept, count, named = self._own(fill, part, items, offsets)
-        place = np.arange(self.padding)
-        part_n, counts = np.bincount(part, minlength=k), np.zeros((k, self.m), np.int64)
-        for o in range(k):
-            mine = part == o
-            held, hit = (
-                np.bincount(kept[mine][place < many[mine, None]], minlength=self.m)
-                for many in (count, named)
-            )
-            other = float(self.limits[o]) / self.prime
-            counts[o] = hit + rng.binomial(part_n[o] - held, np.where(self.active[o], other, 0.0))
-        return part_n, counts
+        part, named = self.parts[report[0]], set(self.named(report))
+        active = [i for i in items if part.ints.active[self.group(i)]]
+        hit = sum(i in named for i in active)
+        missed, idle, kept = len(active) - hit, len(items) - len(active), self.padding
+        total, ways = Fraction(0), 0
+        for n in range(hit + 1):
+            for j in range(n, n + missed + 1):
+                rest = min(kept, len(items)) - j
+                cuts = comb(hit, n) * comb(missed, j - n) * comb(idle, rest) if rest >= 0 else 0
+                ways += cuts
+                total += cuts * part.densities[j][n] if cuts else 0
+        uniform = Fraction(1, self.prime ** (self.padding + 2))
+        return Fraction(part.ints.chance, D) * total / ways * uniform
 
 
-def _drawn(fill: Fill, kernel: Any, n: int, words: int, out: Any, *arguments: Any) -> None:
-    """Run a kernel over n rows that need about so many random words each, in chunks of them."""
-    chunk, done = np.empty(min(1 << 16, (words + 4) * n) + 64 * words + 64, np.uint32), 0
-    while done < n:
-        fill(chunk)
-        done = kernel(out, *arguments, chunk, done)
+def polynomial(
+    source: Source, prime: int, size: int, through: Sequence[tuple[int, int]]
+) -> list[int]:
+    """The coefficients, constant first, of a uniform polynomial with `size` coefficients that takes
+    these values at these places: Newton's polynomial through all of them, plus a uniform multiple
+    of the polynomial that is 0 at every place.
+    """
+    sum_, zero = [0] * size, [1]  # zero: the product of (x - place) so far
+    for place, value in through:
+        inverse = pow(_at(zero, place, prime), -1, prime)
+        step = (value - _at(sum_, place, prime)) * inverse % prime
+        _add(sum_, zero, step, 0, prime)
+        zero = [
+            (low - place * high) % prime for low, high in zip([0, *zero], [*zero, 0], strict=True)
+        ]
+    for shift in range(size - len(through)):
+        _add(sum_, zero, source.below(prime), shift, prime)
+    return sum_
 
 
-def _inverted(fill: Fill, draw: int, law: list[Fraction]) -> int:
-    """How many of these numbers are at most X, uniform in [0, 1), whose first 64 bits are drawn."""
-    bits, more = 64, np.empty(1, np.uint64)
-    while any(draw < p * 2**bits < draw + 1 for p in law):
-        fill(more)
-        draw, bits = draw * 2**64 + int(more[0]), bits + 64
-    return sum(p * 2**bits <= draw for p in law)
+def _at(coefficients: Sequence[int], x: int, prime: int) -> int:
+    value = 0
+    for c in reversed(coefficients):
+        value = (value * x + c) % prime
+    return value
+
+
+def _add(into: list[int], other: Sequence[int], times: int, shift: int, prime: int) -> None:
+    """Add x^shift times a multiple of another polynomial."""
+    for k, c in enumerate(other):
+        into[k + shift] = (into[k + shift] + times * c) % prime

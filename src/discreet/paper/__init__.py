@@ -1,5 +1,5 @@
 """The paper's tables and figures, made again: `discreet reproduce`.
 
-One module per table or figure, with what it runs, shows and claims (`TARGET`); `run.reproduce`
-runs them.
+There is one module per table or figure. Its `TARGET` says what it runs, shows and claims.
+`run.reproduce` runs them.
 """

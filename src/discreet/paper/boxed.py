@@ -13,11 +13,12 @@ import math
 
 import numpy as np
 
+from discreet.arrays.types import Floats
+from discreet.check.certificate import Certificate
 from discreet.designs.reductions import Levels
 from discreet.designs.task import Task
 from discreet.designs.unary import one_part
-from discreet.mechanism import Certificate, Mechanism
-from discreet.parts import Floats
+from discreet.mechanism import Mechanism
 from discreet.policy import Policy
 
 _GRID = 81  # points per side
@@ -31,9 +32,9 @@ def boxed(policy: Policy, encoding: str = "bits", padding: int | None = None) ->
     """
     task = Task(policy, "uniform", encoding, padding)
     u, w, value = optimum(task.levels)
-    found = one_part("opt0", lambda _: (u, w))(task)
+    mechanism = one_part("opt0", lambda _: (u, w))(task)
     note = f"opt0 within a >= 1/2 >= b, by the worst case: {value:.6g}"
-    return found.certified(Certificate(task.score(found), None, note))
+    return mechanism.certified(Certificate(task.score(mechanism), None, note))
 
 
 def optimum(levels: Levels) -> tuple[Floats, Floats, float]:

@@ -1,5 +1,5 @@
-"""The paper's data: two generators, three public files. What is not the paper's whole file is
-called partial, everywhere.
+"""The paper's data: two generators and three public files. A file that is not the whole one of the
+paper is called partial everywhere.
 """
 
 from __future__ import annotations
@@ -7,18 +7,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from discreet.answers import distinct
+from discreet.arrays.answers import distinct
+from discreet.data.files import Advance
 from discreet.errors import DataError
-from discreet.files import Advance
 from discreet.paper import fimi
 from discreet.paper.fimi import Ints
 from discreet.paper.settings import Setup
+from discreet.policy.lazy import cached_property
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,9 @@ CONTENTS = {  # what is in the files that are not the paper's
 ENDINGS = (".dat", ".dat.gz", ".dat.xz")
 
 
+DataFacts = Mapping[str, str | float]  # what a run records about a data set
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """People and their items: sets as a ragged array, and how often each item is the first of
@@ -81,7 +83,7 @@ class Dataset:
     records: int
     items: Ints
     offsets: Ints
-    first: Ints  # single input: people per item
+    first: Ints  # single answers: people per item
     partial: str = ""  # how its people or items differ from the paper's, for captions
 
     @property
@@ -96,17 +98,17 @@ class Dataset:
 
     @cached_property
     def sizes(self) -> Ints:
-        """How many items everyone has."""
+        """The number of items of each person."""
         return np.diff(self.offsets)
 
     @cached_property
     def counts(self) -> Ints:
-        """People per item, set input."""
+        """People per item, sets."""
         return np.bincount(self.items, minlength=self.m)
 
     @property
-    def facts(self) -> dict[str, Any]:
-        """What a run says of its data."""
+    def facts(self) -> DataFacts:
+        """What a run records about its data."""
         mean = round(float(self.sizes.mean()), 3)
         return {
             "title": self.title, "source": self.source, "sha256": self.sha256, "users": self.n,
@@ -123,7 +125,7 @@ class Dataset:
         return min(k, self.m)
 
     def repeated(self, times: int) -> Dataset:
-        """The same people, each so many times: what a larger survey of the same kind would hold."""
+        """The same people, each `times` times, as a larger survey of the same kind would have."""
         offsets = np.concatenate(([0], np.cumsum(np.tile(self.sizes, times))))
         return Dataset(
             f"{self.key}-x{times}", f"{self.title}, everyone counted {times} times", self.source,
@@ -148,12 +150,12 @@ def power_law(n: int, m: int, rng: np.random.Generator) -> Ints:
 
 def synthetic(key: str, setup: Setup) -> Dataset:
     """Power-law or Uniform data of a seed."""
-    told = PUBLISHED[key]
-    n, m, rng = told.users, told.items, setup.rng("data", key)
+    paper = PUBLISHED[key]
+    n, m, rng = paper.users, paper.items, setup.rng("data", key)
     items = power_law(n, m, rng) if key == "power-law" else rng.integers(0, m, n)
     digest = hashlib.sha256(items.astype("<i8").tobytes()).hexdigest()
     made, first = f"generated, seed {setup.seed}", np.bincount(items, minlength=m)
-    return Dataset(key, told.name, made, digest, n, items, np.arange(n + 1), first)
+    return Dataset(key, paper.name, made, digest, n, items, np.arange(n + 1), first)
 
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -167,16 +169,16 @@ def find(folder: Path, stems: tuple[str, ...]) -> Path | None:
 
 def missing(key: str, folder: Path | None, rest: Iterable[str]) -> DataError:
     """The sentence about a data file that is not there; `rest`: what can be made without it."""
-    told = PUBLISHED[key]
-    names = " or ".join(f"{stem}.dat" for stem in told.stems)
-    place = f"{told.name} needs a folder with {names}; name it with --data"
+    paper = PUBLISHED[key]
+    names = " or ".join(f"{stem}.dat" for stem in paper.stems)
+    place = f"{paper.name} needs a folder with {names}; name it with --data"
     if folder:
         place = f"{folder} holds no {names} (.gz, .xz)"
-    found = f"the public file is {told.where}"
-    return DataError(f"{place}: {found}; {', '.join(rest)} run without it")
+    source = f"the public file is {paper.where}"
+    return DataError(f"{place}: {source}; {', '.join(rest)} run without it")
 
 
-def located(
+def locate(
     needs: Iterable[str], uses: Iterable[str], folder: Path | None, setup: Setup,
     without: Callable[[str], Iterable[str]],
 ) -> dict[str, Path]:  # fmt: skip
@@ -185,17 +187,17 @@ def located(
     """
     if folder is not None and not folder.is_dir():
         raise DataError(f"{folder} is not a folder; --data names the folder of the data files")
-    found = {}
+    paths = {}
     for key in needs:
         path = find(folder, PUBLISHED[key].stems) if folder else None
         if path is None:
             raise missing(key, folder, without(key))
-        found[key] = path
+        paths[key] = path
     for key in uses if folder else ():
         path = _optional(key, folder, setup) if folder else None
-        if path and key not in found:
-            found[key] = path
-    return found
+        if path and key not in paths:
+            paths[key] = path
+    return paths
 
 
 def _optional(key: str, folder: Path, setup: Setup) -> Path | None:
@@ -207,23 +209,23 @@ def _optional(key: str, folder: Path, setup: Setup) -> Path | None:
 
 def load(key: str, path: Path, advance: Advance = lambda _: None) -> Dataset:
     """A FIMI file as one of the paper's data sets (or one of the extras)."""
-    told = PUBLISHED[EXTRAS[key][1] if key in EXTRAS else key]
+    paper = PUBLISHED[EXTRAS[key][1] if key in EXTRAS else key]
     lines = fimi.read(path, advance)
     labels, items = np.unique(lines.ids, return_inverse=True)
     offsets = np.concatenate(([0], np.cumsum(lines.lengths)))
     first = np.bincount(items[offsets[:-1]], minlength=len(labels))
     sets = distinct(items.astype(np.int64), offsets)
-    title, partial = _named(told, path, len(lines.lengths), len(labels))
+    title, partial = _compare_to_paper(paper, path, len(lines.lengths), len(labels))
     records = len(lines.ids)
     return Dataset(key, title, path.name, lines.sha256, records, *sets, first, partial)
 
 
-def _named(told: Published, path: Path, n: int, m: int) -> tuple[str, str]:
+def _compare_to_paper(paper: Published, path: Path, n: int, m: int) -> tuple[str, str]:
     """The title, and for the captions how the file differs from the paper's."""
-    if (n, m) == (told.users, told.items):
-        return told.name, ""
+    if (n, m) == (paper.users, paper.items):
+        return paper.name, ""
     kind = CONTENTS.get(path.name.split(".")[0], path.name)
-    word = "partial" if n < told.users or m < told.items else "another file"
-    here, there = f"{n:,} users and {m:,} items", f"{told.users:,} and {told.items:,}"
-    caption = f"{told.name} is {word} here ({kind}): {here}; the paper's has {there}."
-    return f"{told.name} ({word}: {kind})", caption
+    word = "partial" if n < paper.users or m < paper.items else "another file"
+    here, there = f"{n:,} users and {m:,} items", f"{paper.users:,} and {paper.items:,}"
+    caption = f"{paper.name} is {word} here ({kind}): {here}; the paper's has {there}."
+    return f"{paper.name} ({word}: {kind})", caption

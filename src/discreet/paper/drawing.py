@@ -1,8 +1,8 @@
-"""What a figure is: panels of lines of rows, drawn with matplotlib, their rows written beside them.
+"""Figures: panels with lines of rows, drawn with matplotlib.
 
-Theory is a solid line, experiment are markers with bars of two standard errors over repeats.
-Colours are those of Okabe and Ito, which colour-blind readers tell apart; every line has a marker
-of its own too.
+Theory is a solid line. Experiments are markers with bars of two standard errors over repeats. The
+colours are those of Okabe and Ito, which colour-blind readers can distinguish, and every line has
+its own marker.
 """
 
 from __future__ import annotations
@@ -11,13 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from discreet import plots
 from discreet.errors import DataError
 from discreet.paper.datasets import Data
 from discreet.paper.experiments import Numbers, Row
 from discreet.paper.settings import Setup
+from discreet.show import plots
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import ErrorbarContainer
+    from matplotlib.figure import Figure as Picture
+
+    Handles = dict[str, ErrorbarContainer]  # for the legend, by label
 
 STYLES = {  # colour, marker
     "rappor": ("#E69F00", "o"),
@@ -55,7 +62,7 @@ class Line:
     """Rows that are joined, and how they look."""
 
     label: str
-    want: Mapping[str, Any]
+    want: Mapping[str, object]
     colour: str
     marker: str
     hollow: bool = False
@@ -70,21 +77,23 @@ class Panel:
     ylabel: str
     lines: Sequence[Line]
     log: bool = True
-    over: Mapping[str, Any] = field(default_factory=dict)  # rows whose theory values are divided by
+    over: Mapping[str, object] = field(
+        default_factory=dict
+    )  # rows whose theory values are divided by
     best: bool = False  # a ring around the smallest theory of every line
 
     def rows(self, line: Line, numbers: Numbers) -> list[Row]:
         """The rows of a line, from left to right; a line without any is a mistake of the figure."""
-        found = sorted(numbers.select(**line.want), key=lambda row: getattr(row, self.x))
-        if not found:
+        rows = sorted(numbers.select(**line.want), key=lambda row: getattr(row, self.x))
+        if not rows:
             want = ", ".join(f"{key} = {value}" for key, value in line.want.items())
             raise DataError(f'"{self.title}" has no numbers for its line "{line.label}": {want}')
-        return found
+        return rows
 
-    def scale(self, numbers: Numbers) -> dict[Any, float]:
-        """What the values are divided by, along the axis; empty if shown as they are."""
-        found = numbers.select(**self.over) if self.over else []
-        return {getattr(row, self.x): row.theory for row in found if row.theory}
+    def scale(self, numbers: Numbers) -> dict[float, float]:
+        """What the values are divided by, along the axis; empty if they are shown as they are."""
+        rows = numbers.select(**self.over) if self.over else []
+        return {getattr(row, self.x): row.theory for row in rows if row.theory}
 
 
 @dataclass(frozen=True)
@@ -102,8 +111,8 @@ class Figure:
         return list(dict.fromkeys(x for panel, line in pairs for x in panel.rows(line, numbers)))
 
 
-def lines(models: Iterable[str], suffix: str = "", **want: Any) -> list[Line]:
-    """A line per model, of raw estimates from bits unless told otherwise."""
+def lines(models: Iterable[str], suffix: str = "", **want: object) -> list[Line]:
+    """A line per model, of raw estimates from bits unless `want` says otherwise."""
     want = {"encoding": "bits", "view": "raw", **want}
     hollow = want["view"] != "raw"
     return [
@@ -112,12 +121,14 @@ def lines(models: Iterable[str], suffix: str = "", **want: Any) -> list[Line]:
     ]
 
 
-def completed(figures: Sequence[Figure], setup: Setup, data: Data) -> list[Figure]:
-    """The figures of a target, ready: with the data and the run in their captions; and, through
-    reports, the paper's own a second time from tickets.
+def complete(figures: Sequence[Figure], setup: Setup, data: Data) -> list[Figure]:
+    """Complete the captions of a target's figures with the data and the run. A run through reports
+    also shows the paper's own figure a second time, from tickets.
     """
     again = [_from_tickets(figures[0])] if setup.through_reports and figures else []
-    return [_told(figure, setup, data) for figure in [*figures[:1], *again, *figures[1:]]]
+    return [
+        _complete_caption(figure, setup, data) for figure in [*figures[:1], *again, *figures[1:]]
+    ]
 
 
 def _from_tickets(figure: Figure) -> Figure:
@@ -130,42 +141,43 @@ def _from_tickets(figure: Figure) -> Figure:
     return Figure(f"{figure.name}_ticket", f"{figure.title}, tickets", caption, panels)
 
 
-def _told(figure: Figure, setup: Setup, data: Data) -> Figure:
-    """With the data, the run and what is partial in the caption, and a quick run in the title."""
+def _complete_caption(figure: Figure, setup: Setup, data: Data) -> Figure:
+    """Add the data, the run and what is partial to the caption, and a quick run to the title."""
     panels = [panel for row in figure.panels for panel in row]
-    sets = [data[key] for key in dict.fromkeys(x.want["data"] for p in panels for x in p.lines)]
-    told = "; ".join(f"{d.title}: n = {d.n:,}, m = {d.m:,} ({d.source})" for d in sets)
+    sets = [
+        data[key] for key in dict.fromkeys(str(x.want["data"]) for p in panels for x in p.lines)
+    ]
+    sources = "; ".join(f"{d.title}: n = {d.n:,}, m = {d.m:,} ({d.source})" for d in sets)
     partial = " ".join(dict.fromkeys(d.partial for d in sets if d.partial))
     bars = (
         "Lines: theory; markers: means with bars of two standard errors over repeats; dotted where "
         "there is no formula."
     )
-    pieces = (figure.caption, bars, f"Data: {told}.", partial, setup.note)
+    pieces = (figure.caption, bars, f"Data: {sources}.", partial, setup.note)
     title = figure.title + (f" (quick run, {setup.repeats} repeats)" if setup.quick else "")
     return replace(figure, title=title, caption=" ".join(filter(None, pieces)))
 
 
 # ---- drawing -------------------------------------------------------------------------------------
 
-_SIZES: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "axes.labelsize": 9,
-    "legend.fontsize": 9,
-}
+_SIZES: dict[Any, Any] = dict.fromkeys(
+    ("font.size", "axes.titlesize", "axes.labelsize", "legend.fontsize"), 9
+)
 
 
 def draw(figure: Figure, numbers: Numbers, folder: Path) -> None:
-    """The figure as PNG and SVG."""
+    """Draw a figure as PNG and SVG."""
     from matplotlib import rc_context
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     paths = [folder / f"{figure.name}.png", folder / f"{figure.name}.svg"]
     height, width = len(figure.panels), max(len(row) for row in figure.panels)
     inches = (1.0 + 3.3 * width, 1.1 + 2.6 * height)
     with rc_context(_SIZES):
-        picture = plots.figure_class(paths[0])(figsize=inches, layout="constrained")
+        layout = ConstrainedLayoutEngine()
+        picture = plots.figure_class(paths[0])(figsize=inches, layout=layout)
         grid = picture.subplots(height, width, squeeze=False)
-        handles: dict[str, Any] = {}
+        handles: Handles = {}
         for row, places in zip(figure.panels, grid, strict=True):
             for k, (panel, axes) in enumerate(zip(row, places, strict=True)):
                 handles |= _draw_panel(panel, axes, numbers)
@@ -173,23 +185,24 @@ def draw(figure: Figure, numbers: Numbers, folder: Path) -> None:
                     axes.set_ylabel("")
         picture.suptitle(figure.title, fontsize=11)
         _legend(picture, handles, inches[0])
-        picture.get_layout_engine().execute(picture)
-        picture.set_layout_engine("none")  # the layout is found once, for both files
+        layout.execute(picture)
+        picture.set_layout_engine("none")  # both files have the same layout
         for path in paths:
             plots.save(picture, path, dpi=140)
 
 
-def _legend(picture: Any, handles: Mapping[str, Any], inches: float) -> None:
+def _legend(picture: Picture, handles: Handles, inches: float) -> None:
     """Below the panels, in as many rows as the labels need."""
     rows = -(-len(handles) * (max(map(len, handles)) + 7) // int(13 * inches))
-    picture.legend(
+    picture.legend(  # type: ignore[call-overload]  # it takes containers too
         handles.values(), handles.keys(), loc="outside lower center",
         ncols=-(-len(handles) // rows), frameon=False,
     )  # fmt: skip
 
 
-def _draw_panel(panel: Panel, axes: Any, numbers: Numbers) -> dict[str, Any]:
-    scale, handles = panel.scale(numbers), {}
+def _draw_panel(panel: Panel, axes: Axes, numbers: Numbers) -> Handles:
+    scale = panel.scale(numbers)
+    handles: Handles = {}
     for j, line in enumerate(panel.lines):
         # bars that would lie on each other stand side by side
         aside = 0.06 * (j - (len(panel.lines) - 1) / 2) if panel.over else 0.0
@@ -209,9 +222,9 @@ def _draw_panel(panel: Panel, axes: Any, numbers: Numbers) -> dict[str, Any]:
 
 
 def _draw_line(
-    panel: Panel, line: Line, axes: Any, rows: Sequence[Row], scale: Mapping[Any, float],
+    panel: Panel, line: Line, axes: Axes, rows: Sequence[Row], scale: Mapping[float, float],
     aside: float,
-) -> Any:  # fmt: skip
+) -> ErrorbarContainer:  # fmt: skip
     factor = 100.0 if panel.x == "share" else 1.0
 
     def x(row: Row) -> float:
@@ -236,7 +249,7 @@ def _draw_line(
     )  # fmt: skip
 
 
-def _log_axis(axes: Any) -> None:
+def _log_axis(axes: Axes) -> None:
     """A logarithmic axis with plain numbers: even steps within a factor of eight, 1-2-5 up to two
     decades, then powers of ten.
     """

@@ -9,22 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from discreet.arrays.tally import Tally
+from discreet.arrays.theory import sampled_variance
+from discreet.arrays.types import Floats, Ints
+from discreet.data.answers import Block
 from discreet.designs import design
+from discreet.estimates.simulation import draw_set_tally, draw_tally, top_errors
 from discreet.mechanism import Mechanism
 from discreet.paper.boxed import boxed
 from discreet.paper.datasets import Dataset
 from discreet.paper.settings import FACTORS, SHARES, Setup
-from discreet.parts import Floats
 from discreet.policy import Budget, Level, Policy
-from discreet.simulation import draw_set_tally, draw_tally, top_errors
-from discreet.tally import Tally
-from discreet.theory import sampled_variance
+from discreet.policy.kinds import Kind
+from discreet.policy.lazy import cached_property
 
 _BLOCK = 1 << 15  # people whose real reports are made at once
 
@@ -38,7 +41,7 @@ class Experiment:
     eps: float
     repeats: int
     ks: tuple[int, ...] = ()
-    padding: int = 0  # 0: single input
+    padding: int = 0  # 0: single answers
     encoding: str = "bits"
     factors: tuple[float, ...] = FACTORS
     shares: tuple[float, ...] = SHARES
@@ -46,31 +49,33 @@ class Experiment:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What names its random draws: all but what is computed from them."""
+        """What identifies its random draws: everything but what is computed from them."""
         place = (self.data, self.model, self.eps, self.padding, self.encoding)
         return (*place, *self.factors, *self.shares)
 
 
 def grid(
-    models: Iterable[str], epsilons: Iterable[float], encodings: Iterable[str], **rest: Any
-) -> list[Experiment]:
+    models: Iterable[str], epsilons: Iterable[float], encodings: Iterable[str], *, data: str,
+    repeats: int, ks: tuple[int, ...] = (), padding: int = 0,
+    factors: tuple[float, ...] = FACTORS, shares: tuple[float, ...] = SHARES, shrunk: bool = False,
+) -> list[Experiment]:  # fmt: skip
     """Every model at every eps in every encoding."""
     places = [(model, eps) for model in models for eps in epsilons]
     return [
-        Experiment(model=model, eps=eps, encoding=encoding, **rest)
+        Experiment(data, model, eps, repeats, ks, padding, encoding, factors, shares, shrunk)
         for encoding in encodings
         for model, eps in places
     ]
 
 
-def merged(experiments: Iterable[Experiment]) -> list[Experiment]:
-    """Experiments with the same draws as one that answers for all of them."""
-    found: dict[tuple[object, ...], Experiment] = {}
+def merge(experiments: Iterable[Experiment]) -> list[Experiment]:
+    """Replace experiments with the same draws by one that computes what all of them need."""
+    by_key: dict[tuple[object, ...], Experiment] = {}
     for one in experiments:
-        old = found.get(one.key, one)
+        old = by_key.get(one.key, one)
         ks, shrunk = tuple(sorted({*old.ks, *one.ks})), old.shrunk or one.shrunk
-        found[one.key] = replace(one, ks=ks, shrunk=shrunk, repeats=max(old.repeats, one.repeats))
-    return list(found.values())
+        by_key[one.key] = replace(one, ks=ks, shrunk=shrunk, repeats=max(old.repeats, one.repeats))
+    return list(by_key.values())
 
 
 @dataclass(frozen=True)
@@ -100,25 +105,25 @@ class Row:
 
     @property
     def mean(self) -> float:
-        """Over repeats; without any, the theory."""
+        """The mean over repeats, or the theory if there are none."""
         if self.values:
             return float(np.mean(self.values))
         return float("nan") if self.theory is None else self.theory
 
     @property
     def stderr(self) -> float:
-        """Of the mean."""
+        """The standard error of the mean."""
         count = len(self.values)
         return float(np.std(self.values, ddof=1)) / count**0.5 if count > 1 else 0.0
 
 
 class Numbers:
-    """Rows that can be asked for."""
+    """Rows, to select from."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.rows = list(rows)
 
-    def select(self, **want: Any) -> list[Row]:
+    def select(self, **want: object) -> list[Row]:
         """The rows whose fields have these values (a tuple or list: one of them), in order."""
         wanted = {k: tuple(x) if isinstance(x, tuple | list) else (x,) for k, x in want.items()}
         return [row for row in self.rows if all(getattr(row, k) in x for k, x in wanted.items())]
@@ -133,19 +138,19 @@ def run(
     """The rows of an experiment."""
     # but for subset the noise does not depend on the padding: theory alone needs one design for all
     same = experiment.padding and not experiment.repeats and experiment.model != "subset"
-    mechanism = mechanism_of(replace(experiment, padding=1) if same else experiment, data.m)
-    profile = Profile.of(data, experiment.padding)
-    found, given = _repeats(experiment, mechanism, data, profile, setup, threads)
+    mechanism = make_mechanism(replace(experiment, padding=1) if same else experiment, data.m)
+    profile = Profile.measure(data, experiment.padding)
+    values, given = _repeats(experiment, mechanism, data, profile, setup, threads)
     expected, relative = profile.theory(mechanism, experiment.ks)
     squared = float((profile.bias**2).sum() / data.n)
     formulas = {("mse", 0): expected, ("bias", 0): squared, ("variance", 0): expected - squared}
     formulas |= {("re", k): value for k, value in relative.items()}
     rows = []
-    for (metric, k, view), values in found.items():
+    for (metric, k, view), cell in values.items():
         row = Row(
             data.key, experiment.model, experiment.eps, len(experiment.shares),
             experiment.shares[0], experiment.padding, experiment.encoding, metric, k, view,
-            tuple(values),
+            tuple(cell),
             formulas.get((metric, k)) if view == "raw" else None,
         )  # fmt: skip
         if given and (metric, view) == ("mse", "raw"):
@@ -165,7 +170,7 @@ def _repeats(
     """A value per repeat; and, given its assignment, the mean and the standard deviation of its
     total MSE.
     """
-    found: _Values = {("mse", 0, "raw"): [], **{("re", k, "raw"): [] for k in experiment.ks}}
+    values: _Values = {("mse", 0, "raw"): [], **{("re", k, "raw"): [] for k in experiment.ks}}
     given = []
     for repeat in range(experiment.repeats):
         place = setup.rng("levels", data.key, repeat).permutation(data.m)
@@ -178,19 +183,19 @@ def _repeats(
             views["shrunk"] = estimate.shrunk().counts
         for view, counts in views.items():
             mse = float(((counts - truth) ** 2).sum() / data.n)
-            found.setdefault(("mse", 0, view), []).append(mse)
+            values.setdefault(("mse", 0, view), []).append(mse)
             errors = top_errors(counts, truth, experiment.ks)
             for k, (error, precision) in zip(experiment.ks, errors, strict=True):
-                found.setdefault(("re", k, view), []).append(error)
-                found.setdefault(("precision", k, view), []).append(precision)
-        given.append(profile.given(mechanism, mechanism.level_of[place]))
+                values.setdefault(("re", k, view), []).append(error)
+                values.setdefault(("precision", k, view), []).append(precision)
+        given.append(profile.given(mechanism, mechanism.arrays.level_of[place]))
     if experiment.padding:
-        found |= {("bias", 0, "raw"): [], ("variance", 0, "raw"): []}
-    return found, given
+        values |= {("bias", 0, "raw"): [], ("variance", 0, "raw"): []}
+    return values, given
 
 
 def observe(
-    mechanism: Mechanism, data: Dataset, place: Any, rng: np.random.Generator | None,
+    mechanism: Mechanism, data: Dataset, place: Ints, rng: np.random.Generator | None,
     threads: int | None = None,
 ) -> Tally:  # fmt: skip
     """The tally of all people, item i standing at place[i]: drawn exactly in distribution, or (no
@@ -203,16 +208,17 @@ def observe(
         if rng is not None:
             return draw_tally(mechanism, truth, data.n, rng)
         answers = np.repeat(np.arange(data.m), truth)
-        return _reported(mechanism, (answers[x : x + _BLOCK] for x in edges), threads)
+        return _tally_reports(mechanism, (answers[x : x + _BLOCK] for x in edges), threads)
     items = place[data.items]
     if rng is not None:
         return draw_set_tally(mechanism, items, data.offsets, rng)
     pieces = (data.offsets[x : x + _BLOCK + 1] for x in edges)
     blocks = ((items[piece[0] : piece[-1]], piece - piece[0]) for piece in pieces)
-    return _reported(mechanism, blocks, threads)
+    return _tally_reports(mechanism, blocks, threads)
 
 
-def _reported(mechanism: Mechanism, blocks: Iterable[Any], threads: int | None) -> Tally:
+def _tally_reports(mechanism: Mechanism, blocks: Iterable[Block], threads: int | None) -> Tally:
+    """Perturb, encode and tally every report."""
     total = Tally.empty(mechanism)
     for block in blocks:
         reports = mechanism.perturb_many(block, threads, indices=True)
@@ -224,7 +230,7 @@ def _reported(mechanism: Mechanism, blocks: Iterable[Any], threads: int | None) 
 
 
 @lru_cache(maxsize=64)
-def policy_of(
+def make_policy(
     m: int, eps: float, factors: tuple[float, ...], shares: tuple[float, ...], kind: str
 ) -> Policy:
     """m items in levels of these shares (the last takes what rounding leaves), in order."""
@@ -232,14 +238,14 @@ def policy_of(
     budgets = (Budget.parse(round(eps * factor, 9)) for factor in factors)
     levels = tuple(Level(f"level {k}", budget) for k, budget in enumerate(budgets, 1))
     level_of = np.repeat(np.arange(len(levels)), [*sizes, m - sum(sizes)])
-    return Policy(tuple(map(str, range(m))), tuple(level_of.tolist()), levels, input=kind)
+    return Policy(tuple(map(str, range(m))), tuple(level_of.tolist()), levels, kind=Kind(kind))
 
 
 @lru_cache(maxsize=16)
-def mechanism_of(experiment: Experiment, m: int) -> Mechanism:
+def make_mechanism(experiment: Experiment, m: int) -> Mechanism:
     """The checked mechanism of an experiment."""
     kind, padding = "set" if experiment.padding else "single", experiment.padding or None
-    policy = policy_of(m, experiment.eps, experiment.factors, experiment.shares, kind)
+    policy = make_policy(m, experiment.eps, experiment.factors, experiment.shares, kind)
     if experiment.model == "boxed":
         return boxed(policy, experiment.encoding, padding)
     return design(policy, experiment.model, encoding=experiment.encoding, padding=padding)
@@ -261,8 +267,8 @@ class Profile:
     pi2: Floats
 
     @classmethod
-    def of(cls, data: Dataset, padding: int) -> Profile:
-        """Of single answers (padding 0), or of sets."""
+    def measure(cls, data: Dataset, padding: int) -> Profile:
+        """The profile of single answers (padding 0), or of sets."""
         if not padding:
             share = data.first / data.n
             return cls(data.n, 1, data.first.astype(float), share, share)
@@ -275,7 +281,7 @@ class Profile:
         """Of every item's estimate, in people: who has more than ell items is undercounted."""
         return self.n * self.ell * self.pi - self.truth
 
-    def variance(self, mechanism: Mechanism, level_of: Any) -> Floats:
+    def variance(self, mechanism: Mechanism, level_of: NDArray[np.int32]) -> Floats:
         """Of every item's estimate, in people squared, the level of every item given."""
         group_of = np.array(mechanism.groups)[level_of]
         samples, squares = self.n * self.pi, self.n * self.pi2
@@ -283,17 +289,17 @@ class Profile:
 
     def mean_variance(self, mechanism: Mechanism, group: int) -> Floats:
         """The same of items of one group, its mean over the assignments of all the others."""
-        absent, sizes = _absent(mechanism)[:, group], mechanism.group_sizes
+        absent, sizes = _absent(mechanism)[:, group], mechanism.arrays.group_sizes
         places = sizes - (np.arange(len(sizes)) == group)  # where the others can stand
         other = float(places @ absent[: len(sizes)]) / max(1, mechanism.m - 1)
         samples = float(self.pi.sum())
         base = self.pi * absent[group] + (samples - self.pi) * other
         if mechanism.padding:
             base += (1 - samples) * absent[-1]
-        slope = mechanism.decoder.slope[group]
+        slope = mechanism.arrays.decoder.slope[group]
         return self.n * self.ell**2 * (base + self.pi * slope - self.pi2)
 
-    def given(self, mechanism: Mechanism, level_of: Any) -> tuple[float, float]:
+    def given(self, mechanism: Mechanism, level_of: NDArray[np.int32]) -> tuple[float, float]:
         """The expected total MSE / n for an assignment, and its standard deviation (of normal,
         independent errors).
         """
@@ -309,7 +315,7 @@ class Profile:
         """
         top = np.argsort(-self.truth, kind="stable")
         mse, relative = 0.0, np.zeros(len(top))
-        for group, weight in enumerate(mechanism.group_sizes / mechanism.m):
+        for group, weight in enumerate(mechanism.arrays.group_sizes / mechanism.m):
             variance = self.mean_variance(mechanism, group)
             mse += weight * float((variance + self.bias**2).sum() / self.n)
             distance = _mean_distance(self.bias, np.sqrt(variance))
@@ -321,9 +327,9 @@ def _absent(mechanism: Mechanism) -> Floats:
     """The variance of an item that nobody holds, by its group (columns), per sample of every group
     (rows; the last of sets: an empty sample).
     """
-    decoder = mechanism.decoder
+    decoder = mechanism.arrays.decoder
     samples = np.eye(decoder.chance.shape[1])
-    return np.stack([decoder.base(decoder.chance @ one, one) for one in samples])
+    return np.stack([decoder.variance_at_zero(decoder.chance @ one, one) for one in samples])
 
 
 def _mean_distance(mean: Floats, sd: Floats) -> Floats:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from discreet import theory
+from discreet.arrays import theory
 from discreet.designs import design, reductions
 from discreet.designs.reductions import Levels
 from discreet.paper.boxed import boxed, optimum
 from discreet.paper.datasets import SYNTHETIC, Data
 from discreet.paper.drawing import METRICS, STYLES, Figure, Line, Panel, lines
-from discreet.paper.experiments import Experiment, Row, grid, policy_of
+from discreet.paper.experiments import Experiment, Row, grid, make_policy
 from discreet.paper.settings import FACTORS, PAPER_MODELS, SHARES, Setup
 from discreet.paper.tables import PaperTable, Rows
 from discreet.paper.target import Target
@@ -39,13 +39,13 @@ _PLACE = "Sec. VI-A, Fig. 3"
 
 
 def _experiments(setup: Setup, data: Data) -> list[Experiment]:
-    found = []
+    tasks = []
     for key in SYNTHETIC:
         rest: dict[str, Any] = {"data": key, "repeats": setup.repeats}
         models = (*PAPER_MODELS, "subset", "boxed")
-        found += grid(models, setup.epsilons, setup.encodings, **rest)
-        found += grid(("opt0", "subset"), setup.epsilons, ("ticket",), **rest)
-    return found
+        tasks += grid(models, setup.epsilons, setup.encodings, **rest)
+        tasks += grid(("opt0", "subset"), setup.epsilons, ("ticket",), **rest)
+    return tasks
 
 
 # ---- figures -------------------------------------------------------------------------------------
@@ -57,13 +57,13 @@ def _figures(setup: Setup, data: Data) -> list[Figure]:
         "Comparison of empirical and theoretical results of synthetic data (single-item input), "
         "the paper's Fig. 3."
     )
-    told = (
+    beyond = (
         "Beyond the paper, relative to opt0's exact theory: subset, the best there is at uniform "
         "answers, opt0 within the authors' box a >= 1/2 >= b, and tickets, reports of 4 bytes, "
         "instead of m bits."
     )
     if not setup.through_reports:
-        told += (
+        beyond += (
             " Counts of tickets are drawn item by item, which is exact for every two items (their "
             "marks are independent)."
         )
@@ -72,24 +72,24 @@ def _figures(setup: Setup, data: Data) -> list[Figure]:
     title = "Beyond the paper: subset, the authors' box, tickets"
     return [
         Figure("fig3", "Theory and experiment on synthetic data", caption, [own]),
-        Figure("fig3_beyond", title, told, [more]),
+        Figure("fig3_beyond", title, beyond, [more]),
     ]
 
 
 def _panel(key: str, title: str) -> Panel:
-    found = lines(PAPER_MODELS, data=key, metric="mse")
-    found[2] = Line("IDUE-opt0", found[2].want, *STYLES["opt0"])
-    return Panel(title, "eps", METRICS["mse"], found)
+    shown = lines(PAPER_MODELS, data=key, metric="mse")
+    shown[2] = Line("IDUE-opt0", shown[2].want, *STYLES["opt0"])
+    return Panel(title, "eps", METRICS["mse"], shown)
 
 
 def _relative(key: str, title: str) -> Panel:
-    found = lines(("opt0", "subset", "boxed"), data=key, metric="mse")
-    over = found[0].want
-    for line, colour in ((found[0], STYLES["opt2"][0]), (found[1], STYLES["rappor"][0])):
+    shown = lines(("opt0", "subset", "boxed"), data=key, metric="mse")
+    over = shown[0].want
+    for line, colour in ((shown[0], STYLES["opt2"][0]), (shown[1], STYLES["rappor"][0])):
         want = {**line.want, "encoding": "ticket"}
-        found.append(Line(f"{line.label}, tickets", want, colour, line.marker, hollow=True))
+        shown.append(Line(f"{line.label}, tickets", want, colour, line.marker, hollow=True))
     label = "MSE, relative to opt0's in theory"
-    return Panel(title, "eps", label, found, log=False, over=over)
+    return Panel(title, "eps", label, shown, log=False, over=over)
 
 
 # ---- tables behind it ----------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def designs(setup: Setup) -> PaperTable:
     """
     rows: Rows = []
     for eps in setup.epsilons:
-        policy = policy_of(100, eps, FACTORS, SHARES, "single")
+        policy = make_policy(100, eps, FACTORS, SHARES, "single")
         for model in (*PAPER_MODELS, "boxed"):
             mechanism = boxed(policy) if model == "boxed" else design(policy, model)
             guarantee, absent = mechanism.guarantee(), theory.absent_variance(mechanism)
@@ -143,7 +143,7 @@ def cost() -> PaperTable:
     """What is solved for, at small and large domains."""
     rows: Rows = []
     for m in _DOMAINS:
-        t = len(design(policy_of(m, 1.0, FACTORS, SHARES, "single"), "opt0").a)
+        t = len(design(make_policy(m, 1.0, FACTORS, SHARES, "single"), "opt0").a)
         rows.append({"items": m, "levels": t, "variables": 2 * t, "constraints": t**2})
     return PaperTable("fig3_cost", "The size of the problem", "opt0 at the default budgets.", rows)
 
@@ -155,10 +155,10 @@ def _tables(setup: Setup, data: Data) -> list[PaperTable]:
 # ---- claims about the designs --------------------------------------------------------------------
 
 
-def _column(found: Evidence, column: str = "worst case / n") -> dict[float, dict[str, float]]:
+def _column(evidence: Evidence, column: str = "worst case / n") -> dict[float, dict[str, float]]:
     """eps -> model -> a column of the designs."""
     table: dict[float, dict[str, float]] = {}
-    for row in found.tables.get("fig3_designs", []):
+    for row in evidence.tables.get("fig3_designs", []):
         table.setdefault(row["eps"], {})[row["model"]] = row[column]
     return table
 
@@ -168,16 +168,16 @@ def _column(found: Evidence, column: str = "worst case / n") -> dict[float, dict
     "Sec. VI",
     "RAPPOR and OUE satisfy eps-LDP with eps = min{E}, while IDUE and IDUE-PS satisfy E-MinID-LDP.",
 )
-def _guarantees(found: Evidence) -> Verdict:
-    rows = found.tables["fig3_designs"]
+def _guarantees(evidence: Evidence) -> Verdict:
+    rows = evidence.tables["fig3_designs"]
     plain = [row for row in rows if row["model"] in ("rappor", "oue")]
     most = max(row["LDP epsilon"] / row["eps"] for row in plain)
-    kept = all(row["holds"] for row in rows)
+    holds = all(row["holds"] for row in rows)
     number = (
         f"{len(rows)} designs checked exactly; LDP epsilon of RAPPOR and OUE / min E at most "
         f"{most:.9f}"
     )
-    return Verdict(HOLDS if kept and most <= 1 + 1e-12 else FAILS, number)
+    return Verdict(HOLDS if holds and most <= 1 + 1e-12 else FAILS, number)
 
 
 @CLAIMS.add(
@@ -185,8 +185,8 @@ def _guarantees(found: Evidence) -> Verdict:
     "Sec. IV-D",
     "The solution solved by opt0 will have less worst-case MSE than both RAPPOR and OUE.",
 )
-def _worst(found: Evidence) -> Verdict:
-    values = _column(found).values()
+def _worst(evidence: Evidence) -> Verdict:
+    values = _column(evidence).values()
     ratios = [row["opt0"] / row[other] for row in values for other in ("rappor", "oue")]
     number = f"opt0 / the other: {min(ratios):.3f} to {max(ratios):.3f} over {len(ratios)} cells"
     return Verdict(HOLDS if max(ratios) < 1 else FAILS, number, 1 - max(ratios))
@@ -201,8 +201,8 @@ def _worst(found: Evidence) -> Verdict:
     "The empirical results are very close to the theoretical results, which validates the "
     "correctness of our theoretical analysis.",
 )
-def _theory(found: Evidence) -> Verdict:
-    rows = found.numbers.select(metric="mse", view="raw", data=SYNTHETIC, model=PAPER_MODELS)
+def _theory(evidence: Evidence) -> Verdict:
+    rows = evidence.numbers.select(metric="mse", view="raw", data=SYNTHETIC, model=PAPER_MODELS)
     rows = [row for row in rows if row.sd]
     if not rows:
         return NOTHING
@@ -226,22 +226,22 @@ def _excess(row: Row) -> float:
 
 
 def _limit(cells: int) -> float:
-    """The largest |z| that so many cells may have."""
+    """The largest |z| that this number of cells may have."""
     return float(-ndtri(LEVEL / 2 / cells))
 
 
-def _beside(found: Evidence, model: str, others: Sequence[str]) -> list[Cell]:
-    return against(found.numbers, model, others, data=SYNTHETIC, metric="mse")
+def _beside(evidence: Evidence, model: str, others: Sequence[str]) -> list[Cell]:
+    return against(evidence.numbers, model, others, data=SYNTHETIC, metric="mse")
 
 
 def _outperforms_claim(model: str) -> None:
     sentence = f"IDUE with MinID-LDP outperforms RAPPOR and OUE (solved by {model})."
 
     @CLAIMS.add(f"IDUE below RAPPOR and OUE, {model}", _PLACE, sentence)
-    def judge(found: Evidence) -> Verdict:
-        cells = _beside(found, model, ("rappor", "oue"))
+    def judge(evidence: Evidence) -> Verdict:
+        cells = _beside(evidence, model, ("rappor", "oue"))
         verdict = below(cells, f"MSE of IDUE-{model} / the other's")
-        same = [eps for eps in _column(found) if _is_oue(found, model, eps)]
+        same = [eps for eps in _column(evidence) if _is_oue(evidence, model, eps)]
         if not same:
             return verdict
         note = (
@@ -251,8 +251,8 @@ def _outperforms_claim(model: str) -> None:
         return Verdict(FAILS, verdict.number, verdict.margin, note.strip())
 
 
-def _is_oue(found: Evidence, model: str, eps: float) -> bool:
-    rows = {row["model"]: row for row in found.tables["fig3_designs"] if row["eps"] == eps}
+def _is_oue(evidence: Evidence, model: str, eps: float) -> bool:
+    rows = {row["model"]: row for row in evidence.tables["fig3_designs"] if row["eps"] == eps}
     mine, oue = rows[model], rows["oue"]
     return all(abs(mine[key] - oue[key]) < 1e-6 for key in oue if key.startswith(("a ", "b ")))
 
@@ -267,8 +267,8 @@ for _model in ("opt0", "opt1", "opt2"):
     "Mechanisms satisfying LDP and MinID-LDP have relatively similar utility "
     '("similar": OUE within a factor of two of IDUE).',
 )
-def _similar(found: Evidence) -> Verdict:
-    cells = _beside(found, "opt0", ("oue",))
+def _similar(evidence: Evidence) -> Verdict:
+    cells = _beside(evidence, "opt0", ("oue",))
     if not cells:
         return NOTHING
     gain = [1 / cell.ratio for cell in cells]
@@ -282,8 +282,8 @@ def _similar(found: Evidence) -> Verdict:
     "The reduced optimization models (opt1 and opt2) have relatively larger MSEs than the original "
     "optimization model (opt0).",
 )
-def _reduced(found: Evidence) -> Verdict:
-    return below(_beside(found, "opt0", ("opt1", "opt2")), "MSE of opt0 / opt1 and opt2")
+def _reduced(evidence: Evidence) -> Verdict:
+    return below(_beside(evidence, "opt0", ("opt1", "opt2")), "MSE of opt0 / opt1 and opt2")
 
 
 @CLAIMS.add(
@@ -292,8 +292,8 @@ def _reduced(found: Evidence) -> Verdict:
     "They still can provide the near-optimal solution "
     f'("near": the better of the two within {NEAR:.0%} of opt0\'s objective).',
 )
-def _near(found: Evidence) -> Verdict:
-    values = _column(found).items()
+def _near(evidence: Evidence) -> Verdict:
+    values = _column(evidence).items()
     excess = {eps: min(row["opt1"], row["opt2"]) / row["opt0"] - 1 for eps, row in values}
     worst = max(excess, key=lambda eps: excess[eps])
     near = [f"{eps:g}" for eps, x in excess.items() if x <= NEAR]
@@ -309,8 +309,8 @@ def _near(found: Evidence) -> Verdict:
     "computation cost of solving our model, only depends on the number of privacy levels (rather "
     "than the domain size).",
 )
-def _cost(found: Evidence) -> Verdict:
-    rows = found.tables["fig3_cost"]
+def _cost(evidence: Evidence) -> Verdict:
+    rows = evidence.tables["fig3_cost"]
     sizes = {(row["variables"], row["constraints"]) for row in rows}
     listed = "; ".join(f"{x} variables, {y} constraints" for x, y in sizes)
     items = [row["items"] for row in rows]
@@ -324,8 +324,8 @@ def _cost(found: Evidence) -> Verdict:
     "Reports of 4 bytes have almost the error of reports of m bits "
     f'(IDUE-opt0; "almost": at most {ALMOST:.0%} more in theory).',
 )
-def _tickets(found: Evidence) -> Verdict:
-    rows = found.numbers.select(metric="mse", view="raw", data=SYNTHETIC, model="opt0")
+def _tickets(evidence: Evidence) -> Verdict:
+    rows = evidence.numbers.select(metric="mse", view="raw", data=SYNTHETIC, model="opt0")
     rows = [row for row in rows if row.sd and row.theory]
     bits = {(row.data, row.eps): row for row in rows if row.encoding == "bits"}
     mine = [x for x in rows if x.encoding == "ticket" and (x.data, x.eps) in bits]
@@ -353,8 +353,8 @@ def _noise(x: Row, y: Row) -> float:
     "Sec. VI-B",
     "Items with the smallest privacy budget have larger error than the other two mechanisms.",
 )
-def _sensitive(found: Evidence) -> Verdict:
-    values = _column(found, "V 1").values()
+def _sensitive(evidence: Evidence) -> Verdict:
+    values = _column(evidence, "V 1").values()
     ratios = [row["opt0"] / row[other] for row in values for other in ("rappor", "oue")]
     number = f"variance of IDUE / the other's: {min(ratios):.3g} to {max(ratios):.3g}"
     return Verdict(HOLDS if min(ratios) > 1 else FAILS, number, min(ratios) - 1)

@@ -29,14 +29,14 @@ def shrunk(setup: Setup, data: Data) -> list[str]:
 
 def experiments(setup: Setup, data: Data) -> list[Experiment]:
     """Of every data set, all k."""
-    found = []
+    tasks = []
     for key in singles(data):
         ks = data[key].tops(setup.tops, K)
         rest: dict[str, Any] = {"data": key, "repeats": setup.repeats, "ks": ks}
-        found += grid(("rappor",), setup.epsilons, setup.encodings, **rest)
+        tasks += grid(("rappor",), setup.epsilons, setup.encodings, **rest)
         too = key in shrunk(setup, data)
-        found += grid(OURS, setup.epsilons, setup.encodings, shrunk=too, **rest)
-    return found
+        tasks += grid(OURS, setup.epsilons, setup.encodings, shrunk=too, **rest)
+    return tasks
 
 
 def _figures(setup: Setup, data: Data) -> list[Figure]:
@@ -46,31 +46,31 @@ def _figures(setup: Setup, data: Data) -> list[Figure]:
         "MSE and RE of real-world data sets (single-item input: the first item of each user), the "
         "paper's Fig. 4."
     )
-    told = (
+    beyond = (
         "Beyond the paper: the same reports, raw and as posterior means (empirical Bayes), and "
         "subset."
     )
     title = "Beyond the paper: shrunk estimates, subset"
     return [
         Figure("fig4", "MSE and RE of real-world data", caption, own),
-        Figure("fig4_beyond", title, told, more),
+        Figure("fig4_beyond", title, beyond, more),
     ]
 
 
 def _panels(key: str, data: Data, beyond: bool) -> list[Panel]:
     k = data[key].top(K)
-    found = []
+    panels = []
     for metric, want in (("mse", {}), ("re", {"k": k})):
         rows: dict[str, Any] = {"data": key, "levels": 3, "padding": 0, "metric": metric, **want}
         shown = lines(THREE_MODELS, **rows)
         if beyond:
             shown = lines(OURS, ", raw", **rows) + lines(OURS, ", shrunk", view="shrunk", **rows)
-        found.append(Panel(data[key].title, "eps", METRICS[metric].format(k=k), shown))
-    return found
+        panels.append(Panel(data[key].title, "eps", METRICS[metric].format(k=k), shown))
+    return panels
 
 
-def best_utility(claims: Claims, name: str, key: str, what: str, **want: Any) -> None:
-    """The claim that IDUE is the best of the three, in some cells of a data set."""
+def best_utility(claims: Claims, name: str, key: str, what: str, metric: str, k: int = 0) -> None:
+    """Claim that IDUE is the best of the three on a data set, for one k or (0) for all."""
     sentence = (
         "The proposed IDUE has the best utility (i.e., smallest MSE and RE) for all considered eps "
         f"and k: {what}, {key.capitalize()}."
@@ -78,10 +78,12 @@ def best_utility(claims: Claims, name: str, key: str, what: str, **want: Any) ->
     where = f"Sec. VI-A, Fig. {claims.target.removeprefix('fig')}"
 
     @claims.add(f"{name}, {key}", where, sentence, PARTS[key])
-    def judge(found: Evidence) -> Verdict:
-        others, rows = ("rappor", "oue"), {"data": PARTS[key], "levels": 3, "padding": 0, **want}
-        cells = against(found.numbers, "opt0", others, **rows)
-        return below(cells, f"{want['metric'].upper()} of IDUE / the other's")
+    def judge(evidence: Evidence) -> Verdict:
+        want: dict[str, object] = {"data": PARTS[key], "metric": metric, "levels": 3, "padding": 0}
+        if k:
+            want["k"] = k
+        cells = against(evidence.numbers, "opt0", ("rappor", "oue"), **want)
+        return below(cells, f"{metric.upper()} of IDUE / the other's")
 
 
 for _key in PARTS:

@@ -40,11 +40,11 @@ _PLACE = "Sec. VI-A, Fig. 6"
 def _experiments(setup: Setup, data: Data) -> list[Experiment]:
     rest: dict[str, Any] = {"data": "retail", "repeats": setup.repeats, "factors": TWO}
     rest["ks"] = data["retail"].tops((), K)
-    found = []
+    tasks = []
     for share in setup.sensitive:
         shares, models = (share, 1 - share), (*THREE_MODELS, "subset")
-        found += grid(models, setup.some_epsilons, setup.encodings, shares=shares, **rest)
-    return found
+        tasks += grid(models, setup.some_epsilons, setup.encodings, shares=shares, **rest)
+    return tasks
 
 
 def _figures(setup: Setup, data: Data) -> list[Figure]:
@@ -59,11 +59,11 @@ def _figures(setup: Setup, data: Data) -> list[Figure]:
         f"the share of the items with the smaller one, {title}, first item of each user. The paper "
         "does not name the data and the budgets."
     )
-    told = f"Beyond the paper: subset beside opt0 under different budget distributions, {title}."
+    beyond = f"Beyond the paper: subset beside opt0 under different budget distributions, {title}."
     name = f"Varying the share of sensitive items, {title}"
     return [
         Figure("fig6", name, caption, panels(THREE_MODELS)),
-        Figure("fig6_beyond", f"Beyond the paper: subset, {title}", told, panels(OURS)),
+        Figure("fig6_beyond", f"Beyond the paper: subset, {title}", beyond, panels(OURS)),
     ]
 
 
@@ -102,9 +102,9 @@ def _tables(setup: Setup, data: Data) -> list[PaperTable]:
 # ---- claims --------------------------------------------------------------------------------------
 
 
-def _shares(found: Evidence, metric: str) -> dict[float, dict[float, float]]:
+def _shares(evidence: Evidence, metric: str) -> dict[float, dict[float, float]]:
     """eps -> share of sensitive items -> IDUE / OUE in theory."""
-    chosen = found.numbers.select(metric=metric, levels=2, view="raw", encoding="bits")
+    chosen = evidence.numbers.select(metric=metric, levels=2, view="raw", encoding="bits")
     rows = {(row.model, row.eps, row.share): row for row in chosen}
     table: dict[float, dict[float, float]] = {}
     for (model, eps, share), row in rows.items():
@@ -120,8 +120,8 @@ def _shares(found: Evidence, metric: str) -> dict[float, dict[float, float]]:
     "Under a smaller percentage, i.e., only a few of items are more sensitive than others, IDUE "
     "can get more benefits.",
 )
-def _skewed(found: Evidence) -> Verdict:
-    table = _shares(found, "mse").values()
+def _skewed(evidence: Evidence) -> Verdict:
+    table = _shares(evidence, "mse").values()
     curves = [[ratios[share] for share in sorted(ratios)] for ratios in table]
     if not curves:
         return NOTHING
@@ -143,8 +143,8 @@ def _almost_claim(metric: str, words: str) -> None:
     )
 
     @CLAIMS.add(f"IDUE is OUE above 40 %, {name}", _PLACE, sentence)
-    def judge(found: Evidence) -> Verdict:
-        table = _shares(found, metric).items()
+    def judge(evidence: Evidence) -> Verdict:
+        table = _shares(evidence, metric).items()
         cells = [(eps, share, x) for eps, line in table for share, x in line.items()]
         ratios = {f"eps {eps:g}, {share:.0%}": x for eps, share, x in cells if share >= 0.4}
         return within(ratios, ALMOST, f"{name} of IDUE / OUE from 40 % on (theory)")
@@ -155,8 +155,8 @@ _almost_claim("re", "average RE")
 
 
 @CLAIMS.add("OUE outperforms RAPPOR", _PLACE, "OUE (which outperforms RAPPOR).")
-def _oue(found: Evidence) -> Verdict:
-    cells = against(found.numbers, "oue", ("rappor",), levels=2, metric=("mse", "re"))
+def _oue(evidence: Evidence) -> Verdict:
+    cells = against(evidence.numbers, "oue", ("rappor",), levels=2, metric=("mse", "re"))
     return below(cells, "MSE and RE of OUE / RAPPOR's")
 
 
@@ -168,8 +168,8 @@ def _oue(found: Evidence) -> Verdict:
     f"(here: the better one, OUE at 2 eps, within {CLOSE:.0%}).",
     (),
 )
-def _limit(found: Evidence) -> Verdict:
-    rows = found.tables["fig6_limit"]
+def _limit(evidence: Evidence) -> Verdict:
+    rows = evidence.tables["fig6_limit"]
     least = min(row["sensitive share"] for row in rows)
     last = [row for row in rows if row["sensitive share"] == least]
     oue, rappor = (max(row[f"/ {x} at 2 eps"] for row in last) for x in ("oue", "rappor"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from discreet.designs import design
 from discreet.paper.datasets import Data
 from discreet.paper.drawing import METRICS, Figure, Line, Panel, lines
-from discreet.paper.experiments import Experiment, Numbers, Row, grid, policy_of
+from discreet.paper.experiments import Experiment, Numbers, Row, grid, make_policy
 from discreet.paper.settings import FACTORS, OURS, THREE_MODELS, Setup
 from discreet.paper.tables import PaperTable, Rows
 from discreet.paper.target import Target
@@ -51,7 +52,7 @@ def _figures(setup: Setup, data: Data) -> list[Figure]:
         f"Precision and RE of Clothing item-set data (ℓ = {PADDING}), the paper's Fig. 7; left "
         f"with k = {K}, right with ε = {EPS:g}, which the paper does not state."
     )
-    told = (
+    beyond = (
         "Beyond the paper: the same reports ranked by posterior mean, which does not let a noisy "
         "sensitive item jump to the top (for OUE-PS the two rankings are the same: its noise is "
         "the same for every item), and subset."
@@ -60,23 +61,23 @@ def _figures(setup: Setup, data: Data) -> list[Figure]:
     more = [_panels("precision", data, beyond=True)]
     return [
         Figure("fig7", name, caption, own),
-        Figure("fig7_beyond", "Beyond the paper: ranking by posterior mean", told, more),
+        Figure("fig7_beyond", "Beyond the paper: ranking by posterior mean", beyond, more),
     ]
 
 
 def _panels(metric: str, data: Data, beyond: bool) -> list[Panel]:
     """Against eps and against k."""
     title, k = data["clothing"].title, data["clothing"].top(K)
-    found = []
-    for x, fixed, told in (("eps", {"k": k}, f"k = {k}"), ("k", {"eps": EPS}, f"ε = {EPS:g}")):
+    panels = []
+    for x, fixed, title_end in (("eps", {"k": k}, f"k = {k}"), ("k", {"eps": EPS}, f"ε = {EPS:g}")):
         want = {"metric": metric, **fixed, **_ROWS}
         shown = _rankings(want) if beyond else lines(THREE_MODELS, "-PS", **want)
         label = METRICS[metric].format(k=k if x == "eps" else "k")
-        found.append(Panel(f"{title}, {told}", x, label, shown, log=metric == "re"))
-    return found
+        panels.append(Panel(f"{title}, {title_end}", x, label, shown, log=metric == "re"))
+    return panels
 
 
-def _rankings(want: dict[str, Any]) -> list[Line]:
+def _rankings(want: Mapping[str, object]) -> list[Line]:
     return [
         *lines(("oue", "opt0"), "-PS, raw ranking", **want),
         *lines(("opt0",), "-PS, posterior ranking", view="shrunk", **want),
@@ -92,7 +93,7 @@ def set_budgets() -> PaperTable:
     to three items).
     """
     thirds = (1 / 3, 1 / 3, 1 / 3)
-    policy, one = (policy_of(12, 1.0, FACTORS, thirds, kind) for kind in ("set", "single"))
+    policy, one = (make_policy(12, 1.0, FACTORS, thirds, kind) for kind in ("set", "single"))
     single = design(one, "opt0")
     kinds = [x for size in range(4) for x in combinations_with_replacement(range(3), size)]
     sets = [
@@ -109,8 +110,8 @@ def set_budgets() -> PaperTable:
             for j, y in enumerate(sets)
             if i != j
         ]
-        apart = (np.abs(mechanism.a - single.a).max(), np.abs(mechanism.b - single.b).max())
-        worst = {"largest bound - budget": max(excess), "a, b differ by": float(max(apart))}
+        gap = (np.abs(mechanism.a - single.a).max(), np.abs(mechanism.b - single.b).max())
+        worst = {"largest bound - budget": max(excess), "a, b differ by": float(max(gap))}
         rows.append({"padding": padding, "pairs of sets": len(excess), **worst})
     caption = (
         "eps = 1, x {1, 1.2, 2}. Bound: Lemma 2's of ln Pr(y | x) / Pr(y | x'); budget: the "
@@ -132,16 +133,16 @@ def _tables(setup: Setup, data: Data) -> list[PaperTable]:
     "The perturbation probabilities of IDUE-PS that satisfies MinID-LDP can be determined by IDUE.",
     (),
 )
-def _sets(found: Evidence) -> Verdict:
-    rows = found.tables["fig7_budgets"]
+def _sets(evidence: Evidence) -> Verdict:
+    rows = evidence.tables["fig7_budgets"]
     excess = max(row["largest bound - budget"] for row in rows)
-    apart = max(row["a, b differ by"] for row in rows)
+    gap = max(row["a, b differ by"] for row in rows)
     pairs = sum(row["pairs of sets"] for row in rows)
     number = (
         f"{pairs} pairs of sets: log-ratio less budget at most {excess:.2g}; a and b differ by "
-        f"{apart:.0g}"
+        f"{gap:.0g}"
     )
-    return Verdict(HOLDS if excess <= 1e-9 and apart == 0 else FAILS, number, -excess)
+    return Verdict(HOLDS if excess <= 1e-9 and gap == 0 else FAILS, number, -excess)
 
 
 @CLAIMS.add(
@@ -150,14 +151,14 @@ def _sets(found: Evidence) -> Verdict:
     "The proposed mechanism IDUE-PS has the smallest RE (similar to the previous results) among "
     "three mechanisms.",
 )
-def _smallest(found: Evidence) -> Verdict:
-    cells = against(found.numbers, "opt0", ("rappor", "oue"), metric="re", **_ROWS)
+def _smallest(evidence: Evidence) -> Verdict:
+    cells = against(evidence.numbers, "opt0", ("rappor", "oue"), metric="re", **_ROWS)
     return below(cells, "RE of IDUE-PS / the other's")
 
 
-def _precision(found: Evidence, **want: Any) -> list[Row]:
+def _precision(evidence: Evidence, **want: object) -> list[Row]:
     want = {"metric": "precision", "view": "raw", "encoding": "bits", **_ROWS, **want}
-    return [row for row in found.numbers.select(**want) if row.values]
+    return [row for row in evidence.numbers.select(**want) if row.values]
 
 
 @CLAIMS.add(
@@ -166,9 +167,9 @@ def _precision(found: Evidence, **want: Any) -> list[Row]:
     "For a smaller eps or k (such as eps = 1 in the left plot and k = 10 or 20 in the right plot), "
     "the precision of top frequent items identification may be worse than the precision of OUE-PS.",
 )
-def _worse(found: Evidence) -> Verdict:
-    small = [row for row in _precision(found, model="opt0") if row.eps <= 1 or row.k <= 20]
-    other = {(row.eps, row.k): row for row in _precision(found, model="oue")}
+def _worse(evidence: Evidence) -> Verdict:
+    small = [row for row in _precision(evidence, model="opt0") if row.eps <= 1 or row.k <= 20]
+    other = {(row.eps, row.k): row for row in _precision(evidence, model="oue")}
     pairs = [(x, other[x.eps, x.k]) for x in small if (x.eps, x.k) in other]
     if not pairs:
         return NOTHING
@@ -187,8 +188,8 @@ def _worse(found: Evidence) -> Verdict:
     _PLACE,
     'For larger eps and k, IDUE-PS has the highest precision ("larger": eps >= 3 and k >= 50).',
 )
-def _higher(found: Evidence) -> Verdict:
-    rows = [row for row in _precision(found) if row.eps >= 3 and row.k >= 50]
+def _higher(evidence: Evidence) -> Verdict:
+    rows = [row for row in _precision(evidence) if row.eps >= 3 and row.k >= 50]
     cells = against(Numbers(rows), "opt0", ("rappor", "oue"))
     return below(cells, "precision of IDUE-PS / the other's", sign=-1)
 
@@ -198,9 +199,9 @@ def _higher(found: Evidence) -> Verdict:
     _PLACE,
     "A larger k generally leads to a lower precision on top frequent items identification.",
 )
-def _falling(found: Evidence) -> Verdict:
+def _falling(evidence: Evidence) -> Verdict:
     curves: dict[tuple[str, float], list[Row]] = {}
-    for row in _precision(found, model=THREE_MODELS):
+    for row in _precision(evidence, model=THREE_MODELS):
         curves.setdefault((row.model, row.eps), []).append(row)
     change: dict[tuple[str, float], float] = {}
     for key, rows in curves.items():

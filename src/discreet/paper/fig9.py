@@ -8,7 +8,7 @@ from discreet.paper import paddings
 from discreet.paper.datasets import TENFOLD, Data
 from discreet.paper.drawing import Figure
 from discreet.paper.experiments import Experiment
-from discreet.paper.paddings import best, curves, listed, regret, size_of
+from discreet.paper.paddings import best, curves, find_sizes, listed, regret
 from discreet.paper.settings import Setup
 from discreet.paper.tables import PaperTable
 from discreet.paper.target import Target
@@ -36,17 +36,17 @@ def _figures(setup: Setup, data: Data) -> list[Figure]:
         f"Varying ℓ and ε in {title} item-set data (k = {K}), IDUE-PS, the paper's Fig. 9. {rings}"
     )
     own = paddings.panels("kosarak", K, setup, data)
-    found = [Figure("fig9", f"Varying the padding, {title}", caption, [own])]
+    figures = [Figure("fig9", f"Varying the padding, {title}", caption, [own])]
     more = [paddings.panels(key, K, setup, data) for key in _more(data)]
     if more:
-        told = (
+        beyond = (
             "Beyond the paper's figure: the same people ten times (as many as the paper has: the "
             "best padding depends on n), and Retail, of which the paper only says that it has "
             f"similar trends. {rings}"
         )
         name = "Beyond the paper's figure: more people, and Retail"
-        found.append(Figure("fig9_beyond", name, told, more))
-    return found
+        figures.append(Figure("fig9_beyond", name, beyond, more))
+    return figures
 
 
 def _tables(setup: Setup, data: Data) -> list[PaperTable]:
@@ -71,8 +71,8 @@ paddings.growing_claim(
     "more items than in Clothing dataset).",
     ("kosarak", "clothing"),
 )
-def _differs(found: Evidence) -> Verdict:
-    first, second = (best(found.numbers, key, "re") for key in ("clothing", "kosarak"))
+def _differs(evidence: Evidence) -> Verdict:
+    first, second = (best(evidence.numbers, key, "re") for key in ("clothing", "kosarak"))
     both = sorted(set(first) & set(second))
     if not both:
         return Verdict(UNKNOWN, "needs the numbers of fig8 too")
@@ -87,10 +87,10 @@ def _differs(found: Evidence) -> Verdict:
     "Sec. VI-B",
     "A larger l leads to a larger variance while a smaller l leads to a larger bias.",
 )
-def _trade(found: Evidence) -> Verdict:
+def _trade(evidence: Evidence) -> Verdict:
     steps = []
     for metric, sign in (("variance", 1), ("bias", -1)):
-        for line in curves(found.numbers, "kosarak", metric).values():
+        for line in curves(evidence.numbers, "kosarak", metric).values():
             values = [sign * line[ell] for ell in sorted(line)]
             steps += [y - x for x, y in pairwise(values)]
     if not steps:
@@ -106,17 +106,17 @@ def _trade(found: Evidence) -> Verdict:
     "Under a smaller eps (i.e., stronger privacy), the error from variance dominates the error "
     "from bias, thus a smaller l should be selected to reduce the variance.",
 )
-def _dominates(found: Evidence) -> Verdict:
-    variance, bias = (curves(found.numbers, "kosarak", x) for x in ("variance", "bias"))
-    size = size_of(found, "kosarak")
+def _dominates(evidence: Evidence) -> Verdict:
+    variance, bias = (curves(evidence.numbers, "kosarak", x) for x in ("variance", "bias"))
+    size = find_sizes(evidence, "kosarak")
     if not variance or size is None:
         return NOTHING
     ell = min(max(1, round(size["mean"])), max(next(iter(variance.values()))))
     share = {eps: line[ell] / (line[ell] + bias[eps][ell]) for eps, line in variance.items()}
-    told = ", ".join(f"{x:.1%} at eps {eps:g}" for eps, x in share.items())
+    shares = ", ".join(f"{x:.1%} at eps {eps:g}" for eps, x in share.items())
     low, high = share[min(share)], share[max(share)]
     holds = low > 0.5 and low > high
-    number = f"variance's share of the MSE at l = {ell}: {told}"
+    number = f"variance's share of the MSE at l = {ell}: {shares}"
     return Verdict(HOLDS if holds else FAILS, number, low - 0.5)
 
 
@@ -127,14 +127,14 @@ def _dominates(found: Evidence) -> Verdict:
     "increasing eps because eps has little influence on the bias "
     '("not much": by less than a third from eps = 2 to 4).',
 )
-def _little(found: Evidence) -> Verdict:
-    mine, larger = _fall(found, "kosarak", 5), _fall(found, TENFOLD, 5)
+def _little(evidence: Evidence) -> Verdict:
+    mine, larger = _fall(evidence, "kosarak", 5), _fall(evidence, TENFOLD, 5)
     if mine is None:
         return NOTHING
-    wide = max(curves(found.numbers, "kosarak", "re")[4.0])
+    wide = max(curves(evidence.numbers, "kosarak", "re")[4.0])
     number = (
-        f"RE falls by {mine:.0%} from eps 2 to 4 at l = 5, by {_fall(found, 'kosarak', wide):.0%} "
-        f"at l = {wide} (theory)"
+        f"RE falls by {mine:.0%} from eps 2 to 4 at l = 5, by "
+        f"{_fall(evidence, 'kosarak', wide):.0%} at l = {wide} (theory)"
     )
     note = ""
     if larger is not None:
@@ -145,9 +145,9 @@ def _little(found: Evidence) -> Verdict:
     return Verdict(HOLDS if mine < 1 / 3 else FAILS, number, 1 / 3 - mine, note)
 
 
-def _fall(found: Evidence, data: str, ell: int) -> float | None:
+def _fall(evidence: Evidence, data: str, ell: int) -> float | None:
     """By how much RE falls from eps 2 to 4 at a padding."""
-    lines = curves(found.numbers, data, "re")
+    lines = curves(evidence.numbers, data, "re")
     if not all(ell in lines.get(eps, {}) for eps in (2.0, 4.0)):
         return None
     return 1 - lines[4.0][ell] / lines[2.0][ell]
@@ -160,12 +160,12 @@ def _fall(found: Evidence, data: str, ell: int) -> float | None:
     "However, a good l should also depend on eps "
     f'(the 90th percentile is "not good" if more than {GOOD:.0%} above the best RE at some eps).',
 )
-def _percentile(found: Evidence) -> Verdict:
+def _percentile(evidence: Evidence) -> Verdict:
     regrets: dict[str, float] = {}
     for data in TRIED:
-        size = size_of(found, data)
+        size = find_sizes(evidence, data)
         if size:
-            ell, lines = round(size["90th percentile"]), curves(found.numbers, data, "re")
+            ell, lines = round(size["90th percentile"]), curves(evidence.numbers, data, "re")
             regrets |= {f"{data}, eps {eps:g}": regret(x, ell) for eps, x in lines.items()}
     if not regrets:
         return NOTHING
@@ -184,11 +184,11 @@ def _percentile(found: Evidence) -> Verdict:
     f'2) ("works": at eps = 4 the rounded mean is within {GOOD:.0%} of the best RE, at eps = 2 the '
     "best is below the mean).",
 )
-def _strategy(found: Evidence) -> Verdict:
-    tried = {data: x for data in TRIED if (x := _tried(found, data, data))}
+def _strategy(evidence: Evidence) -> Verdict:
+    tried = {data: x for data in TRIED if (x := _tried(evidence, data, data))}
     if not tried:
         return NOTHING
-    larger, note = _tried(found, TENFOLD, "kosarak"), ""
+    larger, note = _tried(evidence, TENFOLD, "kosarak"), ""
     if larger:
         works = "works" if larger[1] else "does not work"
         note = f"With everyone ten times it {works}: {larger[0]}."
@@ -196,13 +196,13 @@ def _strategy(found: Evidence) -> Verdict:
     return Verdict(verdict, "; ".join(said for said, _ in tried.values()), None, note)
 
 
-def _tried(found: Evidence, data: str, name: str) -> tuple[str, bool] | None:
+def _tried(evidence: Evidence, data: str, name: str) -> tuple[str, bool] | None:
     """How the strategy does on a data set, and whether it works."""
-    size, lines = size_of(found, name), curves(found.numbers, data, "re")
+    size, lines = find_sizes(evidence, name), curves(evidence.numbers, data, "re")
     if not size or not {2.0, 4.0} <= set(lines):
         return None
     lost = regret(lines[4.0], max(1, round(size["mean"])))
-    pick = best(found.numbers, data, "re")[2.0]
+    pick = best(evidence.numbers, data, "re")[2.0]
     said = f"{name} (mean {size['mean']:.1f}): {lost:.2f} x the best at eps 4, best {pick} at eps 2"
     return said, lost <= 1 + GOOD and pick < size["mean"]
 

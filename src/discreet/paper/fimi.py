@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.data.files import Advance, read_fimi
 from discreet.errors import DataError
-from discreet.files import Advance, read_fimi
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Ints = NDArray[np.int64]
 
@@ -45,7 +48,7 @@ def read(path: Path, advance: Advance = lambda _: None) -> Lines:
     return Lines(np.concatenate(ids), counts, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def _numbers(where: str, before: int, items: Any, counts: Ints) -> Ints:
+def _numbers(where: str, before: int, items: pa.StringArray, counts: Ints) -> Ints:
     import pyarrow as pa
     import pyarrow.compute as pc
 

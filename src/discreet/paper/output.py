@@ -1,4 +1,4 @@
-"""The files of a run, every one written aside first."""
+"""The files of a run. Each is written to a temporary file first."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from discreet.errors import DataError
-from discreet.files import write_text
 from discreet.paper.drawing import Figure
 from discreet.paper.experiments import Numbers, Row
 from discreet.paper.tables import PaperTable
 from discreet.paper.workers import Workers
+from discreet.policy.files import write_text
 
 FIELDS = (
     "data", "model", "eps", "levels", "share", "padding", "encoding", "metric", "k", "view"
@@ -21,30 +20,30 @@ FIELDS = (
 
 
 class Writer:
-    """Writes into a folder, and remembers what."""
+    """Writes files into a folder, and lists them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.files: list[str] = []
 
     def text(self, name: str, text: str) -> None:
-        """A text file."""
+        """Write a text file."""
         write_text(self.folder / name, text)
         self.files.append(name)
 
-    def json(self, name: str, facts: Any) -> None:
-        """A JSON file."""
+    def json(self, name: str, facts: object) -> None:
+        """Write a JSON file."""
         text = json.dumps(facts, indent=1, ensure_ascii=False, default=_plain)
         self.text(name, text + "\n")
 
     def table(self, table: PaperTable) -> None:
-        """A table as CSV and as Markdown with its caption."""
+        """Write a table as CSV, and as Markdown with its caption."""
         rows = ([row[head] for head in table.heads] for row in table.rows)
         self.text(f"{table.name}.csv", _csv(table.heads, rows))
         self.text(f"{table.name}.md", table.markdown())
 
     def figures(self, wanted: Sequence[Figure], numbers: Numbers, workers: Workers) -> None:
-        """Figures as PNG and SVG, with their numbers (CSV) and captions (text)."""
+        """Write figures as PNG and SVG, with their numbers (CSV) and captions (text)."""
         shown = [(figure, Numbers(figure.rows(numbers))) for figure in wanted]
         workers.draw(shown, self.folder)
         heads = (*FIELDS, "repeats", "mean", "stderr", "theory", "values")
@@ -54,12 +53,12 @@ class Writer:
             self.files += [f"{figure.name}.png", f"{figure.name}.svg"]
 
 
-def _cells(row: Row) -> list[Any]:
+def _cells(row: Row) -> list[object]:
     numbers = (row.mean, row.stderr, row.theory, " ".join(map(_number, row.values)))
     return [*(getattr(row, name) for name in FIELDS), len(row.values), *numbers]
 
 
-def _csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def _csv(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     lines = [",".join(heads)]
     for row in rows:
         cells = ("" if x is None else _number(x) if isinstance(x, float) else str(x) for x in row)
@@ -71,12 +70,12 @@ def _number(x: float) -> str:
     return f"{x:.10g}" if math.isfinite(x) else ""
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return value.item() if hasattr(value, "item") else str(value)
 
 
 def check_writable(folder: Path) -> None:
-    """Make the folder and see that it can be written, before any work."""
+    """Create the folder, and check that it is writable, before any work."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".discreet"

@@ -1,21 +1,18 @@
-"""One run: find the data, do the experiments, write tables, figures, claims and where they come
-from.
-"""
+"""One run: find the data, run the experiments, and write tables, figures, claims and provenance."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from discreet import __version__
+from discreet.data.files import Advance
 from discreet.errors import DataError, MissingExtra
-from discreet.files import Advance
 from discreet.paper import (
     datasets,
     drawing,
@@ -32,16 +29,17 @@ from discreet.paper import (
     verdicts,
 )
 from discreet.paper.datasets import PUBLISHED, SYNTHETIC, TENFOLD, Data, Dataset
-from discreet.paper.experiments import Experiment, Numbers, Row, merged
+from discreet.paper.experiments import Experiment, Numbers, Row, merge
 from discreet.paper.output import Writer, check_writable
 from discreet.paper.settings import QUICK_REPEATS, REPEATS, SEED, Setup
 from discreet.paper.target import Target
+from discreet.paper.verdicts import Report
 from discreet.paper.workers import Workers, cores
 
 _MODULES = (table1, table2, table3, fig3, fig4, fig5, fig6, fig7, fig8, fig9)
 TARGETS: dict[str, Target] = {x.TARGET.name: x.TARGET for x in _MODULES}  # in the paper's order
 
-# A bar: told what is done and how many steps (bytes, experiments) it has
+# Shows a progress bar, given what is done and the number of steps (bytes, experiments)
 Progress = Callable[[str, int], AbstractContextManager[Advance]]
 
 
@@ -51,11 +49,11 @@ def _silent(what: str, steps: int) -> AbstractContextManager[Advance]:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What a run wrote and found."""
+    """The files of a run, the judged claims, and the provenance."""
 
     files: list[str]
-    claims: list[dict[str, Any]]
-    provenance: dict[str, Any]
+    claims: list[Report]
+    provenance: Mapping[str, object]
 
 
 def reproduce(
@@ -63,7 +61,7 @@ def reproduce(
     repeats: int | None = None, quick: bool = False, through_reports: bool = False,
     progress: Progress = _silent,
 ) -> Reproduction:  # fmt: skip
-    """Make these tables and figures (nothing: all) from the data in `folder`, into `out`."""
+    """Make these tables and figures (all if empty) from the data in `folder`, into `out`."""
     repeats = repeats or (QUICK_REPEATS if quick else REPEATS)
     setup = Setup(seed, repeats, quick, through_reports)
     run = Run(names, folder, out, setup)
@@ -76,8 +74,8 @@ def reproduce(
         return run.finish(data, rows, workers)
 
 
-def chosen(names: Sequence[str]) -> tuple[str, ...]:
-    """The tables and figures named, in the paper's order; nothing or "all" is all of them."""
+def choose_targets(names: Sequence[str]) -> tuple[str, ...]:
+    """These tables and figures in the paper's order; none or "all" means all of them."""
     for name in names:
         if name != "all" and name not in TARGETS:
             near = get_close_matches(name, TARGETS, n=3, cutoff=0.5)
@@ -89,15 +87,15 @@ def chosen(names: Sequence[str]) -> tuple[str, ...]:
 
 
 class Run:
-    """A run that is ready: names and folders are checked, the data are found but not read."""
+    """A run whose names and folders are checked, and whose data are located but not read."""
 
     def __init__(self, names: Sequence[str], folder: str | None, out: str, setup: Setup) -> None:
-        self.names, self.setup, self.out = chosen(names), setup, Path(out)
+        self.names, self.setup, self.out = choose_targets(names), setup, Path(out)
         self.targets = [TARGETS[name] for name in self.names]
         needs = {key for target in self.targets for key in target.needs}
         self.keys = needs | {key for target in self.targets for key in target.uses}
         files = [key for key in (*PUBLISHED, *datasets.EXTRAS) if key not in SYNTHETIC]
-        self.paths = datasets.located(
+        self.paths = datasets.locate(
             [key for key in files if key in needs], [key for key in files if key in self.keys],
             Path(folder) if folder else None, setup, without,
         )  # fmt: skip
@@ -115,7 +113,7 @@ class Run:
 
     def tasks(self, data: Data) -> list[Experiment]:
         """All experiments, once each."""
-        return merged(one for x in self.targets for one in x.experiments(self.setup, data))
+        return merge(one for x in self.targets for one in x.experiments(self.setup, data))
 
     def finish(self, data: Data, rows: Iterable[Row], workers: Workers) -> Reproduction:
         """Write everything."""
@@ -126,12 +124,12 @@ class Run:
         shown = [
             figure
             for x in self.targets
-            for figure in drawing.completed(x.figures(self.setup, data), self.setup, data)
+            for figure in drawing.complete(x.figures(self.setup, data), self.setup, data)
         ]
         writer.figures(shown, numbers, workers)
         facts = {key: one.facts for key, one in data.items()}
-        found = verdicts.Evidence(numbers, {table.name: table.rows for table in made}, facts)
-        reports = [claim.report(found) for x in self.targets for claim in x.claims]
+        evidence = verdicts.Evidence(numbers, {table.name: table.rows for table in made}, facts)
+        reports = [claim.report(evidence) for x in self.targets for claim in x.claims]
         writer.text("claims.md", verdicts.markdown(reports, self.setup.note))
         writer.json("claims.json", reports)
         provenance = {
@@ -151,16 +149,16 @@ def _far_from_whole(data: Dataset) -> bool:
 
 
 def without(key: str) -> list[str]:
-    """The tables and figures that a data set is not needed for."""
+    """The tables and figures that do not need a data set."""
     return [name for name, target in TARGETS.items() if key not in target.needs]
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in ("numpy", "scipy", "matplotlib", "numba", "pyarrow"):
         with suppress(PackageNotFoundError):  # tables need no matplotlib
-            found[name] = version(name)
-    return found
+            versions[name] = version(name)
+    return versions
 
 
 def _need_matplotlib(names: Iterable[str]) -> None:

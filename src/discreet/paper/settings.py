@@ -20,8 +20,8 @@ OURS = ("oue", "opt0", "subset")  # beyond the paper: plain LDP, the paper's bes
 
 @dataclass(frozen=True)
 class Setup:
-    """One run: the same setup gives the same numbers, except through reports, whose randomness has
-    no seed.
+    """The settings of a run. The same settings give the same numbers, except through reports: their
+    randomness has no seed.
     """
 
     seed: int = SEED
@@ -31,12 +31,12 @@ class Setup:
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """Where a figure is against eps; the paper shows 1 and more."""
+        """The eps along the axis of a figure; the paper shows 1 and more."""
         return (2.0, 4.0) if self.quick else (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
 
     @property
     def some_epsilons(self) -> tuple[float, ...]:
-        """Where a figure is against something else, one column or one line each."""
+        """The eps of a figure with another axis: one column or line each."""
         return (2.0, 4.0) if self.quick else (1.0, 2.0, 4.0)
 
     @property
@@ -57,20 +57,20 @@ class Setup:
 
     @property
     def encodings(self) -> tuple[str, ...]:
-        """Reports that are really made are made in both encodings."""
+        """Real reports are made in both encodings."""
         return ("bits", "ticket") if self.through_reports else ("bits",)
 
     def paddings(self, mean: float) -> tuple[int, ...]:
-        """Paddings that are tried by experiment, for sets of this mean size; the theory is shown
-        for all up to the last.
+        """The paddings of the experiments, for sets of this mean size. The theory is shown for all
+        up to the last.
         """
         if mean < 4:
             return (1, 2, 4, 6) if self.quick else (1, 2, 3, 4, 5, 6, 8)
         return (1, 5, 10, 30) if self.quick else (1, 2, 3, 5, 8, 10, 15, 20, 30)
 
     def rng(self, *key: object) -> np.random.Generator:
-        """A generator of its own for every use, named by the key: results do not depend on the
-        order of the work.
+        """A separate generator for each key, so that results do not depend on the order of the
+        work.
         """
         digest = hashlib.sha256("|".join(map(str, key)).encode()).digest()
         words = tuple(np.frombuffer(digest, "<u4").tolist())
@@ -78,7 +78,7 @@ class Setup:
 
     @property
     def note(self) -> str:
-        """What every caption says of the run."""
+        """What every caption says about the run."""
         repeats = f"{self.repeats} repeats"
         quick = f" Quick run: {repeats} and fewer points than in the paper." if self.quick else ""
         if not self.through_reports:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.demo import example
+from discreet.arrays.leakage import leakage_bounds
+from discreet.data.examples import example
 from discreet.designs import design
-from discreet.guarantee import leakage_bounds
 from discreet.paper.datasets import Data
-from discreet.paper.experiments import policy_of
+from discreet.paper.experiments import make_policy
 from discreet.paper.settings import FACTORS, SHARES, Setup
 from discreet.paper.tables import PaperTable, Rows
 from discreet.paper.target import Target
@@ -28,10 +28,10 @@ def leakage() -> PaperTable:
     uniform prior.
     """
     policy = example("toy")
-    apart = 1.0 - np.eye(policy.m)
+    distance = 1.0 - np.eye(policy.m)
     rows: Rows = []
     for notion, label, model in _NOTIONS:
-        bound = leakage_bounds(policy, notion, distance=apart)
+        bound = leakage_bounds(policy, notion, distance=distance)
         seen = design(policy, model).guarantee().leakage("uniform")
         for item in (0, 1):
             budget = policy.levels[policy.level_of[item]].budget
@@ -59,7 +59,7 @@ def cap() -> PaperTable:
     """Lemma 1: a level with 4 eps gets the parameters of one with 2 eps."""
     rows: Rows = []
     for factors in (FACTORS, (1.0, 1.2, 4.0)):
-        mechanism = design(policy_of(100, 1.0, factors, SHARES, "single"), "opt0")
+        mechanism = design(make_policy(100, 1.0, factors, SHARES, "single"), "opt0")
         for k, factor in enumerate(factors):
             rows.append(
                 {
@@ -87,8 +87,8 @@ def _tables(setup: Setup, data: Data) -> list[PaperTable]:
     "The lower bound and upper bound (independent of y) of prior-posterior privacy leakage are "
     "summarized in Table I.",
 )
-def _leakage(found: Evidence) -> Verdict:
-    rows = found.tables["table1"]
+def _leakage(evidence: Evidence) -> Verdict:
+    rows = evidence.tables["table1"]
     low = min(row["its lowest"] / row["lower bound"] for row in rows)
     room = min(low, min(row["upper bound"] / row["its highest"] for row in rows))
     number = (
@@ -104,8 +104,8 @@ def _leakage(found: Evidence) -> Verdict:
     "The privacy benefit is bounded by 2min{E} even when other privacy budgets are higher than "
     "2min{E} (a level with 4 eps gets the parameters of the level with 2 eps).",
 )
-def _cap(found: Evidence) -> Verdict:
-    rows = found.tables["table1_cap"]
+def _cap(evidence: Evidence) -> Verdict:
+    rows = evidence.tables["table1_cap"]
     half = len(rows) // 2
     pairs = list(zip(rows[:half], rows[half:], strict=True))
     gap = max(abs(x[key] - y[key]) for x, y in pairs for key in "ab")

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from discreet import theory
-from discreet.demo import example
+from discreet.arrays import theory
+from discreet.check.exact import D
+from discreet.data.examples import example
 from discreet.designs import design
 from discreet.designs.rounding import parts_of
 from discreet.encodings import Bits
-from discreet.exact import D
 from discreet.mechanism import Mechanism
 from discreet.paper.boxed import boxed
 from discreet.paper.datasets import Data
 from discreet.paper.settings import Setup
-from discreet.paper.tables import PaperTable, Rows
+from discreet.paper.tables import PaperTable, Record, Rows
 from discreet.paper.target import Target
 from discreet.paper.verdicts import FAILS, HOLDS, SOLVED, Claims, Evidence, Verdict, printed
 from discreet.policy import Policy
@@ -49,9 +48,9 @@ def toy() -> PaperTable:
     """The paper's comparison on the toy example, beside what is printed there."""
     policy, rows = example("toy"), []
     for model, label in (("rappor", "RAPPOR"), ("oue", "OUE"), ("opt0", "IDUE")):
-        told = dict(zip(COLUMNS, PRINTED[model], strict=True))
+        values = dict(zip(COLUMNS, PRINTED[model], strict=True))
         rows.append({"mechanism": label, "row": "computed", **_row(design(policy, model))})
-        rows.append({"mechanism": label, "row": "printed", **told})
+        rows.append({"mechanism": label, "row": "printed", **values})
     rows.append({"mechanism": "IDUE", "row": ROUNDED, **_row(_rounded(policy))})
     caption = (
         "The paper's Table II: HIV at ln 4, four others at ln 6; variances per participant (/n) "
@@ -64,7 +63,7 @@ def toy() -> PaperTable:
 def _row(mechanism: Mechanism) -> dict[str, float]:
     a, b = mechanism.a, mechanism.b
     V = theory.absent_variance(mechanism)
-    extra = mechanism.decoder.slope[list(mechanism.groups)] - 1
+    extra = mechanism.arrays.decoder.slope[list(mechanism.groups)] - 1
     variances = (V[0], extra[0], V[1], extra[1])
     values = (1 - a[0], 1 - a[1], b[0], b[1], *variances, *theory.mse_range(mechanism))
     return dict(zip(COLUMNS, map(float, values), strict=True))
@@ -103,21 +102,21 @@ def _tables(setup: Setup, data: Data) -> list[PaperTable]:
 # ---- claims --------------------------------------------------------------------------------------
 
 
-def _toy(found: Evidence, mechanism: str, row: str = "computed") -> dict[str, Any]:
-    rows = found.tables["table2"]
+def _toy(evidence: Evidence, mechanism: str, row: str = "computed") -> Record:
+    rows = evidence.tables["table2"]
     return next(x for x in rows if (x["mechanism"], x["row"]) == (mechanism, row))
 
 
-def _beyond(found: Evidence, model: str, column: str) -> float:
-    rows = found.tables["table2_beyond"]
+def _beyond(evidence: Evidence, model: str, column: str) -> float:
+    rows = evidence.tables["table2_beyond"]
     return next(float(row[column]) for row in rows if row["mechanism"] == BEYOND[model])
 
 
 def _as_printed(
-    found: Evidence, mechanism: str, names: Sequence[str], halves: Mapping[str, float]
+    evidence: Evidence, mechanism: str, names: Sequence[str], halves: Mapping[str, float]
 ) -> Verdict:
-    told, mine = _toy(found, mechanism, "printed"), _toy(found, mechanism)
-    return printed({name: (told[name], mine[name], halves.get(name, 0.005)) for name in names})
+    paper, mine = _toy(evidence, mechanism, "printed"), _toy(evidence, mechanism)
+    return printed({name: (paper[name], mine[name], halves.get(name, 0.005)) for name in names})
 
 
 @CLAIMS.add(
@@ -125,9 +124,9 @@ def _as_printed(
     "Sec. IV-E, Table II",
     "RAPPOR has 2n for every item and 10n in all, OUE 1.78n + c and 9.9n.",
 )
-def _plain(found: Evidence) -> Verdict:
+def _plain(evidence: Evidence) -> Verdict:
     halves = dict.fromkeys(TOTALS, 0.05)
-    both = [_as_printed(found, who, COLUMNS, halves) for who in ("RAPPOR", "OUE")]
+    both = [_as_printed(evidence, who, COLUMNS, halves) for who in ("RAPPOR", "OUE")]
     return next((verdict for verdict in both if verdict.verdict == FAILS), both[0])
 
 
@@ -136,8 +135,8 @@ def _plain(found: Evidence) -> Verdict:
     "Sec. IV-E, Table II",
     "IDUE flips with 0.41 and 0.33 (1 - a), 0.33 and 0.28 (b).",
 )
-def _flips(found: Evidence) -> Verdict:
-    return _as_printed(found, "IDUE", FLIPS, {})
+def _flips(evidence: Evidence) -> Verdict:
+    return _as_printed(evidence, "IDUE", FLIPS, {})
 
 
 @CLAIMS.add(
@@ -145,9 +144,9 @@ def _flips(found: Evidence) -> Verdict:
     "Sec. IV-E, Table II",
     "IDUE has 3.27n + 0.31c and 1.32n + 0.13c, in all 8.68n to 8.86n.",
 )
-def _variances(found: Evidence) -> Verdict:
-    mine = _toy(found, "IDUE")
-    verdict = _as_printed(found, "IDUE", (*VARIANCES, *TOTALS), {})
+def _variances(evidence: Evidence) -> Verdict:
+    mine = _toy(evidence, "IDUE")
+    verdict = _as_printed(evidence, "IDUE", (*VARIANCES, *TOTALS), {})
     number = f"in all {mine['total from']:.4g}n to {mine['total to']:.4g}n; {verdict.number}"
     return Verdict(verdict.verdict, number, verdict.margin, verdict.note)
 
@@ -157,13 +156,13 @@ def _variances(found: Evidence) -> Verdict:
     "Sec. IV-E, Table II (our reading)",
     "The printed 8.68n to 8.86n comes from rounded probabilities.",
 )
-def _rounding(found: Evidence) -> Verdict:
-    told, rounded = _toy(found, "IDUE", "printed"), _toy(found, "IDUE", ROUNDED)
-    total = told["Var HIV /n"] + 4 * told["Var others /n"]
-    summed = (total + told["Var others /c"], total + told["Var HIV /c"])
+def _rounding(evidence: Evidence) -> Verdict:
+    paper, rounded = _toy(evidence, "IDUE", "printed"), _toy(evidence, "IDUE", ROUNDED)
+    total = paper["Var HIV /n"] + 4 * paper["Var others /n"]
+    summed = (total + paper["Var others /c"], total + paper["Var HIV /c"])
     # 1.325 is printed as 1.32
-    entries = all(abs(told[name] - rounded[name]) <= 0.0101 for name in VARIANCES)
-    sums = all(abs(told[name] - x) < 0.0051 for name, x in zip(TOTALS, summed, strict=True))
+    entries = all(abs(paper[name] - rounded[name]) <= 0.0101 for name in VARIANCES)
+    sums = all(abs(paper[name] - x) < 0.0051 for name, x in zip(TOTALS, summed, strict=True))
     number = (
         f"rounded probabilities give {rounded['total from']:.3f}n to {rounded['total to']:.3f}n; "
         f"the sum of the printed entries is {summed[0]:.2f}n to {summed[1]:.2f}n"
@@ -180,9 +179,9 @@ def _rounding(found: Evidence) -> Verdict:
     "The upper bound is still less than that of the existing mechanisms, indicating that our "
     "mechanism outperforms others even in the worst-case.",
 )
-def _worst(found: Evidence) -> Verdict:
-    mine = _toy(found, "IDUE")["total to"]
-    plain = min(_toy(found, who)["total from"] for who in ("RAPPOR", "OUE"))
+def _worst(evidence: Evidence) -> Verdict:
+    mine = _toy(evidence, "IDUE")["total to"]
+    plain = min(_toy(evidence, who)["total from"] for who in ("RAPPOR", "OUE"))
     number = f"{mine:.4g}n against {plain:.4g}n"
     return Verdict(HOLDS if mine < plain else FAILS, number, 1 - mine / plain)
 
@@ -193,10 +192,10 @@ def _worst(found: Evidence) -> Verdict:
     "This property of IDUE leads to a larger variance for i = 1, but smaller flipping "
     "probabilities and variance for the others.",
 )
-def _shift(found: Evidence) -> Verdict:
-    mine, wrong = _toy(found, "IDUE"), []
+def _shift(evidence: Evidence) -> Verdict:
+    mine, wrong = _toy(evidence, "IDUE"), []
     for who in ("RAPPOR", "OUE"):
-        plain = _toy(found, who)
+        plain = _toy(evidence, who)
         if mine["Var HIV /n"] <= plain["Var HIV /n"]:
             wrong.append(f"its variance for HIV is not larger than that of {who}")
         for name in ("1-a others", "b others", "Var others /n"):
@@ -213,8 +212,8 @@ def _shift(found: Evidence) -> Verdict:
     "By adjusting the flipping probabilities for different bits, IDUE can achieve the optimal "
     "utility with the required protection.",
 )
-def _optimal(found: Evidence) -> Verdict:
-    rows = {row["mechanism"]: row[UNIFORM] for row in found.tables["table2_beyond"]}
+def _optimal(evidence: Evidence) -> Verdict:
+    rows = {row["mechanism"]: row[UNIFORM] for row in evidence.tables["table2_beyond"]}
     mine, best = rows[BEYOND["opt0"]], min(rows, key=lambda name: rows[name])
     number = f"IDUE {mine:.4g}n, {best} {rows[best]:.4g}n (uniform answers)"
     if mine <= rows[best] * (1 + SOLVED):
@@ -230,9 +229,9 @@ def _optimal(found: Evidence) -> Verdict:
     "Sec. IV-E, Table II (not in the paper)",
     "GRR, which the paper does not compare there, beats all rows of the table.",
 )
-def _grr(found: Evidence) -> Verdict:
-    grr = _beyond(found, "grr", "largest")
-    best = min(_toy(found, who)["total from"] for who in ("RAPPOR", "OUE", "IDUE"))
+def _grr(evidence: Evidence) -> Verdict:
+    grr = _beyond(evidence, "grr", "largest")
+    best = min(_toy(evidence, who)["total from"] for who in ("RAPPOR", "OUE", "IDUE"))
     number = f"GRR {grr:.4g}n, the smallest of the table {best:.4g}n"
     return Verdict(HOLDS if grr < best else FAILS, number, 1 - grr / best)
 

@@ -15,9 +15,9 @@ _COUNTS = ("records", "users", "items")
 def data_sets(data: Data) -> PaperTable:
     """The paper's data sets beside those at hand."""
     rows: Rows = []
-    for key, told in PUBLISHED.items():
-        counts = dict(zip(_COUNTS, (told.records, told.users, told.items), strict=True))
-        rows.append({"data set": told.name, **counts, **_here(data.get(key))})
+    for key, paper in PUBLISHED.items():
+        counts = dict(zip(_COUNTS, (paper.records, paper.users, paper.items), strict=True))
+        rows.append({"data set": paper.name, **counts, **_here(data.get(key))})
     for key in EXTRAS:
         if key in data:
             rows.append({"data set": data[key].title, **dict.fromkeys(_COUNTS), **_here(data[key])})
@@ -44,8 +44,8 @@ def _claim(name: str) -> None:
     sentence = f"{name} has the records, users and items of Table III."
 
     @CLAIMS.add(f"data set {name}", "Sec. VI, Table III", sentence)
-    def judge(found: Evidence) -> Verdict:
-        row = next(x for x in found.tables["table3"] if x["data set"] == name)
+    def judge(evidence: Evidence) -> Verdict:
+        row = next(x for x in evidence.tables["table3"] if x["data set"] == name)
         if row["users here"] is None:
             return Verdict(UNKNOWN, "the file is not there")
         number = ", ".join(f"{row[f'{what} here']:,} {what}" for what in _COUNTS)
@@ -55,13 +55,13 @@ def _claim(name: str) -> None:
         off = [what for what in _COUNTS if row[what] != row[f"{what} here"]]
         if not off:
             return Verdict(HOLDS, number)
-        told = "; ".join(f"{what}: {row[what]:,} in the table" for what in off)
-        return Verdict(FAILS, number, None, told + _unrated(found, name))
+        differences = "; ".join(f"{what}: {row[what]:,} in the table" for what in off)
+        return Verdict(FAILS, number, None, differences + _unrated(evidence, name))
 
 
-def _unrated(found: Evidence, name: str) -> str:
+def _unrated(evidence: Evidence, name: str) -> str:
     """Which file has the records of the table."""
-    rows = found.tables["table3"]
+    rows = evidence.tables["table3"]
     whole = next((x for x in rows if x["file"].startswith("clothing_all")), None)
     if not whole or name != "Clothing":
         return "."
@@ -72,7 +72,7 @@ def _unrated(found: Evidence, name: str) -> str:
     )
 
 
-for _told in PUBLISHED.values():
-    _claim(_told.name)
+for _published in PUBLISHED.values():
+    _claim(_published.name)
 
 TARGET = Target(CLAIMS, uses=(*PUBLISHED, *EXTRAS), tables=_tables)

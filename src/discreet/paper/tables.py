@@ -1,16 +1,17 @@
-"""What a table is: rows of plain numbers, exact theory, no randomness."""
+"""A table: rows of plain numbers, from exact theory, without randomness."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-Rows = list[dict[str, Any]]
+Record = dict[str, Any]  # one row: numbers and texts by column
+Rows = list[Record]
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """Rows with the same columns, and what they show."""
+    """Rows with the same columns, a title and a caption."""
 
     name: str
     title: str
@@ -33,7 +34,7 @@ def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):

@@ -1,10 +1,9 @@
-"""What every table and figure of the paper is to a run."""
+"""A table or figure of the paper, as a run sees it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from discreet.paper.datasets import Data
 from discreet.paper.drawing import Figure
@@ -14,24 +13,24 @@ from discreet.paper.tables import PaperTable
 from discreet.paper.verdicts import Claims
 
 
-def _none(setup: Setup, data: Data) -> list[Any]:
-    return []
+def _none(setup: Setup, data: Data) -> tuple[()]:
+    return ()
 
 
 @dataclass(frozen=True)
 class Target:
-    """A table or figure: its data, and functions that say what is run and shown; the tables of a
-    figure are those behind its claims.
+    """A table or figure: its data, and functions that say what to run and show. The tables of a
+    figure are the ones behind its claims.
     """
 
     claims: Claims
-    needs: tuple[str, ...] = ()  # data sets that it cannot be made without
-    uses: tuple[str, ...] = ()  # data sets that are shown where they are there
-    tables: Callable[[Setup, Data], list[PaperTable]] = _none
-    experiments: Callable[[Setup, Data], list[Experiment]] = _none
-    figures: Callable[[Setup, Data], list[Figure]] = _none  # the paper's, then those beyond it
+    needs: tuple[str, ...] = ()  # data sets that it cannot do without
+    uses: tuple[str, ...] = ()  # data sets that it shows if they are there
+    tables: Callable[[Setup, Data], Sequence[PaperTable]] = _none
+    experiments: Callable[[Setup, Data], Sequence[Experiment]] = _none
+    figures: Callable[[Setup, Data], Sequence[Figure]] = _none  # the paper's, then those beyond it
 
     @property
     def name(self) -> str:
-        """What the command calls it."""
+        """Its name on the command line."""
         return self.claims.target

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from scipy.special import stdtrit
 
+from discreet.paper.datasets import DataFacts
 from discreet.paper.experiments import Numbers, Row
+from discreet.paper.tables import Rows
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot be shown here"
 LEVEL = 0.01  # of all tests of one claim together
@@ -30,13 +32,13 @@ class Evidence:
     """What a run found: rows of experiments, tables by name, and facts about the data by key."""
 
     numbers: Numbers = field(default_factory=lambda: Numbers([]))
-    tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
-    data: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    tables: Mapping[str, Rows] = field(default_factory=dict)
+    data: Mapping[str, DataFacts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a claim comes to. `margin`: by how much it holds (positive) or fails (negative), where
+    """The outcome of a claim. `margin`: by how much it holds (positive) or fails (negative), if
     that has a meaning.
     """
 
@@ -46,6 +48,19 @@ class Verdict:
     note: str = ""
 
 
+Report = TypedDict(  # a claim and its verdict, as claims.json has it; "from" is a keyword
+    "Report",
+    {
+        "claim": str,
+        "from": str,
+        "where": str,
+        "sentence": str,
+        "verdict": str,
+        "number": str,
+        "margin": float | None,
+        "note": str,
+    },
+)
 NOTHING = Verdict(UNKNOWN, "no numbers")
 Judge = Callable[[Evidence], Verdict]
 
@@ -61,10 +76,10 @@ class Claim:
     data: tuple[str, ...]  # the data sets behind it
     judge: Judge
 
-    def report(self, found: Evidence) -> dict[str, Any]:
-        """The verdict as plain data, partial data named."""
-        verdict = self.judge(found)
-        partial = (found.data[key]["partial"] for key in self.data if key in found.data)
+    def report(self, evidence: Evidence) -> Report:
+        """The verdict as plain data; the note names partial data."""
+        verdict = self.judge(evidence)
+        partial = (str(evidence.data[key]["partial"]) for key in self.data if key in evidence.data)
         return {
             "claim": self.name,
             "from": self.target,
@@ -90,7 +105,7 @@ class Claims:
     def add(
         self, name: str, where: str, sentence: str, data: tuple[str, ...] | None = None
     ) -> Callable[[Judge], Judge]:
-        """A decorator that lists a judge; its data are those of the list unless named."""
+        """A decorator that adds a judge. Its data are those of the list, unless you name others."""
         behind = self.data if data is None else data
 
         def keep(judge: Judge) -> Judge:
@@ -125,7 +140,7 @@ class Cell:
 _PLACE = ("data", "eps", "levels", "share", "padding", "encoding", "metric", "k", "view")
 
 
-def place(row: Row) -> tuple[Any, ...]:
+def place(row: Row) -> tuple[object, ...]:
     """What two rows must share to be compared."""
     return tuple(getattr(row, name) for name in _PLACE)
 
@@ -141,7 +156,7 @@ def pair(mine: Row, other: Row) -> Cell:
     return Cell(where, ratio, t, len(difference), formula)
 
 
-def against(numbers: Numbers, model: str, others: Sequence[str], **want: Any) -> list[Cell]:
+def against(numbers: Numbers, model: str, others: Sequence[str], **want: object) -> list[Cell]:
     """A model beside every other one, in every cell that both have."""
     want = {"encoding": "bits", "view": "raw", **want}
     theirs = [row for row in numbers.select(model=tuple(others), **want) if row.values]
@@ -180,10 +195,10 @@ def _by_theory(
         f"{len(doubtful)} of {len(cells)} cells lie on the other side, within sampling error "
         f"(worst: {worst.place})"
     )
-    known = [cell.theory for cell in doubtful if cell.theory is not None]
-    if len(known) < len(doubtful):
+    ratios = [cell.theory for cell in doubtful if cell.theory is not None]
+    if len(ratios) < len(doubtful):
         return Verdict(UNKNOWN, number, margin, f"{note}.")
-    wrong = sum(sign * (ratio - 1) > 1e-9 for ratio in known)
+    wrong = sum(sign * (ratio - 1) > 1e-9 for ratio in ratios)
     if wrong:
         note = f"{note}; the theory has {wrong} of them on the other side too."
         return Verdict(FAILS, number, margin, note)
@@ -219,8 +234,8 @@ def printed(pairs: Mapping[str, tuple[float, float, float]]) -> Verdict:
 # ---- the report ----------------------------------------------------------------------------------
 
 
-def markdown(reports: Sequence[Mapping[str, Any]], note: str) -> str:
-    """claims.md."""
+def markdown(reports: Sequence[Report], note: str) -> str:
+    """The text of claims.md."""
     verdicts = [one["verdict"] for one in reports]
     tally = ", ".join(f"{word}: {verdicts.count(word)}" for word in (HOLDS, FAILS, UNKNOWN))
     lines = ["# The paper's claims", "", f"{tally}. {note}", ""]

@@ -1,4 +1,4 @@
-"""Work on all cores: experiments and pictures in processes of their own."""
+"""Experiments and pictures on all cores, in separate processes."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from discreet.data.files import Advance
 from discreet.errors import DataError
-from discreet.files import Advance
 from discreet.paper import drawing, experiments
 from discreet.paper.datasets import Data
 from discreet.paper.drawing import Figure
 from discreet.paper.experiments import Experiment, Numbers, Row
 from discreet.paper.settings import Setup
 
-_shared: dict[str, Any] = {}  # what a worker process was given at its start
+_T = TypeVar("_T")
+_shared: dict[str, Any] = {}  # what a worker process gets at its start
 
 
 def cores() -> int:
-    """How many this process may use."""
-    known = hasattr(os, "sched_getaffinity")
-    return len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
+    """The number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class Workers:
-    """Processes that share the work; one worker is this process. Results come in the order asked,
-    whoever was first.
+    """Processes that share the work; a single worker is this process. Results keep the order of the
+    tasks.
     """
 
     def __init__(self, jobs: int, data: Data, setup: Setup) -> None:
@@ -51,11 +53,11 @@ class Workers:
     def run(self, tasks: Sequence[Experiment], advance: Advance = lambda _: None) -> list[Row]:
         """The rows of all experiments; they do not depend on how many workers there are."""
         if not self.pool:
-            found = []
+            rows = []
             for one in tasks:
-                found += experiments.run(one, self.data[one.data], self.setup)
+                rows += experiments.run(one, self.data[one.data], self.setup)
                 advance(1)
-            return found
+            return rows
         order = sorted(range(len(tasks)), key=lambda k: (not tasks[k].shrunk, -tasks[k].repeats))
         results: list[list[Row]] = [[] for _ in tasks]
         with _one_thread_each():
@@ -75,7 +77,7 @@ class Workers:
             _result(done)
 
 
-def _result(done: Future[Any]) -> Any:
+def _result(done: Future[_T]) -> _T:
     try:
         return done.result()
     except BrokenProcessPool:
@@ -87,9 +89,7 @@ def _result(done: Future[Any]) -> Any:
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Worker processes that start here do linear algebra on one thread: they are as many as there
-    are cores.
-    """
+    """Make new worker processes do linear algebra on one thread, as there is one per core."""
     name = "OPENBLAS_NUM_THREADS"
     before = os.environ.get(name)
     os.environ[name] = "1"
@@ -103,7 +103,7 @@ def _one_thread_each() -> Iterator[None]:
 
 
 def _begin(data: Data, setup: Setup) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and stops us
     _shared.update(data=data, setup=setup)
 
 

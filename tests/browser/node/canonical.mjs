@@ -1,6 +1,7 @@
 // JSON texts -> their canonical form and fingerprint, or the code of the refusal.
-import { canonicalJson, fingerprint } from "../../../src/discreet/collector/static/discreet.js";
-import { codeOf, input, output } from "./io.mjs";
+import { codeOf, discreet, input, output } from "./io.mjs";
+
+const { canonicalJson, fingerprint } = discreet;
 
 const found = [];
 for (const text of input) {

@@ -1,8 +1,9 @@
 // The client against a small server (argv: its address), whose collections are named after what
 // they do.
 import assert from "node:assert/strict";
-import { Client, Ledger } from "../../../src/discreet/collector/static/discreet.js";
-import { Checks, Storage, hex, input, refusal } from "./io.mjs";
+import { Checks, Storage, discreet, hex, input, refusal } from "./io.mjs";
+
+const { Client, Ledger } = discreet;
 
 const url = process.argv[2];
 const KEY = "discreet-ledger/3";

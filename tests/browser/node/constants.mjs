@@ -1,11 +1,10 @@
 // The module spells what vectors/v2/constants.json does: seen in what it accepts, says and sends.
 import assert from "node:assert/strict";
-import {
-  Client, Ledger, Mechanism, canonicalJson, cleaned, fingerprint,
-} from "../../../src/discreet/collector/static/discreet.js";
-import { Checks, Storage, input, refusal, unhex } from "./io.mjs";
+import { Checks, Storage, discreet, input, refusal, unhex } from "./io.mjs";
 
-const { constants, everything, limits, promised, refusals, ticket } = input;
+const { Client, Ledger, Mechanism, canonicalJson, cleaned, fingerprint } = discreet;
+
+const { cautions, constants, everything, limits, promised, refusals, ticket } = input;
 const { names, keys, upload } = constants;
 const checks = new Checks();
 
@@ -20,7 +19,7 @@ async function said(change) {
 const places = { // where a word or a table stands in a document
   format: (body) => [body, "format"],
   prior: (body) => [body, "prior"],
-  input: (body) => [body.policy, "input"],
+  kind: (body) => [body.policy, "kind"],
   notion: (body) => [body.policy, "notion"],
   encoding: (body) => [body.encoding, "kind"],
 };
@@ -97,17 +96,27 @@ await checks.check("limits", async () => {
 });
 
 await checks.check("reasons", async () => {
-  const found = [];
-  for (const { document, report } of refusals) {
-    found.push((await Mechanism.from(document)).check(unhex(report)));
+  const reasons = [];
+  for (const { document, report, why } of refusals) {
+    const mechanism = await Mechanism.from(document);
+    const reason = mechanism.check(unhex(report));
+    reasons.push(reason);
+    const { message } = await refusal("report", () => mechanism.bits(unhex(report)));
+    assert.ok(message.includes(`(${reason}): ${why};`), message);
   }
-  assert.deepEqual(found, constants.reasons);
+  assert.deepEqual(reasons, constants.reasons);
 });
 
 await checks.check("promises", async () => {
   for (const [document, sentences] of promised) {
     const mechanism = await Mechanism.from(document);
     assert.deepEqual(mechanism.promises().map(({ sentence }) => sentence), sentences);
+  }
+});
+
+await checks.check("cautions", async () => {
+  for (const [document, caution] of cautions) {
+    assert.equal((await Mechanism.from(document)).caution(), caution);
   }
 });
 

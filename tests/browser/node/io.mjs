@@ -1,5 +1,11 @@
 // What every script here does: read JSON from standard input, write JSON to standard output.
 import { text } from "node:stream/consumers";
+import { pathToFileURL } from "node:url";
+
+// The joined file that is served, unless the environment names another.
+const served = new URL("../../../src/discreet/collector/static/discreet.js", import.meta.url);
+const { DISCREET_MODULE: other } = process.env;
+export const discreet = await import(other ? pathToFileURL(other) : served);
 
 export const input = JSON.parse((await text(process.stdin)) || "null");
 

@@ -1,7 +1,8 @@
 // [[document, document]] -> whether the ledger, with the first answered, sees an item of it in the
 // second.
-import { Ledger, Mechanism } from "../../../src/discreet/collector/static/discreet.js";
-import { Storage, input, output } from "./io.mjs";
+import { Storage, discreet, input, output } from "./io.mjs";
+
+const { Ledger, Mechanism } = discreet;
 
 const found = [];
 for (const documents of input) {

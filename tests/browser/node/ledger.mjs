@@ -1,7 +1,8 @@
 // The rules of the ledger, on mechanisms by name.
 import assert from "node:assert/strict";
-import { Ledger, Mechanism, locked } from "../../../src/discreet/collector/static/discreet.js";
-import { Checks, Storage, hex, input, refusal } from "./io.mjs";
+import { Checks, Storage, discreet, hex, input, refusal } from "./io.mjs";
+
+const { Ledger, Mechanism, locked } = discreet;
 
 const KEY = "discreet-ledger/3";
 const WIDE = "\uff28\uff29\uff36"; // HIV in full-width letters
@@ -47,7 +48,7 @@ await checks.check("an entry holds the report, the labels and the budgets, and n
       id: hex(id), report: hex(report), items: toy.policy.items,
       budgets: {
         levels: toy.levelEpsilons(), levelOf: toy.policy.levelOf,
-        whole: Math.max(...toy.levelEpsilons()),
+        whole: Math.max(...toy.levelEpsilons()), oneWay: false,
       },
       state: "leaving",
     }]);
@@ -219,7 +220,9 @@ damaged["an id that is cut"] = change({ id: "00" });
 damaged["half a byte"] = change({ report: "000" });
 damaged["upper case"] = change({ report: "AB" });
 damaged["a state that there is not"] = change({ state: "true" });
-const budgets = (levels, levelOf, whole = 1) => ({ budgets: { levels, levelOf, whole } });
+const budgets = (levels, levelOf, whole = 1, oneWay = false) => {
+  return { budgets: { levels, levelOf, whole, oneWay } };
+};
 const one = { items: ["x"], ...budgets([1], [0]) };
 damaged["items is a text"] = change({ items: "HIV", ...budgets([1], [0, 0, 0]) });
 damaged["an item is a number"] = change({ ...one, items: [1] });
@@ -229,8 +232,14 @@ damaged["no items"] = change({ items: [], ...budgets([1], []) });
 damaged["levels is an object"] = change({ ...one, ...budgets({}, [0]) });
 damaged["a negative budget"] = change({ ...one, ...budgets([-1], [0]) });
 damaged["a budget that is a text"] = change({ ...one, ...budgets(["1"], [0]) });
-damaged["no budget of whole answers"] = change({ ...one, budgets: { levels: [1], levelOf: [0] } });
-for (const whole of [-1, "1", null]) {
+damaged["no budget of whole answers"] = change({
+  ...one, budgets: { levels: [1], levelOf: [0], oneWay: false },
+});
+damaged["no direction"] = change({ ...one, budgets: { levels: [1], levelOf: [0], whole: 1 } });
+for (const oneWay of [null, 0, "false"]) {
+  damaged[`the direction is ${oneWay}`] = change({ ...one, ...budgets([1], [0], 1, oneWay) });
+}
+for (const whole of [-1, "1"]) { // null: there is no limit
   damaged[`whole answers have ${whole}`] = change({ ...one, ...budgets([1], [0], whole) });
 }
 

@@ -1,9 +1,8 @@
 // What a caller can and cannot do with a mechanism; budgets so large that a report is its answer.
 import assert from "node:assert/strict";
-import {
-  DiscreetError, Mechanism, fingerprint,
-} from "../../../src/discreet/collector/static/discreet.js";
-import { Checks, input, refusal } from "./io.mjs";
+import { Checks, discreet, input, refusal } from "./io.mjs";
+
+const { DiscreetError, Mechanism, fingerprint } = discreet;
 
 const checks = new Checks();
 const single = await Mechanism.from(input.single);
@@ -67,7 +66,7 @@ await checks.check("what was verified cannot be changed", async () => {
     () => { policy.levels[0].budget = "9"; }, () => { policy.levels[0] = {}; },
     () => { mechanism.perturb = null; }, () => { mechanism.encoding = {}; },
     () => { encoding.write = null; }, () => { encoding.parts = []; },
-    () => { encoding.size = 1; }, () => { encoding.groups.of[0] = 1; },
+    () => { encoding.size = 1; }, () => { encoding.groups.groupOf[0] = 1; },
     () => { encoding.groups.members[1][0] = 0; },
     () => { encoding.groups.rank[0] = 1; }, () => { mechanism.groups[0] = 1; },
   ]) assert.throws(change, TypeError);

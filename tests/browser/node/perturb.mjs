@@ -1,7 +1,8 @@
 // [{document, answers, each}] -> the reports of `each` people per answer, concatenated, with Web
 // Crypto's randomness.
-import { Mechanism } from "../../../src/discreet/collector/static/discreet.js";
-import { input, output } from "./io.mjs";
+import { discreet, input, output } from "./io.mjs";
+
+const { Mechanism } = discreet;
 
 const found = [];
 for (const { document, answers, each } of input) {

@@ -1,6 +1,7 @@
 // {documents, reports: [{mechanism, report}]} -> why each is refused, or what it means.
-import { Mechanism } from "../../../src/discreet/collector/static/discreet.js";
-import { codeOf, input, output, unhex } from "./io.mjs";
+import { codeOf, discreet, input, output, unhex } from "./io.mjs";
+
+const { Mechanism } = discreet;
 
 const mechanisms = {};
 for (const [name, document] of Object.entries(input.documents)) {

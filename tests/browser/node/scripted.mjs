@@ -1,7 +1,8 @@
 // [{document, cases: [{answer, draws}]}] -> the report of each answer when Web Crypto gives exactly
 // these 32-bit integers. A draw beyond the script reads the marker 0xdeadbeef.
-import { Mechanism } from "../../../src/discreet/collector/static/discreet.js";
-import { codeOf, hex, input, output } from "./io.mjs";
+import { codeOf, discreet, hex, input, output } from "./io.mjs";
+
+const { Mechanism } = discreet;
 
 let script = [];
 const { subtle } = globalThis.crypto;

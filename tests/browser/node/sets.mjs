@@ -1,6 +1,7 @@
 // [{document, lists}] -> what a mechanism for sets promises, and for each of these lists.
-import { Mechanism } from "../../../src/discreet/collector/static/discreet.js";
-import { input, output } from "./io.mjs";
+import { discreet, input, output } from "./io.mjs";
+
+const { Mechanism } = discreet;
 
 const found = [];
 for (const { document, lists } of input) {

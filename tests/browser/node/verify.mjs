@@ -1,7 +1,8 @@
 // [{document or bytes (base64), pinned?}] -> the verdict on each, and what an accepted mechanism
 // says of itself.
-import { Mechanism } from "../../../src/discreet/collector/static/discreet.js";
-import { codeOf, input, output } from "./io.mjs";
+import { codeOf, discreet, input, output } from "./io.mjs";
+
+const { Mechanism } = discreet;
 
 const found = [];
 for (const { document, bytes, pinned } of input) {

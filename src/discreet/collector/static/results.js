@@ -7,7 +7,7 @@ const FIRST = 100; // rows drawn before "Show all"
 const PAUSE = 2000; // milliseconds between two looks
 
 let token = page.dataset.token === undefined ? null : sessionStorage.getItem("discreet-token");
-let found = null; // the last estimate
+let estimate = null; // the last one
 let mark = ""; // its ETag
 let all = false;
 
@@ -29,14 +29,14 @@ function element(name, text = "", className = "") {
 async function look() {
   if (page.dataset.token !== undefined && !token) return $("token").hidden ? ask() : undefined;
   try {
-    const known = mark ? { "If-None-Match": mark } : {};
-    const answer = await fetch(address(), { headers: { ...headers(), ...known } });
+    const condition = mark ? { "If-None-Match": mark } : {};
+    const answer = await fetch(address(), { headers: { ...headers(), ...condition } });
     if (answer.status === 304) return say("");
     const document_ = await answer.json();
     if (answer.status === 401) return ask(token ? "That token is not the organiser’s." : "");
     if (!answer.ok) return say(document_.detail);
     mark = answer.headers.get("ETag") ?? "";
-    found = document_;
+    estimate = document_;
     say("");
     draw();
   } catch {
@@ -60,7 +60,8 @@ function say(problem) {
 // ---- draw ---------------------------------------------------------------------------------------
 
 function draw() {
-  const { n, items, levels, telling, note, certificate, views, state, least, fake, odd } = found;
+  const { n, items, levels, telling, note, certificate, views, state, least, fake, odd } = estimate;
+  $("published").textContent = estimate.published;
   const asked = !$("token").hidden;
   $("token").hidden = true;
   $("numbers").hidden = false;
@@ -74,8 +75,8 @@ function draw() {
   $("oddities").replaceChildren(...odd.map((sentence) => element("li", sentence)));
   drawViews(views);
   const end = { closed: " The collection is closed.", upcoming: " It has not opened yet." };
-  $("rehearsal").hidden = !found.rehearsal;
-  const happened = found.history.map(({ time, what }) => `${what} ${time}`).join(", ");
+  $("rehearsal").hidden = !estimate.rehearsal;
+  const happened = estimate.history.map(({ time, what }) => `${what} ${time}`).join(", ");
   $("history").textContent = happened && `What the organiser did: ${happened}.`;
   $("verdict").textContent = verdict(n, telling, items, levels, least) + (end[state] ?? "");
   drawLevels(n, levels);
@@ -87,8 +88,8 @@ function drawViews(views) {
   $("views").hidden = !views.length;
   const chosen = views.find(({ name }) => name === view());
   $("about").textContent = chosen ? `Shown: ${chosen.about}.` : "Shown: unbiased estimates; chance may put them, and the ends of intervals, below zero.";
-  const known = new Set([...document.querySelectorAll('[name="view"]')].map(({ value }) => value));
-  for (const { name } of views.filter(({ name }) => !known.has(name))) {
+  const listed = new Set([...document.querySelectorAll('[name="view"]')].map(({ value }) => value));
+  for (const { name } of views.filter(({ name }) => !listed.has(name))) {
     const [label, input] = [element("label"), element("input")];
     Object.assign(input, { type: "radio", name: "view", value: name });
     label.append(input, element("span", name[0].toUpperCase() + name.slice(1)));
@@ -141,19 +142,24 @@ function drawRows(items, place) {
     })
     : ({ count, lower, upper, stderr }) => ({ count, lower, upper, error: stderr });
   const wanted = $("search").value.trim().toLowerCase();
-  const rows = items.filter(({ item, level }) => `${item} ${level}`.toLowerCase().includes(wanted))
+  const isWanted = ({ item, level }) => `${item} ${level}`.toLowerCase().includes(wanted);
+  const rows = items.filter(isWanted)
     .map((row) => ({ ...row, ...pick(row), plain: place.get(row.level).plain_stderr }))
     .sort((x, y) => (y.count ?? -Infinity) - (x.count ?? -Infinity));
+  const sums = name ? [] : estimate.totals.filter(isWanted)
+    .map((row) => ({ ...row, error: row.stderr, plain: null }));
   const shown = all ? rows : rows.slice(0, FIRST);
   const end = ({ upper, count, plain }) => Math.max(upper ?? 0, (count ?? 0) + 1.96 * plain);
   const top = Math.max(1, ...shown.map(end));
-  $("rows").replaceChildren(...shown.map((row) => drawRow(row, place.get(row.level).k, top)));
+  const drawn = shown.map((row) => drawRow(row, place.get(row.level).k, top));
+  $("rows").replaceChildren(...drawn, ...sums.map((row) => drawRow(row, -1, top)));
   $("more").hidden = shown.length === rows.length;
   $("more").textContent = `Show all ${rows.length.toLocaleString()}`;
 }
 
-function drawRow({ item, level, count, lower = null, upper = null, error = null, plain }, k, top) {
-  const row = element("tr", "", `level-${k % 8}`);
+function drawRow(values, k, top) {
+  const { item, level, count, lower = null, upper = null, error = null, plain } = values;
+  const row = element("tr", "", k < 0 ? "total" : `level-${k % 8}`);
   const head = element("th", item);
   head.append(element("small", level, "quiet"));
   head.scope = "row";
@@ -162,9 +168,9 @@ function drawRow({ item, level, count, lower = null, upper = null, error = null,
   chart.append(drawPlot(count, lower, upper, plain, top));
   const [low, high] = [lower, upper].map(whole);
   const interval = lower === null ? "–" : `${low} to ${high}`;
-  const errors = `${error === null ? "–" : whole(error)} / ${whole(plain)}`;
+  const errors = [error, plain].map((x) => (x === null ? "–" : whole(x))).join(" / ");
   row.append(
-    head, chart, people(count, interval),
+    head, chart, people(count, interval), share(values),
     element("td", interval, "number interval faint"),
     element("td", errors, "number plain-ldp faint"),
   );
@@ -174,6 +180,16 @@ function drawRow({ item, level, count, lower = null, upper = null, error = null,
 function people(count, interval) {
   const cell = element("td", count === null ? "–" : whole(count), "number");
   cell.append(element("small", interval, "phone faint"));
+  return cell;
+}
+
+/** The share of the population, with its interval where the raw estimate is shown. */
+function share({ count, share: raw, share_low: low, share_high: high }) {
+  const percent = (x) => (100 * x).toFixed(1);
+  if (count === null) return element("td", "–", "number");
+  const cell = element("td", `${percent(count / estimate.n)} %`, "number share");
+  const isRaw = Math.abs(raw - count / estimate.n) < 1e-9;
+  if (isRaw) cell.append(element("small", `${percent(low)} to ${percent(high)}`, "faint"));
   return cell;
 }
 
@@ -189,7 +205,7 @@ function drawPlot(count, lower, upper, plain, top) {
     made.style.width = `${Math.max(0, at(to) - at(from))}%`;
     plot.append(made);
   };
-  piece("band", count - 1.96 * plain, count + 1.96 * plain);
+  if (plain !== null) piece("band", count - 1.96 * plain, count + 1.96 * plain);
   piece("bar", 0, count);
   if (lower !== null) piece("line", lower, upper);
   return plot;
@@ -204,7 +220,7 @@ $("token").addEventListener("submit", (event) => {
   mark = "";
   look();
 });
-$("search").addEventListener("input", () => found && draw());
+$("search").addEventListener("input", () => estimate && draw());
 $("views").addEventListener("change", () => { mark = ""; look(); });
 $("more").addEventListener("click", () => { all = true; draw(); });
 $("csv").addEventListener("click", async () => {
@@ -218,7 +234,7 @@ $("csv").addEventListener("click", async () => {
 });
 
 async function forever() {
-  if (!document.hidden || !found) await look();
+  if (!document.hidden || !estimate) await look();
   setTimeout(forever, PAUSE);
 }
 forever();

@@ -1,0 +1,3 @@
+"""The compiled inner loops, a file per encoding. Plain functions of arrays; nothing here knows what
+a mechanism is.
+"""

@@ -1,0 +1,175 @@
+"""What one report speaks about: the integers that are checked, and the same as plain numbers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+from discreet.check import exact, exact_sets
+from discreet.check.exact import D
+from discreet.policy.lazy import cached_property
+
+if TYPE_CHECKING:
+    from discreet.policy.types import JsonObject
+
+
+class Rates(NamedTuple):
+    """The chances of a part per group; 0 where it says nothing about a group."""
+
+    chance: tuple[float, ...]  # of the part
+    own: tuple[float, ...]  # that an item is named by its holder
+    other: tuple[float, ...]  # that it is named by anybody else
+    difference: tuple[float, ...]  # own - other, without cancellation
+    none: float  # the chance of the part for an empty sample
+
+
+class AnyPart(ABC):
+    """What every part has, whatever the encoding."""
+
+    groups: tuple[int, ...]  # of every level
+
+    @property
+    @abstractmethod
+    def by_group(self) -> Rates:
+        """The chances per group."""
+
+    @property
+    @abstractmethod
+    def states(self) -> list[tuple[Fraction, Fraction]]:
+        """The largest and the smallest state per group, then of an empty sample (exact.py); for
+        hits, of somebody with a single item.
+        """
+
+    @abstractmethod
+    def document(self) -> JsonObject:
+        """What stands in the mechanism file."""
+
+    @cached_property
+    def chance(self) -> tuple[float, ...]:
+        """The chance of the part for an answer of every level."""
+        return self._by_level(self.by_group.chance)
+
+    @cached_property
+    def own(self) -> tuple[float, ...]:
+        """The chance that the answer itself is named, per level; 0 where the level is silent."""
+        return self._by_level(self.by_group.own)
+
+    @cached_property
+    def other(self) -> tuple[float, ...]:
+        """The chance that any other item is named, per level; 0 where the level is silent."""
+        return self._by_level(self.by_group.other)
+
+    def _by_level(self, values: Sequence[float]) -> tuple[float, ...]:
+        return tuple(values[g] for g in self.groups)
+
+
+@dataclass(frozen=True)
+class Part(AnyPart):
+    """Integers per group of levels.
+
+    chance: of the part, for an answer of the group; own: that the answer itself is named; other:
+    that any other item of the group is, over `denominators`. A group with own = other = 0 is
+    silent. none: of the part, for an empty sample.
+    """
+
+    ints: exact.Chances
+    denominators: tuple[int, ...]
+    groups: tuple[int, ...]  # of every level
+
+    def __post_init__(self) -> None:
+        chance, own, other, none = self.ints
+        rows = (tuple(chance), tuple(own), tuple(other))
+        object.__setattr__(self, "ints", exact.Chances(*rows, none))
+        for name in ("denominators", "groups"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @classmethod
+    def from_document(
+        cls, row: JsonObject, denominators: tuple[int, ...], groups: tuple[int, ...]
+    ) -> Part:
+        """From a mechanism file; its values are validated later."""
+        chance, own, other = (row[key] for key in ("chance", "own", "other"))
+        if not all(isinstance(numbers, list) for numbers in (chance, own, other)):
+            raise TypeError("a part's numbers are lists")
+        return cls(exact.Chances(chance, own, other, row.get("none")), denominators, groups)
+
+    def document(self) -> JsonObject:
+        """What stands in the mechanism file."""
+        chance, own, other, none = self.ints
+        rows = {"chance": list(chance), "own": list(own), "other": list(other)}
+        return rows if none is None else rows | {"none": none}
+
+    @cached_property
+    def states(self) -> list[tuple[Fraction, Fraction]]:
+        """The largest and the smallest state per group, then of an empty sample (exact.py)."""
+        ranges = exact.ranges(self.ints, self.denominators)
+        return [(Fraction(*state.high), Fraction(*state.low)) for state in ranges]
+
+    @cached_property
+    def by_group(self) -> Rates:
+        """The chances per group. The difference is taken of integers."""
+        each = [*zip(self.ints.own, self.ints.other, self.denominators, strict=True)]
+        return Rates(
+            tuple(x / D for x in self.ints.chance),
+            tuple(own / D for own, _, _ in each),
+            tuple(other / over for _, other, over in each),
+            tuple((own * over - other * D) / (D * over) for own, other, over in each),
+            (self.ints.none or 0) / D,
+        )
+
+
+@dataclass(frozen=True)
+class HitsPart(AnyPart):
+    """A part of counted hits (exact_sets.py), whose chance does not depend on the answer."""
+
+    ints: exact_sets.HitChances
+    prime: int
+    groups: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        chance, active, limit, rows = self.ints
+        ints = exact_sets.HitChances(chance, tuple(active), limit, tuple(map(tuple, rows)))
+        object.__setattr__(self, "ints", ints)
+        object.__setattr__(self, "groups", tuple(self.groups))
+
+    @classmethod
+    def from_document(cls, row: JsonObject, prime: int, groups: tuple[int, ...]) -> HitsPart:
+        """From a mechanism file; its values are validated later."""
+        rows = row["rows"] if isinstance(row["rows"], list) else [None]
+        if not all(isinstance(x, list) for x in (row["active"], *rows)):
+            raise TypeError("a part's numbers are lists")
+        ints = exact_sets.HitChances(row["chance"], row["active"], row["limit"], row["rows"])
+        return cls(ints, prime, groups)
+
+    def document(self) -> JsonObject:
+        """What stands in the mechanism file."""
+        chance, active, limit, rows = self.ints
+        table = [list(row) for row in rows]
+        return {"chance": chance, "active": list(active), "limit": limit, "rows": table}
+
+    @cached_property
+    def densities(self) -> exact_sets.Densities:
+        """f_j(N)."""
+        return exact_sets.densities(self.prime, self.ints)
+
+    @cached_property
+    def states(self) -> list[tuple[Fraction, Fraction]]:
+        """The largest and the smallest density per group for somebody with a single item of it;
+        then for somebody with none.
+        """
+        single, one = self.densities[1], Fraction(1)
+        active = (max(single), min(single))
+        return [active if on else (one, one) for on in self.ints.active] + [(one, one)]
+
+    @cached_property
+    def by_group(self) -> Rates:
+        """The chances per group."""
+        own = exact_sets.own(self.prime, self.ints)
+        other = Fraction(self.ints.limit, self.prime)
+        chance = (self.ints.chance / D,) * len(self.ints.active)
+        values = (float(own), float(other), float(own - other))
+        own_, other_, gap = (tuple(x * on for on in self.ints.active) for x in values)
+        return Rates(chance, own_, other_, gap, self.ints.chance / D)

@@ -1,0 +1,274 @@
+"""Commands for results: estimate, compare."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from discreet.cli.group import (
+    as_json,
+    load_mechanism,
+    main,
+    options,
+    print_json,
+    refuse_overwrite,
+    require_suffix,
+    split_items,
+    view_options,
+)
+from discreet.errors import DataError
+from discreet.estimates.views import VIEWS
+from discreet.policy.labels import quoted
+
+if TYPE_CHECKING:
+    from discreet.estimates.comparison import Comparison
+    from discreet.policy import Policy
+
+_MOST_GROUPS = 20  # groups of which every two are compared
+
+_result_options = options(
+    click.option(
+        "--confidence",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        default=0.95,
+        show_default=True,
+        help="The confidence of the intervals.",
+    ),
+    click.option(
+        "--about",
+        type=click.Choice(["population", "respondents"]),
+        default="population",
+        show_default=True,
+        help="Whom shares are about: the people who answered, or those they were drawn from.",
+    ),
+)
+
+
+@main.command(epilog="Example:  discreet estimate mechanism.json tally.json -o est.csv --top 10")
+@click.argument("mechanism")
+@click.argument("tally")
+@click.option("-o", "--output", help="Write the table to this file (.csv, .parquet or .json).")
+@click.option("--plot", help="Draw the top items into this file (.png or .svg).")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="The number of items to show.",
+)
+@_result_options
+@click.option(
+    "--total",
+    "totals",
+    multiple=True,
+    metavar="ITEM,…",
+    help="Also the sum of these items, separated by commas. Repeatable.",
+)
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="COLUMN",
+    help="Of reports: an estimate per value of this column. Repeatable.",
+)
+@click.option("--weights", metavar="COLUMN", help="Of reports: weight them by this column.")
+@click.option(
+    "--population",
+    "populations",
+    multiple=True,
+    metavar="FILE",
+    help="A CSV of the columns of --by and `people`: add the groups up so that each counts as "
+    "often as it is in the population. Repeat it for margins.",
+)
+@view_options
+@click.option(
+    "--ranking",
+    type=click.Choice(["posterior", "raw"]),
+    default="posterior",
+    show_default=True,
+    help="How to rank the top items.",
+)
+@as_json
+def estimate(
+    mechanism: str,
+    tally: str,
+    output: str | None,
+    plot: str | None,
+    top: int,
+    confidence: float,
+    about: str,
+    totals: tuple[str, ...],
+    by: tuple[str, ...],
+    weights: str | None,
+    populations: tuple[str, ...],
+    ranking: str,
+    as_json: bool,
+    **wanted: bool,
+) -> None:
+    """Turn TALLY into counts of people and shares, with intervals.
+
+    TALLY is a tally, a folder of tallies by group, or files of reports to count first. Counts are
+    of the people who answered, and unbiased. Shares are of the population that they were drawn
+    from.
+    """
+    from discreet.cli.grouping import read_estimates
+    from discreet.estimates import saving
+    from discreet.show import terminal
+
+    refuse_overwrite([output, plot], [mechanism, tally, *populations])
+    loaded = load_mechanism(mechanism)
+    require_suffix(output, ".csv", ".parquet", ".json")
+    require_suffix(plot, ".png", ".svg")
+    sums = _sums(loaded.policy, totals)
+    views = [name for name in VIEWS if wanted[name]]
+    columns, estimates, odd = read_estimates(loaded, tally, by, weights, populations)
+    if plot and len(estimates) > 1:
+        raise DataError("--plot draws one estimate; add the groups up with --population")
+    if output:
+        saving.save(estimates, output, columns, confidence, views, about, sums)
+    documents = []
+    for group, estimate in estimates.items():
+        if plot:
+            estimate.plot(plot, top, confidence, views[0] if views else None)
+        rows = estimate.top(top, confidence, ranking, views, about)
+        if as_json:
+            named = {"group": dict(zip(columns, group, strict=True))} if columns else {}
+            facts = saving.facts(estimate, rows, confidence, about, sums)
+            documents.append({**named, **facts, "odd": odd})
+            continue
+        if columns:
+            click.echo(click.style(", ".join(map(str, group)), bold=True))
+        summed = saving.all_totals(estimate, confidence, about, sums).rows()
+        terminal.estimate(estimate, rows, confidence, about, summed)
+        if estimate.truncation_note:
+            click.echo(estimate.truncation_note)
+    if as_json:
+        print_json({"groups": documents} if columns else documents[0])
+        return
+    for sentence in odd:
+        click.echo(f"Odd: {sentence}; see docs/organiser.md on fake reports.")
+
+
+@main.command(epilog="Example:  discreet compare 2025.json 2026.json -m mechanism.json")
+@click.argument("a")
+@click.argument("b", required=False)
+@click.option(
+    "-m",
+    "--mechanism",
+    "mechanisms",
+    multiple=True,
+    default=("mechanism.json",),
+    show_default=True,
+    help="The mechanism of the tallies. Repeat it if they use different mechanisms.",
+)
+@_result_options
+@click.option(
+    "--top", type=click.IntRange(min=1), default=20, show_default=True, help="The number of rows."
+)
+@click.option("-o", "--output", help="Write the whole table to this file (.csv or .parquet).")
+@click.option("--plot", help="Draw the largest differences into this file (.png or .svg).")
+@as_json
+def compare(
+    a: str,
+    b: str | None,
+    mechanisms: tuple[str, ...],
+    confidence: float,
+    about: str,
+    top: int,
+    output: str | None,
+    plot: str | None,
+    as_json: bool,
+) -> None:
+    """Compare the tallies A and B of two groups or two dates, or all groups in a folder A.
+
+    Shows shares of A minus shares of B, with intervals that hold for all items together. In a
+    folder of tallies (`discreet tally --by`), every two groups are compared, and the intervals hold
+    for all pairs together.
+    """
+    from discreet.estimates import saving
+    from discreet.show import terminal
+
+    paths = _groups_in(a) if b is None else [a, b]
+    if b is not None and os.path.realpath(a) == os.path.realpath(b):
+        raise DataError(f"{a} and {b} are the same file; name the tallies of two groups or dates")
+    refuse_overwrite([output, plot], [*paths, *mechanisms])
+    require_suffix(output, ".csv", ".parquet")
+    require_suffix(plot, ".png", ".svg")
+    if plot and len(paths) > 2:
+        raise DataError(
+            "--plot draws the differences of two tallies; name them instead of a folder"
+        )
+    comparisons = _comparisons(paths, mechanisms, confidence, about)
+    if output:
+        saving.save_comparisons(comparisons, output, confidence, named=b is None)
+    if plot:
+        comparisons[0].plot(plot, top)
+    documents = []
+    for found in comparisons:
+        rows = found.table().take(found.ranked[:top]).rows()
+        n = dict(zip(found.names, (found.first.n, found.second.n), strict=True))
+        facts = {"n": n, "confidence": confidence, "about": about, "sentence": found.sentence}
+        documents.append({**facts, "note": found.note, "items": rows})
+        if not as_json:
+            terminal.comparison(found, rows)
+    if as_json:
+        print_json({"pairs": documents} if b is None else documents[0])
+    elif len(comparisons) > 1:
+        click.echo(
+            f"The intervals hold for all {len(comparisons)} pairs together with "
+            f"{100 * confidence:g} %; that of one pair has a confidence of "
+            f"{100 * comparisons[0].confidence:.4g} %."
+        )
+
+
+def _groups_in(folder: str) -> list[str]:
+    """The tallies in a folder."""
+    if not Path(folder).is_dir():
+        raise DataError(
+            f"{folder} is compared with another tally: name it too, or a folder of them"
+        )
+    paths = sorted(map(str, Path(folder).glob("*.json")))
+    if not 2 <= len(paths) <= _MOST_GROUPS:
+        raise DataError(
+            f"{folder} has {len(paths)} tallies (*.json); to compare groups takes 2 to "
+            f"{_MOST_GROUPS}, as `discreet tally --by` writes them"
+        )
+    return paths
+
+
+def _comparisons(
+    paths: Sequence[str], mechanisms: Sequence[str], confidence: float, about: str
+) -> list[Comparison]:
+    """Every two of these tallies, such that the intervals of all pairs hold together
+    (Bonferroni's inequality).
+    """
+    from discreet.arrays.weighted import load_tally
+
+    loaded = [load_mechanism(path) for path in mechanisms]
+    estimates = {path: load_tally(path, *loaded).estimate() for path in paths}
+    pairs = [*combinations(paths, 2)]
+    each = confidence if len(pairs) == 1 else 1 - (1 - confidence) / len(pairs)
+    return [estimates[x].compare(estimates[y], each, _names(x, y), about) for x, y in pairs]
+
+
+def _sums(policy: Policy, texts: tuple[str, ...]) -> dict[str, list[int]]:
+    """The places of the items of every sum that was asked for, under a name made of theirs."""
+    sums: dict[str, list[int]] = {}
+    for items in (split_items(text, policy) for text in texts):
+        name = " + ".join(items)
+        if len({*items}) < len(items) or name in sums:
+            raise DataError(f"--total {','.join(items)} names an item twice, or is there twice")
+        if any(total.name == name for total in policy.totals):
+            raise DataError(f"the policy has a total {quoted(name)} already; it is in the table")
+        sums[name] = [policy.index[item] for item in items]
+    return sums
+
+
+def _names(a: str, b: str) -> tuple[str, str]:
+    """What two files are called in a table."""
+    first, second = Path(a).stem, Path(b).stem
+    return (first, second) if first != second else (a, b)

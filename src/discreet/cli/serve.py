@@ -1,0 +1,254 @@
+"""Commands for running a collector: serve, token."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+import click
+
+from discreet.cli.group import (
+    as_json,
+    design_options,
+    emit,
+    given_options,
+    load_prior,
+    main,
+    padding_option,
+    print_json,
+    store_option,
+)
+from discreet.device.wire import page_of
+from discreet.errors import DataError
+from discreet.policy.about import moment
+
+if TYPE_CHECKING:
+    from discreet.mechanism import Mechanism
+
+
+class CollectionFacts(TypedDict):
+    """A collection that is served: its links and times."""
+
+    name: str
+    state: str
+    invitation: str
+    results: str
+    opens: str | None
+    closes: str | None
+
+
+class ServerFacts(TypedDict):
+    """What `serve` announces."""
+
+    listening: str
+    token_file: str | None
+    open_results: bool
+    simulated_people: int
+    collections: list[CollectionFacts]
+
+
+@main.command(epilog="Example:  discreet serve survey.toml --port 8000")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@store_option
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on. Put TLS in front, unless it is this machine's own.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="The port; 0 takes a free one.",
+)
+@click.option(
+    "--public-url",
+    envvar="DISCREET_PUBLIC_URL",
+    help="The address that people open, such as https://survey.example.org. Invitations use it, "
+    "and requests under other names are redirected to it.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="The number of processes.",
+)
+@click.option(
+    "--keep-reports",
+    is_flag=True,
+    help="Store every report, not just the counts.",
+)
+@click.option(
+    "--open-results",
+    is_flag=True,
+    help="Let anyone see the estimates, without the organiser's token.",
+)
+@click.option(
+    "--rehearse",
+    type=click.IntRange(1, 1_000_000),
+    metavar="PEOPLE",
+    help="Try it out: this many simulated people answer a copy of the survey, marked as a "
+    "rehearsal. Its store is deleted at the end, unless you name one with --store.",
+)
+@click.option(
+    "--token-file",
+    help="The file of the organiser's token, created if it is missing.  [default: DISCREET_TOKEN "
+    "or discreet.token]",
+)
+@padding_option
+@design_options
+@as_json
+def serve(
+    files: tuple[str, ...],
+    store: str,
+    host: str,
+    port: int,
+    public_url: str | None,
+    workers: int,
+    keep_reports: bool,
+    open_results: bool,
+    rehearse: int | None,
+    token_file: str | None,
+    model: str | None,
+    prior: str | None,
+    encoding: str | None,
+    padding: int | None,
+    as_json: bool,
+) -> None:
+    """Collect reports for each FILE, a mechanism or a policy.
+
+    Runs until Ctrl-C. Needs the extra "serve".
+    """
+    import threading
+
+    from discreet.collector import limits, rehearsal, scratch, server, tokens
+    from discreet.collector.store import checked_name
+    from discreet.data.examples import made_up_answers
+    from discreet.designs import from_file
+    from discreet.show import address
+
+    public = address.public(public_url) if public_url else ""
+    options = given_options(model, load_prior(prior) if prior else None, encoding, padding)
+    mechanisms = [from_file(path, **options) for path in files]
+    if rehearse:
+        mechanisms = [rehearsal.rehearse(mechanism) for mechanism in mechanisms]
+        context = click.get_current_context()
+        source = context.get_parameter_source("store")
+        if source is not click.core.ParameterSource.COMMANDLINE:  # keep real stores clean
+            aside = context.with_resource(scratch.folder("rehearsal"))
+            store = f"{aside}/rehearsal.sqlite"
+    for mechanism in mechanisms:
+        checked_name(mechanism.policy.name)
+    token = tokens.prepare(token_file)
+    states = _create(store, mechanisms, "reports" if keep_reports else "counts")
+    sock = server.listen(host, port, limits.LISTEN_SECONDS)
+    shown = "127.0.0.1" if address.is_any(host) else f"[{host}]" if ":" in host else host
+    here = f"http://{shown}:{sock.getsockname()[1]}"
+    facts: ServerFacts = {
+        "listening": here,
+        "token_file": token.file,
+        "open_results": open_results,
+        "simulated_people": rehearse or 0,
+        "collections": [
+            _describe(mechanism, states[mechanism.policy.name], public or here)
+            for mechanism in mechanisms
+        ],
+    }
+    if as_json:
+        print_json(facts)
+    else:
+        _announce(facts, public != "", token)
+    sys.stdout.flush()
+    for mechanism in mechanisms if rehearse else ():
+        given = made_up_answers(mechanism.policy, rehearse or 0)
+        people = sock.getsockname()[:2], mechanism, given
+        threading.Thread(target=rehearsal.arrive, args=people, daemon=True).start()
+    server.run(store, sock, workers, open_results, public)
+
+
+def _create(store: str, mechanisms: Iterable[Mechanism], keep: str) -> dict[str, str]:
+    """Create the collections that the store does not have yet; their states by name."""
+    from discreet.collector.store import open_store
+
+    opened, states = open_store(store), {}
+    try:
+        for mechanism in mechanisms:
+            name = mechanism.policy.name
+            states[name] = opened.create(mechanism, keep).state
+            if problems := opened.find_damage(name, recount=False):
+                raise DataError(
+                    f'the collection "{name}" is damaged: {problems[0]}; see discreet verify'
+                )
+    finally:
+        opened.close()
+    return states
+
+
+def _describe(mechanism: Mechanism, state: str, base: str) -> CollectionFacts:
+    policy, link = mechanism.policy, base + page_of(mechanism.policy.name)
+    return {
+        "name": policy.name,
+        "state": state,
+        "invitation": f"{link}#{mechanism.fingerprint}",
+        "results": f"{link}/results",
+        "opens": policy.about.opens or None,
+        "closes": policy.about.closes or None,
+    }
+
+
+def _announce(facts: ServerFacts, public: bool, token: object) -> None:
+    for collection in facts["collections"]:
+        click.echo(collection["name"])
+        click.echo(f"  invitation  {collection['invitation']}")
+        click.echo(f"  results     {collection['results']}")
+        if collection["opens"]:
+            click.echo(f"  opens       {moment(collection['opens'])}")
+        if collection["closes"]:
+            click.echo(f"  closes      {moment(collection['closes'])}")
+        if collection["state"] == "closed":
+            click.echo("  It is closed: nobody can answer it any more.")
+    if not facts["open_results"]:
+        click.echo(f"The organiser's token is in {token}.")
+    if public:
+        click.echo(f"Listening on {facts['listening']}.")
+    else:
+        click.echo("These links work on this machine; --public-url makes links that you can send.")
+    if people := facts["simulated_people"]:
+        click.echo(f"A rehearsal: {people:,} simulated people answer; nothing here is real.")
+    click.echo("Collecting; stop with Ctrl-C.")
+
+
+@main.command(epilog="Example:  discreet token --new")
+@click.option("--new", is_flag=True, help="Replace it. A running collector takes the new one.")
+@click.option(
+    "--token-file",
+    help="The file of the token, as for serve.  [default: DISCREET_TOKEN or discreet.token]",
+)
+@as_json
+def token(new: bool, token_file: str | None, as_json: bool) -> None:
+    """Say where the organiser's token is, or replace it.
+
+    After you replace it, the old token stops working.
+    """
+    from discreet.collector import tokens
+
+    if os.environ.get("DISCREET_TOKEN") and not token_file:
+        if new:
+            raise DataError(
+                "the token is in the environment (DISCREET_TOKEN); change it there and start the "
+                "collector again"
+            )
+        where = tokens.prepare(None)
+    else:
+        path = token_file or tokens.file()
+        if new:
+            tokens.renew(Path(path))
+        where = tokens.prepare(path)
+    sentence = f"The organiser's {'new ' * new}token is in {where}."
+    emit(as_json, {"token_file": where.file, "new": new}, sentence)

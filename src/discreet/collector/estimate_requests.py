@@ -1,0 +1,123 @@
+"""GET /v1/collections/{name}/estimate: the query, the computation, and a cache of answers."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import dataclass
+
+import orjson
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from discreet.arrays.tally import Tally
+from discreet.collector import documents, limits
+from discreet.collector.problems import Problem, damaged
+from discreet.collector.reading import Reader
+from discreet.collector.store import Collection, Event, Store, StoreDamaged
+from discreet.estimates.views import VIEWS
+from discreet.mechanism import Mechanism
+
+
+@dataclass(frozen=True)
+class EstimateQuery:
+    """The parameters of an estimate request."""
+
+    confidence: float
+    views: tuple[str, ...]
+    kind: str  # json or csv
+
+    @classmethod
+    def from_request(cls, request: Request) -> EstimateQuery:
+        """Read the query string; the Accept header decides if there is no `format`."""
+        query = request.query_params
+        unknown = set(query) - {"confidence", "views", "format"}
+        if unknown:
+            raise Problem(
+                "query",
+                f'the parameter "{min(unknown)[:80]}" is unknown; the parameters are confidence, '
+                "views and format",
+            )
+        views = [name for value in query.getlist("views") for name in value.split(",") if name]
+        if not set(views) <= set(VIEWS):
+            raise Problem("query", f"views are {', '.join(VIEWS)}, separated by commas")
+        try:
+            confidence = float(query.get("confidence", "0.95"))
+        except ValueError:
+            confidence = math.nan
+        low, high = limits.CONFIDENCE
+        if not low <= confidence <= high:
+            raise Problem("query", f"confidence must be between {low} and {high}")
+        accepted = "csv" if "text/csv" in request.headers.get("accept", "") else "json"
+        kind = query.get("format") or accepted
+        if kind not in ("json", "csv"):
+            raise Problem("query", "format must be json or csv")
+        return cls(confidence, tuple(name for name in VIEWS if name in views), kind)
+
+    def __str__(self) -> str:
+        return "-".join((str(self.confidence), *self.views, self.kind))
+
+
+class EstimateRequests:
+    """Computes every estimate once: per tally, and what depends on the mechanism alone, once per
+    mechanism.
+    """
+
+    def __init__(self, store: Store, reader: Reader, open_results: bool) -> None:
+        self._store, self._reader, self._open_results = store, reader, open_results
+        self._expected: dict[str, documents.Expected] = {}  # by fingerprint
+        self._rendered: dict[tuple[str, str], bytes] = {}  # the last few, by name and ETag
+        self._rendering = asyncio.Lock()
+
+    async def respond(self, request: Request, published: bool) -> Response:
+        """Answer with the estimate of all reports, or of those that are `published` to anyone."""
+        collection = await self._reader.find(request.path_params["name"], fresh=True)
+        query = EstimateQuery.from_request(request)
+        try:
+            tally, history = await self._reader.read(self._read, collection.name, published)
+        except StoreDamaged as error:
+            raise damaged(collection.name, error) from None
+        state = f"{collection.state}-{len(history)}"
+        etag = f'"{collection.mechanism.fingerprint[:16]}-{state}-{tally.n}-{query}"'
+        headers = {"ETag": etag}
+        if request.headers.get("if-none-match") == etag:
+            return Response(status_code=304, headers=headers)
+        async with self._rendering:  # one at a time: the next request may want the same
+            body = self._rendered.get((collection.name, etag))
+            if body is None:
+                body = await run_in_threadpool(self._render, collection, tally, query, history)
+                self._rendered[collection.name, etag] = body
+                while len(self._rendered) > limits.ESTIMATES:
+                    del self._rendered[next(iter(self._rendered))]
+        if query.kind == "json":
+            return Response(body, headers=headers, media_type="application/json")
+        headers["Content-Disposition"] = 'attachment; filename="estimate.csv"'
+        return Response(body, headers=headers, media_type="text/csv")
+
+    def _read(self, name: str, published: bool) -> tuple[Tally, list[Event]]:
+        tally = self._store.published(name) if published else self._store.tally(name)
+        return tally, self._store.history(name)
+
+    def _render(
+        self, collection: Collection, tally: Tally, query: EstimateQuery, history: list[Event]
+    ) -> bytes:
+        if query.kind == "csv":
+            return documents.csv(tally, query.confidence, query.views)
+        mechanism = collection.mechanism
+        expected = self._expected_errors(mechanism)
+        document = documents.result(
+            collection, tally, expected, query.confidence, query.views, history
+        )
+        least = mechanism.policy.about.least if self._open_results else 0
+        # what was shown again and again, in steps, tells more than the last of it
+        once = collection.state == "closed" and not self._open_results and tally.n > 0
+        said = mechanism.guarantee().published(tally.n) if once else None
+        published = said.sentence if said else ""
+        return orjson.dumps(document | {"least": least, "published": published})
+
+    def _expected_errors(self, mechanism: Mechanism) -> documents.Expected:
+        """Designs the plain-LDP mechanisms of the comparison, so once per mechanism."""
+        if mechanism.fingerprint not in self._expected:
+            self._expected[mechanism.fingerprint] = documents.Expected(mechanism)
+        return self._expected[mechanism.fingerprint]

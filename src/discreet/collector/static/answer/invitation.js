@@ -1,0 +1,55 @@
+import { DiscreetError, cleaned } from "../discreet.js";
+import { $, element } from "./dom.js";
+import { localTime, text, words } from "./words.js";
+
+/**
+ * Server, collection and pinned fingerprint: /c/NAME#FINGERPRINT here,
+ * #server=…&collection=…&fingerprint=… in a copy elsewhere.
+ */
+export function readInvitation({ origin, pathname, hash }) {
+  const fragment = new URLSearchParams(
+    /=/.test(hash) ? hash.slice(1) : `fingerprint=${hash.slice(1)}`,
+  );
+  const path = /^(.*)\/c\/([^/]+)\/?$/.exec(pathname);
+  const server = fragment.get("server") ?? (path && origin !== "null" ? origin + path[1] : null);
+  const name = fragment.get("collection") ?? (path && decodeURIComponent(path[2]));
+  const pinned = fragment.get("fingerprint") || null;
+  if (!server || !name) {
+    const form = "#server=https://host&collection=NAME&fingerprint=…";
+    throw new DiscreetError("invitation", text("uninvited", { form }));
+  }
+  if (pinned && !/^[0-9a-f]{64}$/.test(pinned)) {
+    throw new DiscreetError("invitation", text("noFingerprint"));
+  }
+  return { server, name, pinned };
+}
+
+const OURS = ["opens", "closes", "minimum", "keeps"]; // rows in the language of the page
+
+/** Show what happens to an answer, who asks, what for, from when to when. */
+export function showAbout(mechanism, name, keeps) {
+  const { policy } = mechanism;
+  const { about } = policy;
+  const caution = mechanism.caution();
+  $("safe").textContent = caution ? "" : text("safe");
+  $("caution").hidden = !caution;
+  $("caution").textContent = caution;
+  document.title = policy.question || cleaned(name);
+  $("question").textContent = policy.question || cleaned(name);
+  $("rehearsal").hidden = !about.rehearsal;
+  for (const id of ["question", "choices", "told"]) {
+    if (about.language) $(id).setAttribute("lang", about.language);
+  }
+  const rows = [
+    ...["organiser", "purpose", "consent", "contact"].map((key) => [key, about[key]]),
+    ...["opens", "closes"].map((key) => [key, about[key] && localTime(about[key])]),
+    ["minimum", about.minimum && text("minimumText", { n: about.minimum })],
+  ].filter(([, said]) => said);
+  if (rows.length || keeps === "reports") rows.push(["keeps", text(`${keeps}Kept`)]);
+  $("about").hidden = !rows.length;
+  $("told").replaceChildren(...rows.flatMap(([key, said]) => {
+    const language = OURS.includes(key) ? { lang: words.language } : {};
+    const heading = element("dt", text(key), { lang: words.language });
+    return [heading, element("dd", said, { dir: "auto", ...language })];
+  }));
+}

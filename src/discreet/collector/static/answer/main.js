@@ -1,0 +1,64 @@
+// The participant's page: ask, verify, choose, show what will be sent, send, receipt. The answer
+// never leaves this script.
+import { Client, DiscreetError, cleaned } from "../discreet.js";
+import { $, element } from "./dom.js";
+import { readInvitation, showAbout } from "./invitation.js";
+import { Page } from "./page.js";
+import { showProblem, status, waiting } from "./status.js";
+import {
+  TEXTS, localTime, preferredWords, storeLanguage, text, translate, words,
+} from "./words.js";
+
+let repeat = () => {}; // says again, in another language, what was said last
+
+/** Fetch and verify the question; when the network comes back, again. */
+async function openQuestion() {
+  status("fetching");
+  $("problem").hidden = true;
+  try {
+    const { server, name, pinned } = readInvitation(window.location);
+    $("where").textContent = `discreet · ${cleaned(name)}`;
+    const client = new Client(server, { waiting });
+    const collection = await client.describe(name, { fingerprint: pinned });
+    if (collection.state !== "open") {
+      repeat = () => showClosed(client, name, collection);
+      repeat();
+      return;
+    }
+    const page = new Page(client, name, collection, pinned);
+    page.start();
+    repeat = () => page.speak();
+  } catch (error) {
+    repeat = () => showProblem(error);
+    repeat();
+    if (error.code === "network") window.addEventListener("online", openQuestion, { once: true });
+  }
+}
+
+/** A question that has not opened yet, or is closed. */
+function showClosed(client, name, { mechanism, state, keeps }) {
+  const { opens, closes } = mechanism.policy.about;
+  const isOver = closes && Date.parse(closes) <= Date.now();
+  const key = state === "upcoming" ? "upcoming" : isOver ? "closedOn" : "closed";
+  showAbout(mechanism, name, keeps);
+  const said = text(key, { time: localTime(isOver ? closes : opens ?? 0) });
+  const lost = client.unsent(name, mechanism) ? [text("lateUnsent")] : [];
+  showProblem(new DiscreetError(state, said), lost);
+}
+
+function listLanguages() {
+  $("language").replaceChildren(...TEXTS.map(({ language, name }) => {
+    return element("option", name, { value: language, lang: language });
+  }));
+  $("language").value = words.language;
+  $("language").addEventListener("change", ({ target }) => {
+    translate(TEXTS.find(({ language }) => language === target.value));
+    storeLanguage();
+    repeat();
+  });
+}
+
+window.addEventListener("hashchange", () => window.location.reload());
+translate(preferredWords());
+listLanguages();
+openQuestion();

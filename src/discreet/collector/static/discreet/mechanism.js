@@ -1,0 +1,258 @@
+import { checkCertificate } from "./check/certificate.js";
+import { canonicalJson, computeFingerprint, parse, shortFingerprint } from "./check/document.js";
+import { readTerms } from "./check/exact.js";
+import { checkPadding, checkShares, readGroups } from "./check/parts.js";
+import { Draws } from "./device/randomness.js";
+import { REASONS } from "./encodings/base.js";
+import { readEncoding } from "./encodings/table.js";
+import { DiscreetError, refused } from "./errors.js";
+import { choice, object, table } from "./policy/fields.js";
+import { KINDS } from "./policy/kinds.js";
+import { cleaned, quoted } from "./policy/labels.js";
+import { readPolicy } from "./policy/policy.js";
+import { Guarantee } from "./promises/guarantee.js";
+
+const MECHANISM_KEYS = [
+  "format", "policy", "model", "prior", "encoding", "padding", "groups", "shares", "parts",
+];
+
+/**
+ * The public parameters that both sides share. For all inputs of levels i and j and every report y,
+ * Pr(y | i) <= e^{r_ij} Pr(y | j), and for sets the same with the paper's budget of a set or, where
+ * items are protected on their own, item by item: proved on construction, so an object of this
+ * class is a checked promise.
+ */
+export class Mechanism {
+  #guarantee;
+
+  /**
+   * Verify the content of a mechanism file.
+   * @param {Uint8Array} bytes
+   * @param {{fingerprint?: string | null}} [pinned] as for `from`
+   * @returns {Promise<Mechanism>}
+   */
+  static async read(bytes, pinned = {}) {
+    let document;
+    try {
+      document = parse(bytes);
+    } catch {
+      throw refused("the mechanism file is not JSON in UTF-8");
+    }
+    return Mechanism.from(document, pinned);
+  }
+
+  /**
+   * Verify a mechanism document and the fingerprint that it carries.
+   * @param {object} document the content of a mechanism file
+   * @param {{fingerprint?: string | null}} [pinned] the only fingerprint to accept, from an
+   *   invitation
+   * @returns {Promise<Mechanism>}
+   */
+  static async from(document, { fingerprint: pinned } = {}) {
+    const { fingerprint: claimed, ...body } = object(document, "the mechanism");
+    const text = canonicalJson(body);
+    const got = await computeFingerprint(body);
+    const short = (value) => `${shortFingerprint(cleaned(String(value)))}…`;
+    if (claimed !== got) {
+      const change = "it was changed after it was made; get it again from the organiser";
+      const what = `the content has fingerprint ${short(got)} but says ${short(claimed)}`;
+      throw new DiscreetError("fingerprint", `${what}: ${change}`);
+    }
+    if (pinned != null && pinned !== got) {
+      const next = "do not answer, and ask who invited you";
+      const what = `the invitation is for fingerprint ${short(pinned)} but this is ${short(got)}`;
+      throw new DiscreetError("pinned", `${what}; ${next}`);
+    }
+    return new Mechanism(text, got);
+  }
+
+  /**
+   * Use `Mechanism.from`: this checks all but the fingerprint.
+   * @param {string} text canonical JSON @param {string} fingerprint
+   */
+  constructor(text, fingerprint) {
+    // a copy that nobody can change after the check
+    const body = JSON.parse(text, (_, value) => Object.freeze(value));
+    choice("format", body.format, ["discreet-mechanism/3"]);
+    table(body, MECHANISM_KEYS, "the mechanism", ["certificate"]);
+    if (typeof body.model !== "string" || !/^[a-z][a-z0-9]{0,19}$/.test(body.model)) {
+      throw refused(`model is ${quoted(body.model)}, but must be a word of a-z and 0-9, up to 20`);
+    }
+    choice("prior", body.prior, ["uniform", "worst", "given"]);
+    if ("certificate" in body) checkCertificate(body.certificate);
+    const { policy, budgets } = readPolicy(body.policy);
+    const { padding } = body;
+    checkPadding(padding, policy);
+    const groups = readGroups(body.groups, policy);
+    const kind = KINDS[policy.kind];
+    checkShares(body.shares, groups.members.length + kind.lists);
+    const encoding = readEncoding(body, { groups, policy, padding });
+    encoding.prove(readTerms(policy, budgets, body.groups));
+
+    this.policy = policy;
+    this.kind = kind;
+    this.model = body.model;
+    this.encoding = encoding;
+    this.padding = padding;
+    this.groups = body.groups;
+    this.parts = encoding.parts;
+    this.m = groups.m;
+    this.reportSize = encoding.size;
+    this.fingerprint = fingerprint;
+    this.#guarantee = new Guarantee(policy, budgets, encoding, body.groups);
+    Object.freeze(this);
+  }
+
+  // -- a report of one's own
+
+  /**
+   * One person's report, with secure randomness.
+   * @param {string | number | Iterable<string | number>} answer an item (label or index), or for
+   *   lists several
+   * @returns {Uint8Array}
+   */
+  perturb(answer) {
+    return this.encoding.report(new Draws(), this.places(answer));
+  }
+
+  /** The items of an answer, each once: of a single one a list with it. @returns {number[]} */
+  places(answer) {
+    if (!this.kind.lists) return [this.#index(answer)];
+    if (typeof answer === "string" || typeof answer?.[Symbol.iterator] !== "function") {
+      const what = `this question takes a list of items, got ${quoted(answer)}`;
+      throw new DiscreetError("answer", `${what}; give a list, be it empty`);
+    }
+    return [...new Set(Array.from(answer, (item) => this.#index(item)))];
+  }
+
+  #index(item) {
+    const { items } = this.policy;
+    if (typeof item === "string") {
+      const place = items.indexOf(item);
+      if (place >= 0) return place;
+      const next = `choose one of the ${this.m} items of the question`;
+      throw new DiscreetError("answer", `${quoted(item)} is not an item; ${next}`);
+    }
+    if (Number.isInteger(item) && item >= 0 && item < this.m) return item;
+    const allowed = `the label of an item or its index from 0 to ${this.m - 1}`;
+    const what = `an answer is ${allowed}, got ${quoted(item)}`;
+    throw new DiscreetError("answer", `${what}; choose an item`);
+  }
+
+  // -- reading a report
+
+  /**
+   * Why this is not a report of the mechanism, or null.
+   * @param {Uint8Array} report
+   * @returns {null | "length" | "part" | "tail" | "size" | "silent" | "ticket" | "residue"}
+   */
+  check(report) {
+    if (!(report instanceof Uint8Array)) {
+      const what = `a report is a Uint8Array, got ${quoted(report)}`;
+      throw new DiscreetError("report", `${what}; pass the bytes that perturb made`);
+    }
+    return this.encoding.check(report);
+  }
+
+  /** A bit per item: 1 where the report names it. @param {Uint8Array} report */
+  bits(report) {
+    const bits = new Uint8Array(this.m);
+    for (const item of this.#read(report).named) bits[item] = 1;
+    return bits;
+  }
+
+  /**
+   * What a report means: its part, the places of the items that it names, a sentence on that, and
+   * the chances in it: of an item to be named where it is one's own (`mine`), and where it is not.
+   * @param {Uint8Array} report
+   * @returns {{part: number, named: number[], mine: number[], others: number[], sentence: string}}
+   */
+  meaning(report) {
+    const { part, named } = this.#read(report);
+    return { part, named, ...this.encoding.meaning(part, named.length) };
+  }
+
+  #read(report) {
+    const reason = this.check(report);
+    if (reason) {
+      const why = REASONS[reason].replace("{size}", this.reportSize);
+      const what = `this is not a report of the mechanism (${reason}): ${why}`;
+      throw new DiscreetError("report", `${what}; perturb the answer again`);
+    }
+    return { part: this.encoding.partOf(report), named: this.encoding.named(report) };
+  }
+
+  // -- what is promised: promises/guarantee.js
+
+  /**
+   * Per level, the largest log-ratio of any report: between an answer of the level and any other
+   * answer, or for lists between having and not having one of its items.
+   * @returns {number[]}
+   */
+  levelEpsilons() {
+    return this.#guarantee.levelEpsilons();
+  }
+
+  /**
+   * The largest log-ratio of any report between any two answers. Where the items of a list are
+   * protected on their own, between an empty list and one of all items.
+   * @returns {number}
+   */
+  wholeEpsilon() {
+    return this.#guarantee.wholeEpsilon();
+  }
+
+  /**
+   * Per level what counts against a limit: the log-ratio that is realised for one of its answers.
+   * For lists no less than the level's budget, which a list may use up, and no less than what is
+   * realised between two lists where that is above all budgets.
+   * @returns {number[]}
+   */
+  levelBudgets() {
+    return this.#guarantee.levelBudgets();
+  }
+
+  /**
+   * The promise for an answer, as a sentence.
+   * @param {number} level the place of its level in the policy
+   * @param {string} what how the sentence calls the answer
+   */
+  promise(level, what) {
+    return this.#guarantee.promise(level, what);
+  }
+
+  /** The factor of a level's promise, rounded up, so that it stays true. @param {number} level */
+  factor(level) {
+    return this.#guarantee.factor(level).factor;
+  }
+
+  /**
+   * What a participant reads: one entry per level, then (level null) one about whole lists, if the
+   * question takes them, and one per pair of levels that is not protected. `factor` and the number
+   * in the sentence are rounded up, so that they stay true.
+   * @returns {{level: string | null, items: number, examples: string[], factor: number,
+   *   sentence: string, whole?: true}[]}
+   */
+  promises() {
+    return this.#guarantee.promises();
+  }
+
+  /**
+   * A warning that replaces every sentence that reassures: where one report can change the odds
+   * between two answers by more than 100, or a pair of answers is not protected at all; otherwise
+   * "".
+   * @returns {string}
+   */
+  caution() {
+    return this.#guarantee.caution();
+  }
+
+  /**
+   * The promise for one person's whole list; for lists only.
+   * @param {Iterable<string | number>} answer
+   * @returns {{factor: number, sentence: string}}
+   */
+  promiseOf(answer) {
+    return this.#guarantee.promiseFor(this.kind.lists ? this.places(answer) : []);
+  }
+}

@@ -1,0 +1,1 @@
+"""From tallies to counts with their errors."""

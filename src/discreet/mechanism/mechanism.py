@@ -1,0 +1,371 @@
+"""The public parameters that both sides share. A Mechanism cannot exist unless `check/` agrees
+with it.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.check import exact
+from discreet.check.certificate import Certificate
+from discreet.check.document import canonical_json, fingerprint, read_document, refuse_strange
+from discreet.check.parts import AnyPart
+from discreet.encodings import Coder, Encoding
+from discreet.errors import FingerprintError, GuaranteeError, MechanismError
+from discreet.mechanism.body import read_body, write_body
+from discreet.mechanism.shape import check_shape, check_shares, denominators, group_sizes
+from discreet.policy import Policy
+from discreet.policy.files import write_text
+from discreet.policy.labels import cleaned
+from discreet.policy.lazy import cached_property
+
+if TYPE_CHECKING:
+    from discreet.arrays.tables import Arrays
+    from discreet.arrays.tally import Tally
+    from discreet.arrays.types import Answers, Bytes, Floats, Ints, Prior, Reports
+    from discreet.policy.types import Answer, JsonObject
+    from discreet.promises.guarantee import Guarantee
+
+
+# More than 15 public names: nine are fields; the verbs are one line each, so that people find all
+# they can do with a mechanism in one place.
+@dataclass(frozen=True)
+class Mechanism:
+    """Perturbs answers and states its guarantee; made by `discreet.design` or `Mechanism.load`.
+
+    >>> from discreet import Policy, design
+    >>> policy = Policy.from_levels([("serious", "ln(4)", ["HIV"]),
+    ...                              ("common", "ln(6)", ["flu", "cold", "cough"])])
+    >>> mechanism = design(policy)
+
+    Formal guarantees, proved in exact arithmetic on construction:
+
+    - for all inputs of levels i and j and every report y, Pr(y | i) <= e^{r_ij} Pr(y | j)  (ID-LDP,
+      Def. 2);
+    - for sets, having or not having an item changes the probability of any report by at most a
+      factor e^{max_j r_ij}, which is e^{eps_i} under `min`; and, unless the policy protects items
+      alone, Pr(y | x) <= min(e^{eps_x}, e^{eps_x'}) Pr(y | x') for any two sets under `min`, eps_x
+      the paper's budget of a set.
+    """
+
+    policy: Policy
+    model: str
+    encoding: Encoding
+    groups: tuple[int, ...]  # of every level
+    parts: tuple[AnyPart, ...]
+    # of participants per group (then of empty samples) that the estimates are best for
+    shares: tuple[int, ...]
+    padding: int | None = None
+    prior: str = "uniform"
+    certificate: Certificate | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("groups", "parts", "shares"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        check_shape(self)
+        violation = self.check()
+        if violation:
+            names = tuple(self.policy.levels[self.groups.index(g)].name for g in violation.groups)
+            raise GuaranteeError(violation.sentence, names, violation.part)
+        check_shares(self)
+
+    def check(self) -> exact.Violation | None:
+        """The exact check of the guarantee, once more: None, since a mechanism that fails it cannot
+        be made.
+
+        >>> mechanism.check() is None
+        True
+        """
+        return self.encoding.check(self.policy, self.groups, self.parts)
+
+    def differences(self, policy: Policy) -> list[str]:
+        """A sentence for everything in which this is not the mechanism of a policy; empty when the
+        promise is the same.
+
+        >>> mechanism.differences(policy)
+        []
+        """
+        return policy.differences(replace(self.policy, padding=self.padding))
+
+    def certified(self, certificate: Certificate) -> Mechanism:
+        """The same mechanism with a certificate; its numbers were checked already.
+
+        >>> mechanism.certified(Certificate(4.0, 3.0)).certificate.gap
+        0.33333333333333326
+        """
+        other = copy.copy(self)
+        # rounded as the file will say it, so that what was designed equals what is loaded
+        rounded = Certificate.from_canonical(certificate.to_canonical())
+        object.__setattr__(other, "certificate", rounded)
+        return other
+
+    # ---- what is in it ---------------------------------------------------------------------------
+
+    @property
+    def m(self) -> int:
+        """The number of items.
+
+        >>> mechanism.m
+        4
+        """
+        return self.policy.m
+
+    @cached_property
+    def group_sizes(self) -> tuple[int, ...]:
+        """The number of items of every group of levels.
+
+        >>> mechanism.group_sizes
+        (1, 3)
+        """
+        return group_sizes(self.groups, self.policy)
+
+    @cached_property
+    def denominators(self) -> tuple[int, ...]:
+        """What `other` of every group is a numerator over.
+
+        >>> mechanism.denominators
+        (1, 3)
+        """
+        return denominators(self.encoding, self.groups, self.policy)
+
+    @property
+    def report_size(self) -> int:
+        """Bytes of every report.
+
+        >>> mechanism.report_size
+        2
+        """
+        return self.encoding.report_size(self.m, len(self.parts), self.padding)
+
+    @property
+    def scale(self) -> int:
+        """What a count of reported items is multiplied by: the padding, where one item of a set is
+        sampled.
+
+        >>> mechanism.scale
+        1
+        """
+        return self.padding if self.padding and self.encoding.lists == "sampled" else 1
+
+    @cached_property
+    def coder(self) -> Coder:
+        """Writes, refuses and reads one report.
+
+        >>> mechanism.coder.check(b"too short")
+        'length'
+        """
+        return self.encoding.coder(self)
+
+    # ---- conveniences: one line each, imported late ----------------------------------------------
+
+    @property
+    def a(self) -> Floats:
+        """The paper's a per level: the chance of a 1 for the item held. Only mechanisms of one part
+        of independent bits have one.
+
+        >>> [round(float(a), 3) for a in design(policy, "opt1").a]
+        [0.638, 0.694]
+        """
+        return self.arrays.only("own")
+
+    @property
+    def b(self) -> Floats:
+        """The paper's b per level: the chance of a 1 for any other item.
+
+        >>> [round(float(b), 3) for b in design(policy, "opt1").b]
+        [0.362, 0.306]
+        """
+        return self.arrays.only("other")
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """The same numbers as arrays, for many people at once.
+
+        >>> mechanism.arrays.group_of.tolist()
+        [0, 1, 1, 1]
+        """
+        from discreet.arrays.tables import Arrays
+
+        return Arrays(self)
+
+    def expected_mse(self, prior: Prior = "uniform") -> float:
+        """Expected total MSE / n for shares of participants (`uniform`, `worst`, or given).
+
+        >>> round(mechanism.expected_mse(), 3)
+        2.575
+        """
+        from discreet.arrays import theory
+
+        return theory.total_mse(self, prior)
+
+    @property
+    def worst_case_mse(self) -> float:
+        """The largest total MSE / n over all data sets (for sets the variance, without
+        undercounting); opt0's objective for one part of independent bits.
+
+        >>> mechanism.worst_case_mse >= mechanism.expected_mse()
+        True
+        """
+        return self.expected_mse("worst")
+
+    def guarantee(self) -> Guarantee:
+        """What is provably promised.
+
+        >>> mechanism.guarantee().holds
+        True
+        """
+        from discreet.promises.guarantee import Guarantee
+
+        return Guarantee.from_mechanism(self)
+
+    def perturb(self, answer: Answer) -> bytes:
+        """One person's report of an item (label or index) or a set of items, with secure
+        randomness.
+
+        >>> len(mechanism.perturb("flu"))
+        2
+        """
+        from discreet.device.perturb import perturb
+
+        return perturb(self, answer)
+
+    def perturb_many(
+        self, answers: Answers, threads: int | None = None, indices: bool = False
+    ) -> Bytes:
+        """Many people's reports as an n x report_size array, with secure randomness. Whole numbers
+        are indices; where labels look like whole numbers, only if `indices` says so.
+
+        >>> mechanism.perturb_many(["flu", "cold", "flu"]).shape
+        (3, 2)
+        """
+        from discreet.arrays import perturb
+
+        return perturb.perturb_many(self, answers, threads, indices)
+
+    def tally(
+        self,
+        reports: Reports = (),
+        counts: Ints | Sequence[int] | None = None,
+        threads: int | None = None,
+    ) -> Tally:
+        """The tally of reports (an array, or a list of bytes; tickets also as whole numbers); with
+        `counts` each report stands for that many.
+
+        >>> mechanism.tally(mechanism.perturb_many(["flu"] * 10)).n
+        10
+        """
+        from discreet.arrays.tally import Tally
+
+        return Tally.count(self, reports, counts, threads)
+
+    def scores(self, reports: Reports, items: Iterable[str | int] | None = None) -> Floats:
+        """What every report adds to the estimates of these items (all of them by default), as an
+        array of reports x items: the sum over the reports is the estimate. NaN for what is not a
+        report of this mechanism.
+
+        >>> reports = mechanism.perturb_many(["flu"] * 10)
+        >>> scores = mechanism.scores(reports, ["flu"])
+        >>> bool(abs(scores.sum() - mechanism.tally(reports).estimate()["flu"]["count"]) < 1e-9)
+        True
+        """
+        from discreet.arrays import scores
+
+        return scores.score(self, reports, scores.places_of(self, items))[0]
+
+    def _repr_html_(self) -> str:
+        from discreet.show import notebook
+
+        return notebook.mechanism(self)
+
+    # ---- file ------------------------------------------------------------------------------------
+
+    def to_canonical(self) -> JsonObject:
+        """Everything in the file but the fingerprint: strings and integers only.
+
+        >>> mechanism.to_canonical()["format"]
+        'discreet-mechanism/3'
+        """
+        return write_body(self)
+
+    def to_document(self) -> JsonObject:
+        """The content of the mechanism file.
+
+        >>> Mechanism.from_document(mechanism.to_document()) == mechanism
+        True
+        """
+        return {**self.to_canonical(), "fingerprint": self.fingerprint}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256, in hexadecimal, of the canonical JSON of everything that promise and counts
+        depend on. Design metadata is left out; otherwise one changed word would give every invitee
+        a unique fingerprint.
+
+        >>> len(mechanism.fingerprint)
+        64
+        """
+        return fingerprint(self.to_canonical())
+
+    def save(self, path: str | Path) -> None:
+        """Write the mechanism with its fingerprint, aside first and then renamed.
+
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/mechanism.json"
+        >>> mechanism.save(path)
+        >>> Mechanism.load(path) == mechanism
+        True
+        """
+        write_text(path, json.dumps(self.to_document(), ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Mechanism:
+        """Read a mechanism file, compare the fingerprint, and check the guarantee exactly.
+
+        >>> Mechanism.load("README.md")
+        Traceback (most recent call last):
+        discreet.errors.MechanismError: README.md: this is not a mechanism file, which is JSON
+        """
+        return cls.from_document(read_document(path))
+
+    @classmethod
+    def from_document(cls, document: JsonObject) -> Mechanism:
+        """From the content of a mechanism file.
+
+        >>> document = {**mechanism.to_document(), "padding": 7}
+        >>> Mechanism.from_document(document)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        discreet.errors.FingerprintError: ...
+        """
+        body = {key: value for key, value in document.items() if key != "fingerprint"}
+        refuse_strange(body)
+        got = fingerprint(body)
+        if document.get("fingerprint") != got:
+            raise FingerprintError(cleaned(str(document.get("fingerprint"))), got)
+        mechanism = cls.from_canonical(body)
+        mechanism.check_written_as(body)
+        return mechanism
+
+    def check_written_as(self, body: JsonObject) -> None:
+        """Raise unless these are the very bytes that discreet would write: no other key, no false
+        for a 0.
+
+        >>> mechanism.check_written_as(mechanism.to_canonical())
+        """
+        if canonical_json(self.to_canonical()) != canonical_json(body):
+            raise MechanismError(
+                "the mechanism has keys or values that discreet would not write; it is refused"
+            )
+
+    @classmethod
+    def from_canonical(cls, body: JsonObject) -> Mechanism:
+        """From the content without its fingerprint, which is not compared: for `discreet check`.
+
+        >>> Mechanism.from_canonical(mechanism.to_canonical()) == mechanism
+        True
+        """
+        return read_body(body, cls)

@@ -1,0 +1,7 @@
+"""What is asked, and how much each answer is protected."""
+
+from discreet.policy.about import About
+from discreet.policy.budgets import OPEN, Budget, Level, Pair
+from discreet.policy.policy import Policy
+
+__all__ = ["OPEN", "About", "Budget", "Level", "Pair", "Policy"]

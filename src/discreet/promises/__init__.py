@@ -1,0 +1,1 @@
+"""What is promised, exactly and in words."""

@@ -1,0 +1,381 @@
+"""What the commands say about a mechanism, as plain data: `--json` prints it, `terminal.py` shows
+it as tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypedDict
+
+import numpy as np
+
+from discreet.arrays import theory
+from discreet.arrays.types import Floats, Prior
+from discreet.check.exact_sets import LARGEST
+from discreet.designs import BASELINES, alternatives, best_of, default_model, plains
+from discreet.errors import DesignError
+from discreet.estimates.fakes import Reach
+from discreet.mechanism import Mechanism
+from discreet.policy import Policy
+from discreet.policy.labels import quoted
+from discreet.promises.guarantee import Guarantee
+from discreet.promises.paths import acting
+from discreet.promises.words import finite
+from discreet.show import outlook
+
+PUBLISHED = 10_000  # people, for whom the sentence on results alone is worked out
+MAX_ROWS = 20  # levels shown one by one; with more, the extremes
+MAX_EPSILON = 20  # a larger budget protects nobody: it allows a factor of 500 million on the odds
+
+
+# ---- the shape of the facts ----------------------------------------------------------------------
+
+
+class LevelFacts(TypedDict):
+    """A level of a mechanism, beside plain LDP."""
+
+    level: str
+    items: int
+    epsilon: str
+    factor: float | None  # None: no limit
+    variance: float
+    plain_variance: dict[str, float]
+    against_best_plain: float
+
+
+class CertificateFacts(TypedDict):
+    """How close a design comes to the best possible."""
+
+    value: float
+    lower_bound: float | None
+    gap: float | None
+    note: str
+    sentence: str
+
+
+class FakeFacts(TypedDict):
+    """How many people one fake report can stand for."""
+
+    levels: list[dict[str, str | float | None]]
+    together: float | None
+    sentence: str
+
+
+class MechanismFacts(TypedDict):
+    """A mechanism, as `describe` gives it."""
+
+    name: str
+    items: int
+    level_count: int
+    notion: str
+    kind: str
+    padding: int | None
+    strict: bool
+    model: str
+    prior: str
+    encoding: str
+    encoding_told: str
+    report_bytes: int
+    probabilities: dict[str, list[dict[str, list[float] | str]]]
+    levels: list[LevelFacts]
+    total_mse: dict[str, dict[str, float]]
+    mse_range: list[float]
+    best_plain: str
+    ldp_epsilon: float | None  # None: no limit
+    set_factor: float | None
+    ldp_bound: float | None
+    holds: bool
+    caution: str
+    promises: list[str]
+    certificate: CertificateFacts | None
+    fake: FakeFacts
+    published: str
+    warnings: list[str]
+    fingerprint: str
+
+
+class PlanRow(TypedDict, total=False):
+    """What to expect of one model at one level."""
+
+    model: str
+    level: str
+    items: int
+    stderr_count: float
+    stderr_share: float
+    smallest_share: float
+    users_for_target: int  # only if there is a target
+
+
+class PlanFacts(TypedDict):
+    """A forecast, as `plan` gives it."""
+
+    name: str
+    users: int
+    prior: str
+    padding: int | None
+    target_error: float | None
+    rows: list[PlanRow]
+    total_mse: dict[str, float]
+    best: str
+    certificate: CertificateFacts | None
+    fake: FakeFacts
+    best_plain: str
+    gain: float
+    warnings: list[str]
+    visible: list[str]
+    published: str
+    padding_curve: dict[int, float] | None  # if the padding was chosen: the error of each length
+    objective: str | None
+
+
+# ---- the facts -----------------------------------------------------------------------------------
+
+
+def describe(mechanism: Mechanism, prior: Prior = "uniform") -> MechanismFacts:
+    """Describe a mechanism: probabilities, guarantee and expected error per level, beside plain
+    LDP.
+    """
+    policy = mechanism.policy
+    others = plains(policy, prior, mechanism.padding)
+    shares = _with_shares(prior)
+    mine = theory.level_variance(mechanism, shares)
+    plain = {name: theory.level_variance(m, shares) for name, m in others.items()}
+    best = best_of(others, prior).model
+    guarantee = mechanism.guarantee()
+    against = _ratios(mine, plain[best])
+    levels: list[LevelFacts] = [
+        {
+            "level": policy.levels[k].name,
+            "items": policy.level_sizes[k],
+            "epsilon": policy.levels[k].budget.text,
+            "factor": finite(guarantee.factors[k]),
+            "variance": mine[k],
+            "plain_variance": {name: variance[k] for name, variance in plain.items()},
+            "against_best_plain": against[k],
+        }
+        for k in _select_levels(against)
+    ]
+    low, high = theory.mse_range(mechanism)
+    return {
+        "name": policy.name,
+        "items": policy.m,
+        "level_count": len(policy.levels),
+        "notion": policy.notion + (" with explicit pairs" if policy.pairs else ""),
+        "kind": str(policy.kind),
+        "padding": mechanism.padding,
+        "strict": policy.strict,
+        "model": mechanism.model,
+        "prior": mechanism.prior,
+        "encoding": mechanism.encoding.name,
+        "encoding_told": mechanism.encoding.summary,
+        "report_bytes": mechanism.report_size,
+        "probabilities": probabilities(mechanism),
+        "levels": levels,
+        "total_mse": {
+            name: {"expected": m.expected_mse(prior), "worst_case": m.worst_case_mse}
+            for name, m in {mechanism.model: mechanism, **others}.items()
+        },
+        "mse_range": [low, high],
+        "best_plain": best,
+        "ldp_epsilon": finite(guarantee.ldp_epsilon),
+        "set_factor": float(guarantee.set_factor) if policy.kind.pads else None,
+        "ldp_bound": finite(guarantee.ldp_bound),
+        "holds": guarantee.holds,
+        "caution": guarantee.caution,
+        "promises": guarantee.sentences() if len(policy.levels) <= MAX_ROWS else [],
+        "certificate": _describe_certificate(mechanism),
+        "fake": describe_fake(mechanism),
+        "published": describe_published(guarantee, PUBLISHED),
+        "warnings": [*warnings(policy), *_suggest_hits(mechanism)],
+        "fingerprint": mechanism.fingerprint,
+    }
+
+
+def probabilities(mechanism: Mechanism) -> dict[str, list[dict[str, list[float] | str]]]:
+    """The chances per part and level, rounded for reading; the file has the exact integers."""
+    return {
+        "parts": [
+            {"chance": _round(p.chance), "own": _round(p.own), "other": _round(p.other)}
+            for p in mechanism.parts
+        ]
+    }
+
+
+def plan(
+    policy: Policy,
+    users: int,
+    prior: Prior,
+    padding: int | None,
+    target: float | None,
+    chosen: Mechanism,
+) -> PlanFacts:
+    """Forecast the errors. For each model and level: the standard error as a count and as a share,
+    the smallest share that differs from zero, and how many people a target needs.
+    """
+    if target is not None and not 1e-9 <= target <= 1:
+        raise DesignError(f"the target error = {target} must be a share from 1e-9 to 1")
+    models = alternatives(policy, prior, padding)
+    plain_models = {name: models[name] for name in BASELINES if name in models}
+    best_plain = best_of(plain_models, prior).model
+    shares = _with_shares(prior)
+    rows: list[PlanRow] = []
+    for name, mechanism in models.items():
+        variance = theory.level_variance(mechanism, shares)
+        absent = theory.absent_variance(mechanism, shares)
+        for k in _select_levels(variance):
+            row: PlanRow = {
+                "model": name,
+                "level": policy.levels[k].name,
+                "items": policy.level_sizes[k],
+                "stderr_count": math.sqrt(variance[k] * users),
+                "stderr_share": math.sqrt(variance[k] / users),
+                "smallest_share": 1.959964 * math.sqrt(absent[k] / users),
+            }
+            if target is not None:
+                row["users_for_target"] = math.ceil(variance[k] / target**2)
+            rows.append(row)
+    mine, plain = chosen.expected_mse(prior), models[best_plain].expected_mse(prior)
+    return {
+        "name": policy.name,
+        "users": users,
+        "prior": prior if isinstance(prior, str) else "given",
+        "padding": chosen.padding,
+        "target_error": target,
+        "rows": rows,
+        "total_mse": {name: m.expected_mse(prior) for name, m in models.items()},
+        "best": chosen.model,
+        "certificate": _describe_certificate(chosen),
+        "fake": describe_fake(chosen),
+        "best_plain": best_plain,
+        "gain": 1 - mine / plain if plain else 0.0,
+        "warnings": warnings(policy),
+        "visible": outlook.sentences(chosen, users, shares),
+        "published": describe_published(chosen.guarantee(), users)
+        or _nothing_published(chosen.guarantee(), users),
+        "padding_curve": None,
+        "objective": None,
+    }
+
+
+def describe_published(guarantee: Guarantee, users: int) -> str:
+    """What results alone tell of a person; empty where it is no less than a report does."""
+    promise = guarantee.published(users)
+    return promise.sentence if promise else ""
+
+
+def _nothing_published(guarantee: Guarantee, users: int) -> str:
+    """Why there is no statement about published results."""
+    why = f"{users:,} people are too few for a statement about"
+    if not math.isfinite(guarantee.ldp_epsilon):
+        why = "Some pairs of answers are not protected, so there is no statement about"
+    return f"{why} what published results alone tell; the promise about the report holds."
+
+
+def _with_shares(prior: Prior) -> Prior:
+    """Figures per level need shares. The prior "worst" has none, so use the uniform ones."""
+    return "uniform" if isinstance(prior, str) else prior
+
+
+def warnings(policy: Policy) -> list[str]:
+    """Sentences about settings that are allowed but probably a mistake."""
+    sentences = []
+    if policy.m == 1 and not policy.kind.lists:
+        sentences.append(
+            f"{quoted(policy.items[0])} is the only item, so everybody's answer is known before "
+            "they give it: a report hides nothing and tells nothing; add the other answers"
+        )
+    budgets = [(f'level "{level.name}"', level.budget) for level in policy.levels]
+    budgets += [
+        (f'the pair of "{pair.first}" and "{pair.second}"', pair.budget)
+        for pair in policy.pairs
+        if pair.budget is not None
+    ]
+    large = [(what, budget) for what, budget in budgets if MAX_EPSILON < float(budget) < math.inf]
+    if large:
+        what, budget = max(large, key=lambda row: float(row[1]))
+        more = f" (and {len(large) - 1} more above {MAX_EPSILON})" if len(large) > 1 else ""
+        sentences.append(
+            f"epsilon = {budget.text} in {what}{more} gives almost no protection: it allows a "
+            f"factor of e^{float(budget):.3g} on the odds; did you mean a smaller number?"
+        )
+    if not policy.is_mutual:
+        sentences.append(
+            "protection is one-way: that somebody does not have a protected answer may become "
+            'known; where that is sensitive too, as in a vote, use notion = "min"'
+        )
+    return sentences + _warn_unused_budget(policy)
+
+
+def _warn_unused_budget(policy: Policy) -> list[str]:
+    """A sentence about the level whose budget exceeds what it can use by the most."""
+    less = [(k, acts) for k, acts in enumerate(acting(policy)) if acts is not None]
+    if not less:
+        return []
+    k, acts = max(less, key=lambda row: float(policy.levels[row[0]].budget) - row[1])
+    level, more = policy.levels[k], len(less) - 1
+    others = f" (and {more} more level{'s' if more > 1 else ''} like it)" if more else ""
+    return [
+        f'epsilon = {level.budget.text} in level "{level.name}" acts as {acts:.4g}{others}: '
+        "the smaller budgets of other levels protect these answers too, so a larger epsilon gains "
+        "nothing"
+    ]
+
+
+def _suggest_hits(mechanism: Mechanism) -> list[str]:
+    """Suggest `hits` if a mechanism samples one item of a set that it could report whole."""
+    padding = mechanism.padding or 0
+    if mechanism.model != "subset" or padding < 2:
+        return []
+    if default_model(mechanism.policy, min(padding, LARGEST)) != "hits":
+        return []
+    why = "leave --encoding out" if padding <= LARGEST else f"use a padding up to {LARGEST}"
+    return [
+        "subset reports one sampled item of a set; hits reports the whole set, with much less "
+        f"error: {why}"
+    ]
+
+
+def describe_fake(mechanism: Mechanism) -> FakeFacts:
+    """How many people one fake report can stand for, at most."""
+    reach = Reach.for_mechanism(mechanism)
+    finite = [x if math.isfinite(x) else None for x in reach.levels.tolist()]
+    return {
+        "levels": [
+            {"level": mechanism.policy.levels[k].name, "people": finite[k]}
+            for k in _select_levels(reach.levels)
+        ],
+        "together": reach.together,
+        "sentence": reach.sentence(mechanism),
+    }
+
+
+def _describe_certificate(mechanism: Mechanism) -> CertificateFacts | None:
+    certificate = mechanism.certificate
+    if certificate is None:
+        return None
+    return {
+        "value": certificate.value,
+        "lower_bound": certificate.lower_bound,
+        "gap": certificate.gap,
+        "note": certificate.note,
+        "sentence": certificate.sentence,
+    }
+
+
+def _ratios(mine: Floats, plain: Floats) -> Floats:
+    """How the variances compare; 1 if neither has an error, as with a single item."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(mine == plain, 1.0, mine / plain)
+
+
+def _select_levels(values: Floats) -> list[int]:
+    """All levels if they are few, otherwise those with the ten smallest and ten largest values."""
+    if len(values) <= MAX_ROWS:
+        return list(range(len(values)))
+    order = np.argsort(values, kind="stable")
+    return [int(k) for k in (*order[:10], *order[-10:])]
+
+
+def _round(values: Sequence[float]) -> list[float] | str:
+    return np.round(values, 6).tolist() if np.size(values) <= 400 else "see the file"

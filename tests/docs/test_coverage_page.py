@@ -1,0 +1,123 @@
+"""The part of docs/truth.md about coverage: what its maker draws, and what it says of chance."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import exhaustive
+import numpy as np
+import pytest
+from checks import must_fail
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def maker():
+    sys.path.insert(0, str(DOCS))
+    try:
+        import make_coverage
+    finally:
+        sys.path.remove(str(DOCS))
+    return make_coverage
+
+
+def page_part(maker, name="truth.md"):
+    text = (DOCS / name).read_text("utf-8")
+    return text[text.index(maker.BEGIN) : text.index(maker.END)]
+
+
+def check_laws(maker, mechanism, truth, n=1000):
+    """The expected tally of n people gives back their shares: the estimate is unbiased, so a law
+    that is a little wrong shows.
+    """
+    held, chance = maker.answers_of(mechanism, truth)
+    law, (parts, counts) = maker.laws(mechanism, held)
+    np.testing.assert_allclose(law.sum(axis=1), 1)
+    expected = n * chance @ law
+    tally = maker.Tally(mechanism, expected @ parts, np.tensordot(expected, counts, 1))
+    holds = np.array([[k in x for k in range(mechanism.m)] for x in held])
+    np.testing.assert_allclose(tally.estimate().counts, n * chance @ holds, atol=n * 1e-6)
+
+
+@pytest.mark.parametrize("eps", [0.5, 2])
+def test_reports_are_drawn_by_the_law_of_the_mechanism(maker, eps):
+    for name in maker.DRAWN:
+        if name == maker.SLOW:
+            continue
+        mechanism = maker.made({**maker.ONE_PART, **maker.PARTS}[name], eps)
+        check_laws(maker, mechanism, 0.3)
+
+
+def test_a_wrong_law_is_noticed(maker, monkeypatch):
+    mechanism = maker.made(maker.ONE_PART["subsets of fixed size (ss)"], 2)
+    right = exhaustive.distribution
+
+    def wrong(document, item):
+        table = right(document, item)
+        first, second, *_ = sorted(table)
+        shift = table[first] / 1000
+        return {**table, first: table[first] - shift, second: table[second] + shift}
+
+    monkeypatch.setattr(exhaustive, "distribution", wrong)
+    must_fail(check_laws, maker, mechanism, 0.3)
+
+
+def test_tickets_that_are_counted_are_those_that_are_listed(maker):
+    document = maker.made(maker.PARTS["subset, tickets"], 2).to_document()
+    found, (parts, counts) = maker.ticket_laws(document)
+    for item in (0, 3):
+        listed = np.zeros(found.shape[1])
+        for report, chance in exhaustive.distribution(document, item).items():
+            part, named = exhaustive.part_and_named(document, report)
+            kind = part * 2**6 + sum(1 << i for i in named)
+            assert parts[kind, part] == 1 and counts[kind, part].sum() == len(named)
+            listed[kind] += float(chance)
+        np.testing.assert_allclose(found[item], listed, atol=1e-12)
+
+
+def test_the_furthest_of_several_figures(maker):
+    assert maker.furthest(1) == pytest.approx(0, abs=1e-3)
+    assert maker.furthest(2) == pytest.approx(1 / np.sqrt(np.pi), abs=1e-3)
+    rng = np.random.default_rng(1)
+    largest = rng.standard_normal((20_000, 50)).max(axis=1)
+    assert abs(maker.furthest(50) - largest.mean()) < 5 * largest.std() / np.sqrt(20_000) + 1e-3
+
+
+def test_the_page_states_the_error_of_its_figures(maker):
+    part = page_part(maker)
+    repeats = int(re.search(r"make_coverage\.py (\d+)`", part)[1])
+    stated = re.search(r"standard error of 95 % \(([\d,]+) samples\) \| ([\d.]+) points", part)
+    assert int(stated[1].replace(",", "")) == repeats
+    assert float(stated[2]) == pytest.approx(maker.error(repeats), abs=0.006)
+    assert part == page_part(maker, "truth.template.md")
+
+
+def figures_of(maker, slow):
+    """The cells of the table, of reports that the client made or of the others: cells x 5."""
+    lines = [x for x in page_part(maker).splitlines() if x.startswith(f"| {maker.SLOW},") is slow]
+    cells = re.findall(r"([\d.]+), ([\d.]+), ([\d.]+), ([\d.]+); ([\d.]+)", "\n".join(lines))
+    return np.array(cells, float)
+
+
+def check_limits(maker, figures, repeats):
+    """Intervals hold in 95 %, and false differences are 5 % at most, but for what chance does to
+    the worst of all figures: two standard errors more than is expected of it.
+    """
+    off = maker.furthest(len(figures) * len(maker.DRAWN_SHARES)) + 2
+    assert (figures[:, :4] >= 95 - off * maker.error(repeats)).all()
+    assert (figures[:, 4] <= 5 + off * maker.error(repeats // 2)).all()
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_the_figures_keep_their_limits(maker, slow):
+    figures, part = figures_of(maker, slow), page_part(maker)
+    repeats = int(re.search(r"make_coverage\.py (\d+)`", part)[1])
+    kinds, sizes = (1, 2) if slow else (len(maker.DRAWN) - 1, len(maker.SAMPLES))
+    assert len(figures) == kinds * sizes * len(maker.DRAWN_EPSILONS)
+    few = repeats // maker.FEWER if slow else repeats
+    check_limits(maker, figures, few)
+    must_fail(check_limits, maker, figures - [0.1 * few**0.5, 0, 0, 0, 0], few)
+    must_fail(check_limits, maker, figures + [0, 0, 0, 0, 0.2 * few**0.5], few)

@@ -1,0 +1,118 @@
+"""Means and cumulative shares of ordered questions."""
+
+import math
+
+import numpy as np
+import pytest
+
+import discreet as d
+from discreet.errors import DataError, DesignError, PolicyError
+
+POINTS = ["never", "rarely", "often", "always", "ever"]
+SHARES = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
+
+
+def drawn(mechanism, n, rng):
+    answers = rng.choice(len(POINTS), n, p=SHARES)
+    reports = mechanism.perturb_many([POINTS[k] for k in answers])
+    return answers, mechanism.tally(reports).estimate()
+
+
+@pytest.mark.parametrize("model", ["subset", "opt0", "oue"])
+@pytest.mark.parametrize("about", ["population", "respondents"])
+def test_the_error_of_a_mean_is_the_stated_one(model, about):
+    """60 samples: the standardised errors have variance 1 but for 5 standard errors of a variance
+    (5 sqrt(2 / 60) = 0.91), and mean 0 but for 5 / sqrt(60); the answers are drawn with a seed, the
+    reports are not.
+    """
+    mechanism, rng = d.design(d.Policy.from_scale(POINTS, step=1), model), np.random.default_rng(7)
+    scores = []
+    for _ in range(60):
+        answers, estimate = drawn(mechanism, 2000, rng)
+        row = estimate.mean(about=about)
+        truth = SHARES @ np.arange(1, 6) if about == "population" else (answers + 1).mean()
+        scores.append((row["mean"] - truth) / row["stderr"])
+    assert abs(np.mean(scores)) < 5 / math.sqrt(60)
+    assert abs(np.mean(np.square(scores)) - 1) < 5 * math.sqrt(2 / 60)
+    assert not abs(np.mean(np.square(np.multiply(scores, 2))) - 1) < 5 * math.sqrt(2 / 60)
+
+
+@pytest.mark.parametrize("model", ["ss", "grr"])
+def test_no_mean_is_told_where_its_error_is_not_known(model):
+    mechanism = d.design(d.Policy.from_scale(POINTS, step=1), model)
+    _, estimate = drawn(mechanism, 200, np.random.default_rng(1))
+    with pytest.raises(DataError, match="is not known for model"):
+        estimate.mean()
+    assert "Mean:" not in str(estimate)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"values": ["a"] * 5}, {"values": "abcde"}, {"values": [1, 2]}, {"values": [math.nan] * 5},
+     {"values": [1e308] * 5}, {"confidence": "x"}, {"confidence": 1}],
+)  # fmt: skip
+def test_bad_arguments_of_a_mean_get_a_sentence(arguments):
+    mechanism = d.design(d.Policy.from_scale(POINTS, step=1))
+    _, estimate = drawn(mechanism, 20, np.random.default_rng(1))
+    with pytest.raises(DataError):
+        estimate.mean(**arguments)
+
+
+def test_a_mean_is_of_an_ordered_question():
+    mechanism = d.design(d.Policy.from_budgets({"a": 1, "b": 1}))
+    with pytest.raises(DataError, match="ordered question"):
+        mechanism.tally(mechanism.perturb_many(["a"])).estimate().mean()
+
+
+def test_values_of_one_s_own():
+    mechanism = d.design(d.Policy.from_scale(POINTS, step=3))
+    _, estimate = drawn(mechanism, 500, np.random.default_rng(1))
+    usual, twice = estimate.mean(), estimate.mean(values=[2, 4, 6, 8, 10])
+    assert twice["mean"] == pytest.approx(2 * usual["mean"])
+    assert twice["stderr"] == pytest.approx(2 * usual["stderr"])
+
+
+def test_cumulative_shares_are_totals():
+    _, estimate = drawn(
+        d.design(d.Policy.from_scale(POINTS, step=2)), 500, np.random.default_rng(1)
+    )
+    rows = estimate.totals().rows()
+    assert [row["item"] for row in rows] == ["up to rarely", "up to often", "up to always"]
+    assert rows[1]["count"] == pytest.approx(estimate.counts[:3].sum())
+
+
+def test_a_name_that_is_taken_stays_what_it_is():
+    policy = d.Policy.from_scale(list("abcd"), step=2, totals={"up to b": ["a"]})
+    mechanism = d.design(policy)
+    rows = mechanism.tally(mechanism.perturb_many(["a"] * 50)).estimate().totals().rows()
+    assert [row["item"] for row in rows] == ["up to b", "up to c"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: d.Policy.from_scale({"a", "b"}),
+        lambda: d.Policy.from_scale("abc"),
+        lambda: d.Policy.from_scale([]),
+        lambda: d.Policy.from_scale(["a"]),
+        lambda: d.Policy.from_scale([f"i{k}" for k in range(51)]),
+        lambda: d.Policy.from_scale(["a", "b"], step=0),
+        lambda: d.Policy.from_scale(["a", "b", "c"], cap=1.5),
+        lambda: d.Policy.from_scale(["a", "b"], notion="min"),
+        lambda: d.Policy.from_scale(["a", "b"], blocks=True),
+        lambda: d.Policy.from_scale(["a", "b"], kind="set", padding=1),
+        lambda: d.Policy.from_scale(["a", "b"], estimate="median"),
+        lambda: d.Policy.from_levels([("a", 1, ["x"])], open=[[]]),
+        lambda: d.Policy.from_levels([("a", None, ["x"])], notion="one-way", open=["a"]),
+        lambda: d.Policy.from_levels([("a", 1, ["x"])], notion="one-way", open=["a"]),
+        lambda: d.Policy.from_levels([("a", None, ["x"]), ("b", 1, ["y"])], open=["a"]),
+        lambda: d.Policy.from_budgets({"a": 1, "b": 2}, blocks="yes"),
+    ],
+)
+def test_what_is_no_policy_gets_a_sentence(call):
+    with pytest.raises((PolicyError, DesignError)):
+        call()
+
+
+def test_blocks_of_budgets():
+    assert d.Policy.from_budgets({"a": 1, "b": 2}, blocks=True).notion == "blocks"
