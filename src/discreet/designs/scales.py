@@ -45,7 +45,7 @@ def both_weights(items: Floats, step: float, best: float) -> Floats:
 
 
 def _mean_square(points: int) -> Floats:
-    """a a' of the values a of the points, with the middle at 0: a mean is a sum of a times shares."""
+    """a a' for the values a of the points, centred at 0: the mean is the sum of a times shares."""
     values = np.arange(float(points)) - (points - 1) / 2
     return np.outer(values, values)
 
