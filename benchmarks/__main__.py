@@ -15,6 +15,7 @@ from benchmarks import (
     designs,
     fakes,
     memory,
+    orders,
     paper,
     reports,
     sets,
@@ -27,7 +28,7 @@ ALL = {
     "designs": designs.run,
     "paper": paper.run,
     "peers": reports.against_peers,
-    "accuracy": reports.accuracy,
+    "accuracy": lambda: reports.accuracy() + "\n" + orders.run(),
     "task": lambda: task.run(FOLDER / "peers.md"),
     "rates": reports.rates,
     "sets": sets.run,
@@ -59,7 +60,8 @@ def write(text: str, whole: bool) -> None:
     intro = (
         "# Benchmarks\n\nMade by `make bench`; best of several runs. Ratios are within one run; "
         "absolute rates are for the\nmachine that made this page: "
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}.\n"
+        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}. "
+        'Designs are for the least total error (`goal = "total"`).\n'
     )
     picture = "\n\n![time against n and m](growth.png)\n"
     tables = {} if whole else _tables(page.read_text().removesuffix(picture))

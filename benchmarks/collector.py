@@ -82,15 +82,16 @@ class Connection(asyncio.Protocol):
             self._done.set_exception(error or RuntimeError("the connection was closed"))
 
 
-def requests(mechanism: d.Mechanism, posts: int, size: int, seed: int) -> list[bytes]:
+def requests(survey: d.Survey, posts: int, size: int, seed: int) -> list[bytes]:
     """Uploads of this many reports each, with ids of their own."""
+    mechanism = survey.mechanism
     rng = np.random.default_rng(seed)
     pool = mechanism.perturb_many(rng.integers(0, mechanism.m, min(posts * size, 200_000)))
     ids = np.frombuffer(rng.bytes(16 * posts * size), np.uint8).reshape(-1, 16)
     rows = np.concatenate([ids, np.resize(pool, (len(ids), pool.shape[1]))], axis=1)
     head = (
-        f"POST /v1/collections/{mechanism.policy.name}/reports HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        f"Content-Type: application/octet-stream\r\nDiscreet-Mechanism: {mechanism.fingerprint}\r\n"
+        f"POST /v1/collections/{survey.name}/reports HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Content-Type: application/octet-stream\r\nDiscreet-Survey: {survey.fingerprint}\r\n"
         f"Content-Length: {size * rows.shape[1]}\r\n\r\n"
     ).encode()
     return [head + rows[k : k + size].tobytes() for k in range(0, len(rows), size)]
@@ -110,8 +111,7 @@ def client(file: str, port: int, posts: int, size: int, warm: int) -> None:
     """In the client's process: some posts unmeasured, then all the others."""
     import uvloop
 
-    mechanism = d.Mechanism.load(file)
-    prepared = requests(mechanism, posts + warm, size, int.from_bytes(os.urandom(4)))
+    prepared = requests(d.Survey.load(file), posts + warm, size, int.from_bytes(os.urandom(4)))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_drive(port, prepared[:warm]))
         took, times = runner.run(_drive(port, prepared[warm:]))
@@ -280,7 +280,7 @@ def raw_postgres(url: str) -> float:
 def _mechanism(folder: Path, m: int) -> Path:
     """What `discreet serve` makes of such a policy."""
     file = folder / f"{m}.json"
-    d.design(policy(m), encoding="ticket").save(file)
+    d.design(policy(m), encoding="ticket", goal="total").save(file)
     return file
 
 
@@ -358,7 +358,7 @@ def _estimates(file: Path, store: str) -> list[list[Any]]:
     """The first answer, and those after one more report each; the service counts a
     million reports of many items first.
     """
-    mechanism = d.Mechanism.load(file)
+    survey = d.Survey.load(file)
     with (
         collector(file, store) as (port, _),
         closing(http.client.HTTPConnection("127.0.0.1", port)) as connection,
@@ -370,7 +370,7 @@ def _estimates(file: Path, store: str) -> list[list[Any]]:
         def ask(query: str) -> tuple[float, int]:
             drive(file, port, 1)
             began = time.perf_counter()
-            path = f"/v1/collections/{mechanism.policy.name}/estimate{query}"
+            path = f"/v1/collections/{survey.name}/estimate{query}"
             connection.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})
             answer = connection.getresponse()
             body = answer.read()
@@ -395,27 +395,29 @@ def _estimates(file: Path, store: str) -> list[list[Any]]:
                     f"{size / 2**20:.1f} MiB",
                 ]
             )
-    print(f"a million reports of {mechanism.m:,} items in {loaded:.1f} s", file=sys.stderr)
+    print(f"a million reports of {survey.mechanism.m:,} items in {loaded:.1f} s", file=sys.stderr)
     return rows
 
 
 def _written(file: Path, stores: dict[str, Callable[[], str]]) -> list[list[Any]]:
     """Bytes of the write-ahead log per report, ids included, once 200,000 reports are there."""
+    from discreet.collector.sqlite import SqliteDatabase
     from discreet.collector.store import Upload, open_store
 
-    mechanism = d.Mechanism.load(file)
+    survey = d.Survey.load(file)
+    mechanism = survey.mechanism
     reports = mechanism.perturb_many(np.random.default_rng(0).integers(0, mechanism.m, 300_000))
     rows = []
     for name, make in stores.items():
         url = make()
         store = open_store(url)
-        store.create(mechanism)
+        store.create(survey)
 
         def add(first: int, last: int, step: int, store: Any = store) -> None:
             for k in range(first, last, step):
                 some = reports[k : k + step]
                 ids = [os.urandom(16) for _ in some]
-                store.add([Upload(mechanism.policy.name, ids, some)])
+                store.add([Upload(survey.name, ids, [row.tobytes() for row in some])])
 
         def log(url: str = url, store: Any = store) -> int:
             if url.startswith("postgresql"):
@@ -424,7 +426,7 @@ def _written(file: Path, stores: dict[str, Callable[[], str]]) -> list[list[Any]
             return Path(f"{url}-wal").stat().st_size
 
         add(0, 200_000, 1000)
-        if not url.startswith("postgresql"):
+        if isinstance(store.database, SqliteDatabase):
             store.database.connection.execute("PRAGMA wal_autocheckpoint = 0")
             store.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         start = log()

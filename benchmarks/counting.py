@@ -22,8 +22,10 @@ import discreet as d
 from benchmarks.memory import _peak_of
 from benchmarks.reports import ROOT, _peer_python, policy
 from benchmarks.timing import best, seconds, si, table
+from discreet.arrays.ticket import TicketBlocks
 from discreet.data.counting import tally_files
 from discreet.data.reports import read_piece, split_file
+from discreet.encodings.ticket import Ticket
 
 ITEMS = 41_270
 N = int(float(os.environ.get("COUNTING_N", 1e9)))
@@ -34,7 +36,7 @@ def run() -> str:
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(dir=ROOT / ".bench-venv") as name:
         folder = Path(name)
-        mechanism = d.design(policy(ITEMS))
+        mechanism = d.design(policy(ITEMS), goal="total")
         mechanism.save(folder / "m.json")
         made = _answers_and_reports(folder, mechanism)
         whole, growth = _whole(folder, mechanism), _growth(folder / "r.parquet", mechanism)
@@ -138,18 +140,21 @@ def _growth(file: Path, mechanism: d.Mechanism) -> list[list[object]]:
 
 def _way(mechanism: d.Mechanism, n: int) -> str:
     coder = mechanism.arrays.coder
+    assert isinstance(coder, TicketBlocks)
     return "transform" if coder.transform_pays(n // len(mechanism.parts)) else "mark by mark"
 
 
 def _wide() -> list[list[object]]:
     rows, rng = [], np.random.default_rng(0)
     for m in (100, 1_000, 10_000, 41_270, 100_000, 200_000):
-        mechanism = d.design(policy(m), encoding="ticket")
+        mechanism = d.design(policy(m), encoding="ticket", goal="total")
         reports = mechanism.perturb_many(rng.integers(0, m, 10_000_000))
         took = best(lambda x=mechanism, y=reports: x.tally(y), 0, 3)
-        q, t, k = mechanism.encoding.q, mechanism.encoding.t, len(mechanism.parts)
-        size = f"{5 * k * mechanism.encoding.tickets / 2**20:,.0f} MiB a thread"
-        rows.append([f"{m:,}", f"{q}^{t}", k, size, seconds(took), _way(mechanism, len(reports))])
+        ticket, k = mechanism.encoding, len(mechanism.parts)
+        assert isinstance(ticket, Ticket)
+        size = f"{5 * k * ticket.tickets / 2**20:,.0f} MiB a thread"
+        field, way = f"{ticket.q}^{ticket.t}", _way(mechanism, len(reports))
+        rows.append([f"{m:,}", field, k, size, seconds(took), way])
     return rows
 
 

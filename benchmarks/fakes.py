@@ -17,7 +17,7 @@ REPEATS, HONEST = 50, 2000
 
 
 def run() -> str:
-    mechanism, rng = d.design(example("health-survey")), np.random.default_rng(1)
+    mechanism, rng = d.design(example("health-survey"), goal="total"), np.random.default_rng(1)
     item = mechanism.policy.items.index(ITEM)
     popular = 1 / np.arange(1, mechanism.m + 1)
     kinds = {"greedy": _greedy(mechanism, item), "adaptive": _adaptive(mechanism, item)}

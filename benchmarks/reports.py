@@ -83,7 +83,7 @@ def against_peers() -> str:
         read = best(
             lambda: np.add.reduce(found.reshape(-1)[: found.size // 8 * 8].view(np.uint64)), once
         )
-        b = oue.b[oue.level_of]
+        b = oue.b[list(oue.policy.level_of)]
         plain, plain_count = (
             best(lambda: _numpy_perturb(b, n, m), once, 2),
             best(lambda: _numpy_tally(found), once, 2),
@@ -158,7 +158,7 @@ def rates() -> str:
         ("subset", "bits", 200_000, 1_000),
         ("grr", None, 1_000_000, 1_000),
     ]:
-        mechanism = d.design(policy(m), model, encoding=encoding)
+        mechanism = d.design(policy(m), model, encoding=encoding, goal="total")
         answers = rng.integers(0, m, n)
         reports = mechanism.perturb_many(answers)
         mechanism.tally(reports[:1000])
@@ -167,7 +167,7 @@ def rates() -> str:
         rows.append(
             [
                 model,
-                f"{encoding or 'bits'} ({mechanism.encoding.told})",
+                f"{encoding or 'bits'} ({mechanism.encoding.summary})",
                 f"{n:,}",
                 f"{m:,}",
                 si(n / one),
@@ -246,7 +246,7 @@ def accuracy() -> str:
     for eps in (1.0, 2.0, 4.0):
         found = {}
         for model in ("subset", "opt0", "ss", "oue", "grr"):
-            mechanism = d.design(policy(m, eps), model)
+            mechanism = d.design(policy(m, eps), model, goal="total")
             answers = np.repeat(np.arange(m), truth)
             errors = [
                 float(

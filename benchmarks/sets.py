@@ -4,6 +4,7 @@ their reports, and the variance that the designed integers give.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -41,7 +42,86 @@ def people(n: int, m: int, size: int, rng: np.random.Generator) -> Any:
 
 
 def run() -> str:
-    return _accuracy() + _speed() + _variance()
+    return _few_items() + _accuracy() + _speed() + _variance()
+
+
+def _few_items() -> str:
+    """Picks beside other mechanisms for 100 items, 5 each: expected errors, and real reports."""
+    m, size, n, rows = 100, 5, 20_000, []
+    rng = np.random.default_rng(1)
+    drawn = np.argsort(rng.random((n, m)), axis=1)[:, :size]
+    sets = drawn.ravel(), np.arange(n + 1) * size
+    held = np.bincount(sets[0], minlength=m).astype(float)
+    for eps, levels in ((1, (m,)), (2, (m,)), (4, (m,)), (1, (10, 90)), (2, (10, 90))):
+        budgets = [eps * (k + 1) for k in range(len(levels))]
+        ends = np.cumsum((0, *levels)).tolist()
+        policy = d.Policy.from_levels(
+            [
+                (f"l{k}", e, list(map(str, range(ends[k], ends[k + 1]))))
+                for k, e in enumerate(budgets)
+            ],
+            kind="set",
+        )
+        counted, picked = (d.design(policy, model, padding=size) for model in ("hits", "subset"))
+        errors, covered = _errors(picked, sets, held, n), _coverage(picked, sets, held)
+        others = [d.design(policy, model, padding=size).expected_mse() for model in ("oue", "opt0")]
+        spread = errors.std(ddof=1) / REPEATS**0.5
+        expected = picked.expected_mse()
+        rows.append(
+            [
+                " + ".join(map(str, levels)), eps, *(f"{x:,.4g}" for x in others),
+                f"{_privset(m, size, eps):,.4g}", f"{counted.expected_mse():,.4g}",
+                f"{expected:,.4g}", f"{errors.mean():,.4g} ± {spread:.2g}",
+                f"{(errors.mean() - expected) / spread:.1f}", f"{covered:.1%}",
+                f"{picked.report_size} / {counted.report_size}",
+                *(" / ".join(_rates(x, sets, n)) for x in (picked, counted)),
+            ]
+        )  # fmt: skip
+    heads = ["items", "eps", "oue, one sampled", "opt0, one sampled", "PrivSet", "hits", "subset"]
+    heads += ["subset, measured", "standard errors off", "95 % intervals cover"]
+    heads += [
+        "bytes: subset / hits",
+        "subset: perturb / tally per s",
+        "hits: perturb / tally per s",
+    ]
+    title = (
+        f"Sets of few items: total MSE / n, {size} of {m} items each; {n:,} real reports, "
+        f"{REPEATS} repeats; the second level has twice the budget; PrivSet at the smallest"
+    )
+    return table(title, heads, rows)
+
+
+def _privset(m: int, s: int, eps: float) -> float:
+    """The error of PrivSet (Wang et al. 2018) at its best size: a subset of m items and s dummies
+    that is likelier by e^eps if it names any own item or dummy.
+    """
+    found = []
+    for k in range(1, m):
+        factor, miss = math.exp(eps), math.comb(m, k) / math.comb(m + s, k)
+        named = factor * k * s / (m + s) / (factor - (factor - 1) * miss)
+        a, b = named / s, (k - named) / m
+        if a > b:
+            found.append((s * a * (1 - a) + (m - s) * b * (1 - b)) / (a - b) ** 2)
+    return min(found)
+
+
+def _coverage(mechanism: d.Mechanism, sets: Any, held: Any) -> float:
+    """The share of counts that their 95 % intervals hold, over all items and repeats."""
+    inside = []
+    for _ in range(REPEATS):
+        low, high = (
+            mechanism.tally(mechanism.perturb_many(sets, indices=True)).estimate().interval()
+        )
+        inside.append(((low <= held) & (held <= high)).mean())
+    return float(np.mean(inside))
+
+
+def _rates(mechanism: d.Mechanism, sets: Any, n: int) -> list[str]:
+    """People per second and core: reports written, and counted."""
+    reports = mechanism.perturb_many(sets, indices=True)
+    write = _core(lambda: mechanism.perturb_many(sets, indices=True, threads=1))
+    count = _core(lambda: mechanism.tally(reports, threads=1))
+    return [si(n / write), si(n / count)]
 
 
 def _accuracy() -> str:
@@ -51,7 +131,7 @@ def _accuracy() -> str:
     for eps in EPSILONS:
         policy, found = three(m, eps), {}
         for name, model in (("opt0", "opt0"), ("hits", None)):
-            designs = [d.design(policy, model, padding=s) for s in range(1, size + 1)]
+            designs = [d.design(policy, model, padding=s, goal="total") for s in range(1, size + 1)]
             expected = [theory.set_error_by_size(x, {size: held}, n).mse / n for x in designs]
             place = int(np.argmin(expected))
             found[name] = place + 1, expected[place], _errors(designs[place], sets, held, n)
@@ -91,11 +171,11 @@ def _speed() -> str:
         n = 100_000
         items = rng.integers(0, RETAIL // s, (n, s)) + np.arange(s) * (RETAIL // s)
         ragged = items.ravel(), np.arange(n + 1) * s
-        mechanism = d.design(policy, "hits", padding=s)
+        mechanism = d.design(policy, "hits", padding=s, goal="total")
 
         def design(s: int = s) -> None:
             cuts.best_cut.cache_clear()
-            d.design(policy, "hits", padding=s)
+            d.design(policy, "hits", padding=s, goal="total")
 
         reports = mechanism.perturb_many(ragged, indices=True)
         mechanism.tally(reports[:1000])
@@ -129,7 +209,7 @@ def _variance() -> str:
         for s in (2, 5, 10):
             level = [("all", eps, [str(i) for i in range(10_000)])]
             policy = d.Policy.from_levels(level, kind="set")
-            (part,) = d.design(policy, "hits", padding=s).parts
+            (part,) = d.design(policy, "hits", padding=s, goal="total").parts
             sampled = theory.absent_variance(d.design(policy, "opt0", padding=s))[0]
             found = float(_absent(part))
             rows.append([eps, s, f"{sampled:.4g}", f"{found:.4g}", f"{found / sampled:.3f}"])

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +99,7 @@ def child(master: str, homes: list[str]) -> None:
     print(json.dumps(found))
 
 
-def _read_only(session: object, pieces: list[Piece], mechanism: d.Mechanism) -> None:
+def _read_only(session: Any, pieces: list[Piece], mechanism: d.Mechanism) -> None:
     """The same job without the counting."""
 
     def run(batches):

@@ -40,7 +40,9 @@ _INSIDE += (
     r"|Item|Prior|Answers?|Reports|Counts|JsonObject|BudgetLike|Ints|discreet\.designs\.task\..*"
 )
 _INSIDE += r"|discreet\.check\..*|discreet\.promises\.ratios\.Pairs|discreet\.policy\.kinds\.Kind"
-_INSIDE += r"|discreet\.estimates\.weights\.Raked"
+_INSIDE += r"|discreet\.estimates\.weights\.Raked|discreet\.survey\.survey\.(Questions?|Draws)"
+_INSIDE += r"|discreet\.device\.client\.Frame|discreet\.policy\.totals\.Total"
+_INSIDE += r"|discreet\.device\.answers\..*"
 nitpick_ignore_regex = [("py:class", _OTHERS), ("py:class", _INSIDE)]
 
 html_theme = "furo"

@@ -11,15 +11,20 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import binom, norm
 
 import discreet as d
 from discreet.arrays.tally import Tally
+from discreet.estimates.estimate import Estimate
 from discreet.estimates.formulas import Variance, luck_of_the_draw, score_interval
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -31,38 +36,59 @@ SHARES = (0, 0.002, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 1)
 ITEMS = [f"i{k}" for k in range(6)]
 Reports = tuple[np.ndarray, np.ndarray]  # per kind of report: part_n, counts
 BEGIN, END = "<!-- coverage -->", "<!-- /coverage -->"
-# kind, model, encoding, whether the levels differ
+
+
+class Setting(NamedTuple):
+    """What is designed: six items, in one level or in two."""
+
+    model: str | None
+    levels: str = "one"  # one | two | open (an open level) | blocks | scale
+    kind: str = "single"
+    options: Mapping[str, Any] = MappingProxyType({})
+
+
 ONE_PART = {
-    "independent bits (oue)": ("single", "oue", None, False),
-    "independent bits (rappor)": ("single", "rappor", None, False),
-    "subsets of fixed size (ss)": ("single", "ss", None, False),
-    "one item named (grr)": ("single", "grr", None, False),
-    "each item a question": ("each", None, None, False),
-    "sampled sets (oue)": ("set", "oue", None, False),
+    "independent bits (oue)": Setting("oue"),
+    "independent bits (rappor)": Setting("rappor"),
+    "subsets of fixed size (ss)": Setting("ss"),
+    "one item named (grr)": Setting("grr"),
+    "each item a question": Setting(None, kind="each"),
+    "sampled sets (oue)": Setting("oue", kind="set", options={"padding": 2}),
 }
 PARTS = {
-    "subset, two levels": ("single", "subset", None, True),
-    "subset, tickets": ("single", "subset", "ticket", True),
-    "opt0": ("single", "opt0", None, True),
-    "counted hits": ("set", None, None, True),
+    "subset, two levels": Setting("subset", "two"),
+    "subset, tickets": Setting("subset", "two", options={"encoding": "ticket"}),
+    "opt0": Setting("opt0", "two"),
+    "one-way, an open level": Setting(None, "open"),
+    "blocks": Setting(None, "blocks"),
+    "scale, per step": Setting(None, "scale"),
+    "counted hits": Setting("hits", "two", "set", {"padding": 4}),
+    "counted hits, made by the client": Setting("hits", "two", "set", {"padding": 2}),
 }
 
 DRAWN = (*PARTS, "subsets of fixed size (ss)", "each item a question", "sampled sets (oue)")
 DRAWN_EPSILONS = (0.5, 2, 8)
-DRAWN_SHARES = (0, 0.02, 0.3, 0.9)
-SAMPLES = (50, 2_000, 20_000)
-SLOW, FEWER = "counted hits", 4  # made by the client: fewer samples of 2,000, none of 20,000
+DRAWN_SHARES = (0, 0.02, 0.3, 0.9, 1)
+SAMPLES = (50, 2_000, 20_000, 100_000)
+# no law is enumerated: fewer samples of 2,000, none of more
+SLOW, FEWER = "counted hits, made by the client", 4
 
 
-def made(setting: tuple, eps: float) -> d.Mechanism:
-    kind, model, encoding, differ = setting
-    levels = [("all", eps, ITEMS)]
-    if differ:
-        levels = [("a", eps, ITEMS[:2]), ("b", round(1.5 * eps, 6), ITEMS[2:])]
-    options = {"padding": 2} if kind == "set" else {}
-    if encoding:
-        options["encoding"] = encoding
-    return d.design(d.Policy.from_levels(levels, kind=kind), model, **options)
+@cache
+def made(name: str, eps: float) -> d.Mechanism:
+    setting = {**ONE_PART, **PARTS}[name]
+    first, rest = ("a", eps, ITEMS[:2]), ITEMS[2:]
+    two = [first, ("b", round(1.5 * eps, 6), rest)]
+    policy = {
+        "one": lambda: d.Policy.from_levels([("all", eps, ITEMS)], kind=setting.kind),
+        "two": lambda: d.Policy.from_levels(two, kind=setting.kind),
+        "open": lambda: d.Policy.from_levels(
+            [first, ("b", None, rest)], open=["b"], notion="one-way"
+        ),
+        "blocks": lambda: d.Policy.from_levels(two, blocks=True),
+        "scale": lambda: d.Policy.from_scale(ITEMS, step=eps),
+    }[setting.levels]()
+    return d.design(policy, setting.model, goal="total", **setting.options)
 
 
 # ---- exact ---------------------------------------------------------------------------------------
@@ -73,7 +99,7 @@ def exact(task: tuple[str, float, int]) -> list[tuple[float, float]]:
     simultaneous intervals (Sidak's bound of all items together).
     """
     name, eps, n = task
-    mechanism = made(ONE_PART[name], eps)
+    mechanism = made(name, eps)
     coder, decoder = mechanism.arrays, mechanism.arrays.decoder
     named = np.arange(n + 1)
     scale, weight, kappa = mechanism.scale, decoder.weight[0, 0], decoder.kappa[0, 0]
@@ -134,6 +160,12 @@ def answers_of(mechanism: d.Mechanism, share: float) -> tuple[list[frozenset[int
     return held, np.array([p * q for p in (share, 1 - share) for q in other])
 
 
+@cache
+def law_of(name: str, eps: float) -> tuple[np.ndarray, Reports]:
+    """The law of the reports that these settings lead to."""
+    return laws(made(name, eps), answers_of(made(name, eps), 0.5)[0])
+
+
 def laws(mechanism: d.Mechanism, held: list[frozenset[int]]) -> tuple[np.ndarray, Reports]:
     """The exact chance of every kind of report (a row per answer), and what a report of each kind
     adds to a tally. Reports that a tally does not tell apart are of one kind.
@@ -141,6 +173,8 @@ def laws(mechanism: d.Mechanism, held: list[frozenset[int]]) -> tuple[np.ndarray
     document = mechanism.to_document()
     if document["encoding"]["kind"] == "ticket":
         return ticket_laws(document)
+    if document["encoding"]["kind"] == "hits":
+        return hits_laws(document, held)
     if mechanism.policy.kind.lists:
         of = exhaustive.sets(document)
         tables = [of(x) for x in held]
@@ -193,19 +227,40 @@ def ticket_laws(document: dict) -> tuple[np.ndarray, Reports]:
     return flat / flat.sum(axis=1, keepdims=True), (parts, counts)
 
 
-def tallies(
-    mechanism: d.Mechanism, held: list[frozenset[int]], people: np.ndarray, rng: np.random.Generator
-) -> Iterator[Tally]:
-    """A tally per sample; `people` has how many give each answer. The laws of hits have too many
-    reports to list, so theirs are made as a client makes them.
+def hits_laws(document: dict, held: list[frozenset[int]]) -> tuple[np.ndarray, Reports]:
+    """The same of counted hits, of which there are even more: a tally sees only which items a
+    report names. The items are no more than a polynomial has coefficients, so the number of
+    polynomials per set of named items is known.
     """
-    if mechanism.encoding.name == "hits":
-        answers = [sorted(x) for x in held]
-        for row in people:
-            given = [answers[k] for k, count in enumerate(row) for _ in range(count)]
-            yield mechanism.tally(mechanism.perturb_many(given, threads=1), threads=1)
+    of = exhaustive.hits_patterns(document)
+    tables = [of(x) for x in held]
+    patterns = [*dict.fromkeys(pattern for table in tables for pattern in table)]
+    parts = np.zeros((len(patterns), len(document["parts"])), np.int64)
+    counts = np.zeros((*parts.shape, len(ITEMS)), np.int64)
+    for kind, (part, named) in enumerate(patterns):
+        parts[kind, part] = 1
+        counts[kind, part, [*named]] = 1
+    chances = np.array([[float(table.get(x, 0)) for x in patterns] for table in tables])
+    return chances / chances.sum(axis=1, keepdims=True), (parts, counts)
+
+
+def tallies(
+    name: str, eps: float, held: list[frozenset[int]], people: np.ndarray, rng: np.random.Generator
+) -> Iterator[Tally]:
+    """A tally per sample; `people` has how many give each answer. Reports are drawn by their law,
+    or made as a client makes them.
+    """
+    mechanism = made(name, eps)
+    if name == SLOW:
+        answers, n = [sorted(x) for x in held], int(people[0].sum())
+        for first in range(0, len(people), 50):  # samples at a time
+            some = people[first : first + 50]
+            given = [answers[k] for row in some for k, x in enumerate(row) for _ in range(x)]
+            reports = mechanism.perturb_many(given, threads=1)
+            for k in range(len(some)):
+                yield mechanism.tally(reports[k * n : (k + 1) * n], threads=1)
         return
-    law, (parts, counts) = laws(mechanism, held)
+    law, (parts, counts) = law_of(name, eps)
     kinds = sum(rng.multinomial(people[:, k], law[k]) for k in range(len(held)))
     for sent in kinds:
         yield Tally(mechanism, sent @ parts, np.tensordot(sent, counts, 1))
@@ -217,26 +272,38 @@ def drawn(task: tuple[str, float, int, float, int, int]) -> list[float]:
     population differ for certain.
     """
     name, eps, n, share, repeats, seed = task
-    mechanism = made({**ONE_PART, **PARTS}[name], eps)
+    mechanism = made(name, eps)
     rng = np.random.default_rng(seed)
     held, chance = answers_of(mechanism, share)
     holds = np.array([[k in x for k in range(mechanism.m)] for x in held])
     truth = chance @ holds
     people = rng.multinomial(n, chance, repeats)
-    hits, last = np.zeros(5), None
-    for tally, given in zip(tallies(mechanism, held, people, rng), people @ holds / n, strict=True):
-        estimate = tally.estimate()
-        for k, (about, true) in enumerate((("population", truth), ("respondents", given))):
-            for together in (False, True):
-                _, low, high = estimate.shares(about=about, simultaneous=together)
-                inside = (low <= true + 1e-12) & (true - 1e-12 <= high)
-                hits[k + 2 * together] += inside.all() if together else inside[0]
-        if last is None:
-            last = estimate
-        else:
-            hits[4] += estimate.compare(last).differs.any()
-            last = None
-    return [*(hits[:4] / repeats), hits[4] / (repeats // 2)]
+    found = stacked(tallies(name, eps, held, people, rng))
+    covers, given = [], people @ holds / n
+    for together in (False, True):
+        for about, true in (("population", truth[:, None]), ("respondents", given.T)):
+            _, low, high = found.shares(about=about, simultaneous=together)
+            inside = (low <= true + 1e-12) & (true - 1e-12 <= high)
+            covers.append(float((inside.all(axis=0) if together else inside[0]).mean()))
+    pairs = repeats // 2
+    first, second = (taken(found, slice(k, 2 * pairs, 2)) for k in (0, 1))
+    return [*covers, float(first.compare(second).differs.any(axis=0).mean())]
+
+
+STACKED = ("counts", "variance_at_zero", "slope", "step")
+
+
+def stacked(tallies: Iterable[Tally]) -> Estimate:
+    """The estimates of many samples as one, with a column per sample: intervals and comparisons are
+    worked out item by item, so they are those of every sample.
+    """
+    each = [tally.estimate() for tally in tallies]
+    return replace(each[0], **{x: np.array([getattr(e, x) for e in each]).T for x in STACKED})
+
+
+def taken(found: Estimate, samples: slice) -> Estimate:
+    """Some of the samples."""
+    return replace(found, **{x: getattr(found, x)[:, samples] for x in STACKED})
 
 
 # ---- the page ------------------------------------------------------------------------------------
@@ -303,10 +370,10 @@ lower bound for all six items together (simultaneous intervals, by Bonferroni's 
 {exact}
 
 **Simulated**: {repeats:,} samples per figure. Reports are drawn from the exact law of the
-mechanism, which a second implementation enumerates. The reports of counted hits are too many to
-list, so the client's code makes them ({quarter:,} samples of 2,000 people, which have a standard
-error of {coarse:.1f} points; none of 20,000). Each cell is the worst of the shares 0, 2, 30 and
-90 %, and has five figures: the share of the population; the share of those who answered; the same
+mechanism, which a second implementation enumerates. One row of counted hits is made by the
+client's code instead ({quarter:,} samples of 2,000 people, which have a standard error of
+{coarse:.1f} points; none of more people). Each cell is the worst of the shares 0, 2, 30, 90 and
+100 %, and has five figures: the share of the population; the share of those who answered; the same
 two for all items together (simultaneous intervals); and, after the semicolon, how often two samples
 of one population were said to differ for certain.
 

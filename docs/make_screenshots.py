@@ -46,9 +46,9 @@ def collector(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
     data = Path(discreet.__file__).parent / "data"
     files = [str(data / f"{name}.toml") for name in ("toy", "health-survey")]
-    for policy in surveys():
-        policy.save(folder / f"{policy.name}.toml")
-        files.append(f"{policy.name}.toml")
+    for survey in surveys():
+        survey.save(folder / f"{survey.name}.json")
+        files.append(f"{survey.name}.json")
     command = [Path(sys.executable).with_name("discreet"), "serve", *files, "--port", "0"]
     environment = {**os.environ, "DISCREET_TOKEN": TOKEN}
     with subprocess.Popen(
@@ -73,10 +73,13 @@ def surveys() -> list[Any]:
     """Two surveys of our own: one in Arabic that says who asks, one with 2,000 answers."""
     import discreet
 
-    clinic = discreet.Policy.from_levels(
+    illnesses = discreet.Policy.from_levels(
         [("خاص", 1, ["الاكتئاب", "الصرع"]), ("شائع", 2, ["الزكام", "الصداع", "لا شيء منها"])],
-        name="clinic",
         question="ما الذي عانيت منه هذا العام؟",
+    )
+    clinic = discreet.Survey(
+        "clinic",
+        [discreet.design(illnesses)],
         about={
             "organiser": "المركز الصحي",
             "purpose": "لتخطيط عيادات العام القادم.",
@@ -87,15 +90,18 @@ def surveys() -> list[Any]:
         },
     )
     kinds = ["almond", "bread", "cheese", "dried fruit", "egg noodles", "fish", "ginger", "honey"]
-    products = discreet.Policy.from_levels(
+    bought = discreet.Policy.from_levels(
         [
             ("private", 1, [f"medicine {k}" for k in range(1, 401)]),
             ("usual", 2, [f"{kind} {k}" for k in range(1, 201) for kind in kinds]),
         ],
-        name="products",
         question="Which of these have you bought this month?",
         kind="set",
         padding=4,
+    )
+    products = discreet.Survey(
+        "products",
+        [discreet.design(bought)],
         about={
             "organiser": "Consumer office",
             "purpose": "To know which products to test.",
@@ -115,14 +121,16 @@ def take_part(address: str) -> None:
     from discreet.data.examples import example, made_up_answers
     from discreet.designs import design
     from discreet.device.wire import ID_SIZE, path_of, upload_headers
+    from discreet.survey import Survey
 
     mechanism = design(example("health-survey"))
     reports = mechanism.perturb_many(made_up_answers(mechanism.policy, USERS))
-    headers = upload_headers(mechanism.fingerprint)
+    survey = Survey("health-survey", [mechanism])
+    headers = upload_headers(survey.fingerprint)
     for start in range(0, len(reports), limits.FRAMES):
         some = reports[start : start + limits.FRAMES]
         body = b"".join(secrets.token_bytes(ID_SIZE) + bytes(report) for report in some)
-        path = f"{address}{path_of(mechanism.policy.name)}/reports"
+        path = f"{address}{path_of(survey.name)}/reports"
         httpx.post(path, content=body, headers=headers, timeout=60).raise_for_status()
 
 

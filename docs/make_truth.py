@@ -77,7 +77,9 @@ def single(task: tuple[str, Any, int, int]) -> list[Any]:
     chosen = policy(m, eps, np.random.default_rng(seed))
     found = []
     for model in MODELS:
-        estimate = d.simulate(truth, d.design(chosen, model), repeats=1, seed=seed).estimates[0]
+        estimate = d.simulate(
+            truth, d.design(chosen, model, goal="total"), repeats=1, seed=seed
+        ).estimates[0]
         shrunk = estimate.shrunk()
         low, high = shrunk.interval()
         inside = (low <= truth) & (truth <= high)
@@ -100,7 +102,7 @@ def ranked(task: tuple[Any, Any, Any, int, int, int]) -> list[Any]:
     chosen = policy(len(truth), eps, np.random.default_rng(seed), "set")
     found = []
     for model in MODELS:
-        mechanism = d.design(chosen, model, padding=ell)
+        mechanism = d.design(chosen, model, padding=ell, goal="total")
         drawn = d.simulate((items, offsets), mechanism, repeats=1, seed=seed, indices=True)
         estimate = drawn.estimates[0]
         place = np.argsort(-estimate.shrunk().counts, kind="stable")
@@ -120,17 +122,17 @@ def paddings(task: tuple[Any, Any, int, int]) -> list[Any]:
         for k in np.unique(size_of)
     }
     chosen = policy(m, eps, np.random.default_rng(seed), "set")
-    base = d.design(chosen, "subset", padding=2)
+    base = d.design(chosen, "subset", padding=2, goal="total")
     error = [
         theory.set_error_by_size(replace(base, padding=ell), counts, n).mse / n
         for ell in range(1, 65)
     ]
     shares = np.bincount(items, minlength=m) / len(items)
     picks = [
-        choose_padding(chosen, lengths, n, popularity=p, model="subset").padding
+        choose_padding(chosen, lengths, n, popularity=p, model="subset", goal="total").padding
         for p in (shares, "zipf")
     ]
-    picks.append(two_phases(chosen, (items, offsets), model="subset").choice.padding)
+    picks.append(two_phases(chosen, (items, offsets), model="subset", goal="total").choice.padding)
     return [int(np.argmin(error)) + 1] + [
         x for pick in picks for x in (pick, error[pick - 1] / min(error))
     ]
@@ -164,7 +166,7 @@ def set_runs(task: tuple[str, Any, Any, int, int]) -> SetRuns:
     shares = truth / truth.sum()
     chosen = {
         (key, objective, known): choose_padding(
-            policies[0], lengths, n, popularity, objective, model=model
+            policies[0], lengths, n, popularity, objective, model=model, goal="total"
         ).padding
         for key, model in SET_MODELS.items()
         for objective in ("mse", "shrunk")
@@ -184,7 +186,7 @@ def set_runs(task: tuple[str, Any, Any, int, int]) -> SetRuns:
     for key, model in SET_MODELS.items():
         paddings = {*SET_PADDINGS, *(s for (k, *_), s in chosen.items() if k == key)}
         for padding in sorted(paddings):
-            designs = [d.design(p, model, padding=padding) for p in policies]
+            designs = [d.design(p, model, padding=padding, goal="total") for p in policies]
             sizes[key, padding] = max(x.report_size for x in designs)
             figures[key, padding] = run(designs)
             told = ", ".join(f"{k} {x.mean():.4g}" for k, x in figures[key, padding].items())
@@ -202,7 +204,7 @@ def set_runs(task: tuple[str, Any, Any, int, int]) -> SetRuns:
         chosen,
         figures,
         sizes,
-        run([d.design(p) for p in by_item]),
+        run([d.design(p, goal="total") for p in by_item]),
         np.array([np.quantile(x, [0.5, 0.9]) for x in sums]),
         float((truth**2).sum() / n),
     )
@@ -376,7 +378,8 @@ def few_cell(truth: Any, mechanism: d.Mechanism, repeats: int, seed: int) -> Any
     for estimate in d.simulate(truth, mechanism, repeats=repeats, seed=seed).estimates:
         shrunk = estimate.shrunk()
         fitted = shrunk.mixtures[0]
-        mean = posterior(fitted, estimate.counts, estimate.base, estimate.slope) @ fitted.grid
+        variance = estimate.variance_at_zero
+        mean = posterior(fitted, estimate.counts, variance, estimate.slope) @ fitted.grid
         clear = shrunk.own == 1  # those have never rested on the mixture
         alone = replace(shrunk, own=clear * 1.0, counts=np.where(clear, shrunk.counts, mean))
         views = []
@@ -403,7 +406,8 @@ def few_items(repeats: int) -> str:
     text = _row(["items", "n", *heads]) + "|" + "---|" * 8 + "\n"
     for m in FEW:
         designs = [
-            d.design(few_policy(m, levels, eps), model) for levels, eps, model in FEW_SETTINGS
+            d.design(few_policy(m, levels, eps), model, goal="total")
+            for levels, eps, model in FEW_SETTINGS
         ]
         for n in FEW_PEOPLE:
             cells = np.array(

@@ -1,5 +1,5 @@
-"""What the tests of the collector share: mechanisms of every kind, people, bodies, and a real
-`discreet serve`.
+"""What the tests of the collector share: surveys of every kind of question, people, bodies, and a
+real `discreet serve`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from parts import changed
 
 import discreet as d
 from discreet.collector.store import Upload
+from discreet.device.wire import front
+from discreet.survey import Question
+from discreet.survey.crosses import cross
 
 DISCREET = Path(sys.executable).with_name("discreet")
 TOKEN = "a-token-of-the-organiser"
@@ -33,33 +36,67 @@ _MODELS = {
     "fixed": ("subset", {}),
     "grr": ("grr", {}),
     "ticket parts": ("subset", {"encoding": "ticket"}),
-    "set": ("subset", {"padding": 2}),
+    "set": ("subset", {"padding": 2, "encoding": "bits"}),  # one sampled item
     "hits": ("hits", {"padding": 2}),
+    "picks": ("subset", {"padding": 2}),
     "each": ("each", {}),
 }
 KINDS = (*_MODELS, "bits parts")
 
 
-def policy(name="survey", sizes=(2, 3, 6), eps=1.0, **settings):
+def policy(sizes=(2, 3, 6), eps=1.0, **settings):
     rows = [
         (level, round(eps * factor, 6), [f"{level} {k}" for k in range(size)])
         for level, factor, size in zip(("high", "middle", "low"), (1, 1.2, 2), sizes)
     ]
-    return d.Policy.from_levels(rows, name=name, question="Which one?", **settings)
+    return d.Policy.from_levels(rows, question="Which one?", **settings)
 
 
 @cache
-def mechanism(kind="bits", name=None):
-    """A small mechanism of this kind, in a collection of this name (the kind's, unless told)."""
+def mechanism(kind="bits"):
+    """A small mechanism of this kind."""
     if kind == "bits parts":
-        return _with_silence(mechanism("bits", name or kind))
+        return _with_silence(mechanism("bits"))
     model, settings = _MODELS[kind]
-    answers = {"set": "set", "hits": "set", "each": "each"}.get(kind, "single")
-    made = d.design(policy(name or kind, kind=answers), model, **settings)
+    answers = {"set": "set", "hits": "set", "picks": "set", "each": "each"}.get(kind, "single")
+    made = d.design(policy(kind=answers), model, goal="total", **settings)
     usual = {"subset": "fixed", "grr": "fixed", "opt0": "bits", "hits": "hits", "each": "each"}
-    assert made.encoding.kind == settings.get("encoding", usual[model])
+    ticket = settings.get("encoding") == "ticket"
+    expected = "picks" if kind == "picks" else "ticket" if ticket else usual[model]
+    assert made.encoding.kind == expected
     assert (len(made.parts) > 1) == (model in ("subset", "hits"))
     return made
+
+
+@cache
+def survey(kind="bits", name=None):
+    """A survey of one question of this kind, in a collection of this name (the kind's, unless
+    told).
+    """
+    return d.Survey(name or kind, [mechanism(kind)])
+
+
+REGION = {"name": "region", "text": "Where do you work?", "items": ["north", "south", "west"]}
+SHIFT = {"name": "shift", "text": "When do you work?", "items": ["day", "night"]}
+
+
+@cache
+def several(name="several", answers=1):
+    """Three questions whose reports are of different widths, a cross of two of them, and two public
+    questions.
+    """
+    age = d.Policy.from_levels([("age", 2, ["young", "old"])], question="How old?")
+    ill = d.Policy.from_levels(
+        [("serious", 1, ["HIV"]), ("mild", 2, ["flu", "cold", *(f"ache {k}" for k in range(7))])],
+        question="What?",
+    )
+    wide = policy(sizes=(8, 8, 8))
+    asked = {"age": age, "ill": ill, "wide": wide}
+    made = {key: d.design(each.divided(answers), "opt0") for key, each in asked.items()}
+    crossed = d.design(cross(age, ill).divided(answers), "opt0")
+    listed = [Question(key, each) for key, each in made.items()]
+    listed.append(Question("age × ill", crossed, ("age", "ill")))
+    return d.Survey(name, listed, None, answers, public=[REGION, SHIFT])
 
 
 def _with_silence(one):
@@ -85,6 +122,8 @@ def spoiled(kind, report):
         return [*found, *(("part", bytes([k]) + report[1:]) for k in (len(made.parts), 255))]
     if front:
         found += [("part", bytes([k]) + report[1:]) for k in (len(made.parts), 255)]
+    if made.encoding.kind == "picks":
+        return [*found, *_spoiled_picks(made)]
     found += [("tail", report[:-1] + bytes([report[-1] | bit])) for bit in (0x08, 0x80)]
     if made.encoding.fixed_size:
         found.append(
@@ -96,32 +135,66 @@ def spoiled(kind, report):
     return found
 
 
+def _spoiled_picks(made):
+    """Numbers of items and bits of items, each with one thing wrong."""
+    layouts = made.coder.layouts
+    pair = next(o for o, x in enumerate(layouts) if x.as_numbers and x.k == 2)
+    bits = next(o for o, x in enumerate(layouts) if not x.as_numbers)
+    width, m, k = layouts[pair].width, layouts[pair].m, layouts[bits].k
+
+    def report(part, body):
+        return bytes([part]) + body.to_bytes(made.encoding.size - 1, "little")
+
+    return [
+        ("tail", report(pair, 1 << 2 * width)),
+        ("tail", report(bits, 1 << layouts[bits].m)),
+        ("size", report(bits, (1 << k + 1) - 1)),
+        ("order", report(pair, 1 << width | 1)),  # the same item twice
+        ("order", report(pair, 0 << width | 1)),
+        ("order", report(pair, m << width | 1)),
+    ]
+
+
 @cache
-def long_mechanism(name="long"):
+def long_survey(name="long"):
     """Reports of 50 bytes: long enough to be looked for."""
-    return d.design(policy(name, sizes=(100, 100, 200)), "opt0")
+    return d.Survey(name, [d.design(policy(sizes=(100, 100, 200)), "opt0")])
 
 
-def people(mechanism, n, seed=0):
-    """Reports of n people."""
-    answers = np.random.default_rng(seed).integers(mechanism.m, size=n)
-    given = [{int(k)} for k in answers] if mechanism.policy.kind.lists else answers
-    return mechanism.perturb_many(given, indices=True)
+def people(made, n, seed=0):
+    """Reports of n people on the question of a survey."""
+    asked = made.mechanism if isinstance(made, d.Survey) else made
+    answers = np.random.default_rng(seed).integers(asked.m, size=n)
+    given = [{int(k)} for k in answers] if asked.policy.kind.lists else answers
+    return asked.perturb_many(given, indices=True)
+
+
+def crowd(made, n, seed=0):
+    """Contents of n frames of a survey, as n people would send them that answer one question: what
+    stands before the report, and the report.
+    """
+    rng, contents = np.random.default_rng(seed), []
+    for place, share in enumerate(np.bincount(rng.integers(len(made.listed), size=n))):
+        reports = people(made.listed[place].mechanism, int(share), seed + place)
+        for report in reports:
+            group = [int(rng.integers(len(public.items))) for public in made.public]
+            contents.append(front(made, place, group) + report.tobytes())
+    return [contents[k] for k in rng.permutation(n)]
 
 
 def ids(n):
     return [os.urandom(16) for _ in range(n)]
 
 
-def upload(mechanism, some, rows=None):
-    return Upload(
-        mechanism.policy.name, list(some), people(mechanism, len(some)) if rows is None else rows
-    )
+def upload(made, some, rows=None):
+    """An upload of reports on the only question of a survey."""
+    rows = people(made, len(some)) if rows is None else rows
+    return Upload(made.name, list(some), [bytes(row) for row in rows])
 
 
 def body(some, rows):
     """Frames as they are sent."""
-    return b"".join(id_ + row.tobytes() for id_, row in zip(some, rows, strict=True))
+    return b"".join(id_ + bytes(row) for id_, row in zip(some, rows, strict=True))
 
 
 def frames(made, n, seed=0):
@@ -131,11 +204,11 @@ def frames(made, n, seed=0):
 def posting(made, content, **headers):
     """The request of an upload, for httpx."""
     return {
-        "url": f"/v1/collections/{made.policy.name}/reports",
+        "url": f"/v1/collections/{made.name}/reports",
         "content": content,
         "headers": {
             "Content-Type": "application/octet-stream",
-            "Discreet-Mechanism": made.fingerprint,
+            "Discreet-Survey": made.fingerprint,
             **headers,
         },
     }

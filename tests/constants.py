@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 from discreet.check.document import fingerprint
+from discreet.survey.survey import survey_fingerprint
 
 CONSTANTS = json.loads(
     (Path(__file__).parent / "vectors" / "v2" / "constants.json").read_text(encoding="utf-8")
@@ -16,6 +17,7 @@ D = CONSTANTS["denominator"]
 ABOUT = {  # every key that there is
     "organiser": "Étude · 健康",
     "contact": "study@example.org",
+    "notice": "https://example.org/privacy",
     "purpose": "To know.\n\nNothing else.",
     "consent": "I may be counted.",
     "language": "pt-BR",
@@ -26,7 +28,7 @@ ABOUT = {  # every key that there is
 }
 
 
-def silent(levels, pairs=(), parts=1, padding=0, about=None, totals=None, policy=None, **more):
+def silent(levels, pairs=(), parts=1, padding=0, totals=None, last=None, policy=None, **more):
     """A mechanism file whose reports say nothing, so that it keeps all budgets. A pair is (level,
     level, epsilon), and "one_way" where it is; `policy` has more keys of it.
     """
@@ -35,7 +37,6 @@ def silent(levels, pairs=(), parts=1, padding=0, about=None, totals=None, policy
     body = {
         "format": CONSTANTS["format"],
         "policy": {
-            "name": "survey",
             "question": "",
             "kind": "set" if padding else "single",
             **({"strict": False} if padding else {}),
@@ -48,8 +49,8 @@ def silent(levels, pairs=(), parts=1, padding=0, about=None, totals=None, policy
                 for a, b, epsilon, *one_way in pairs
             ],
             **policy,
-            **({"about": about} if about else {}),
             **({"totals": totals} if totals else {}),
+            **({"last": last} if last else {}),
         },
         "model": "subset",
         "prior": "uniform",
@@ -71,11 +72,40 @@ def certified(value="1", note=""):
     return one(certificate={"value": value, "lower_bound": "", "note": note})
 
 
+def surveying(mechanism, name="survey", questions=None, **more):
+    """A survey of this question, or of these."""
+    body = {key: value for key, value in mechanism.items() if key != "fingerprint"}
+    rows = [{"name": "question", "mechanism": body}] if questions is None else questions
+    found = {"format": CONSTANTS["survey"]["format"], "name": name, "answers": 1, "questions": rows}
+    return sealed({**found, **more})
+
+
+def sealed(body):
+    return {**body, "fingerprint": survey_fingerprint(body)}
+
+
+REGION = {"name": "region", "text": "Where?", "items": ["north", "south"]}
+
+
+def whole_survey():
+    """A survey with every key that there is."""
+    body = {key: x for key, x in one().items() if key != "fingerprint"}
+    cells = silent([("1", "1", [f"{x} × {y}" for x in "ab" for y in "ab"])])
+    cross = {key: x for key, x in cells.items() if key != "fingerprint"}
+    rows = [{"name": name, "mechanism": body} for name in ("first", "second")]
+    rows.append({"name": "both", "mechanism": cross, "of": ["first", "second"]})
+    wording = {"text": "Où ?", "items": {"north": "nord"}}
+    translations = {"fr": {"about": {"organiser": "Étude"}, "public": {"region": wording}}}
+    return surveying(
+        {}, questions=rows, about=ABOUT, public=[REGION], translations=translations, answers=2
+    )
+
+
 def everything():
     """A document with every key that there is for single input."""
     certificate = {"value": "1", "lower_bound": "", "note": ""}
     levels = [("one", "1", "a"), ("two", "2", "b")]
-    told = {"about": ABOUT, "totals": [{"name": "both", "items": ["a", "b"]}]}
+    told = {"totals": [{"name": "both", "items": ["a", "b"]}], "last": ["a"]}
     return silent(levels, [("one", "two", "1", "one_way")], certificate=certificate, **told)
 
 
@@ -101,19 +131,8 @@ def at_the_limits():
     def ticket(t):
         return one(encoding={"kind": "ticket", "q": 3, "t": t})
 
-    def told(key, *values):
-        return tuple(one(about={key: value}) for value in values)
-
     model = limits["model_characters"]
-    least, most = CONSTANTS["about"]["minimum"]
-    about = {
-        f"characters of {key}": told(key, "🙂" * count, "🙂" * (count + 1))
-        for key, count in CONSTANTS["about"]["characters"].items()
-    }
     return {
-        **about,
-        "minimum": told("minimum", least, least - 1),
-        "minimum, at most": told("minimum", most, most + 1),
         "characters of a model": (one(model="a" * model), one(model="a" * (model + 1))),
         "parts": (one(parts=limits["parts"]), one(parts=limits["parts"] + 1)),
         "padding": (one(padding=limits["padding"]), one(padding=limits["padding"] + 1)),
@@ -123,6 +142,7 @@ def at_the_limits():
         "points of a scale, at least": (points(2), points(1)),
         "steps of a cap": (points(5, 4), points(5, 5)),
         "characters of a budget": (one(f"ln({'9' * log})"), one(f"ln({'9' * (log + 1)})")),
+        "roots of a budget": (one("ln(2)/1000"), one("ln(2)/1001")),
         "digits of a budget": (one("9" * whole), one("9" * (whole + 1))),
         "zeros of a budget": (one(f"0.{'0' * (whole - 2)}1"), one(f"0.{'0' * (whole - 1)}1")),
         "digits of a certificate": (certified("9" * digits), certified("9" * (digits + 1))),
@@ -130,6 +150,50 @@ def at_the_limits():
         "shares": (one(shares=[D]), one(shares=[D + 1])),
         "shares, at least": (one(shares=[D]), one(shares=[D - 1])),
         "t of a ticket": (ticket(least_t), ticket(least_t - 1)),
+    }
+
+
+def surveys_at_the_limits():
+    """Per limit of a survey, the last document that is accepted and the first that is not."""
+    limits = CONSTANTS["survey"]["limits"]
+
+    def told(key, *values):
+        return tuple(surveying(one(), about={key: value}) for value in values)
+
+    def asking(count):
+        body = {key: x for key, x in one().items() if key != "fingerprint"}
+        rows = [{"name": f"question {k}", "mechanism": body} for k in range(count)]
+        return surveying({}, questions=rows)
+
+    def openly(*sizes):
+        return surveying(
+            one(),
+            public=[
+                {"name": f"public {k}", "text": "", "items": [f"item {i}" for i in range(size)]}
+                for k, size in enumerate(sizes)
+            ],
+        )
+
+    least, most = CONSTANTS["about"]["minimum"]
+    about = {
+        f"characters of {key}": (
+            told(key, "🙂" * count, "🙂" * (count + 1))
+            if key != "notice"
+            else told(key, "https://" + "x" * (count - 8), "https://" + "x" * (count - 7))
+        )
+        for key, count in CONSTANTS["about"]["characters"].items()
+    }
+    most_items, name = limits["items"], limits["name_characters"]
+    return {
+        **about,
+        "minimum": told("minimum", least, least - 1),
+        "minimum, at most": told("minimum", most, most + 1),
+        "characters of a name": tuple(surveying(one(), "🙂" * (name + k)) for k in (0, 1)),
+        "questions": (asking(limits["questions"]), asking(limits["questions"] + 1)),
+        "public questions": tuple(openly(*[2] * (limits["public"] + k)) for k in (0, 1)),
+        "groups": (openly(100, limits["groups"] // 100), openly(137, 73)),
+        "items of a public question": (openly(most_items), openly(most_items + 1)),
+        "items of a public question, at least": (openly(2), openly(1)),
     }
 
 

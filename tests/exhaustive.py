@@ -19,6 +19,7 @@ from math import comb, inf, lcm, log, prod
 from typing import Any
 
 import numpy as np
+import picked
 
 D = 2**32
 TOTAL = 2**52  # of a row of hits
@@ -184,8 +185,8 @@ def sets(document: Document) -> Callable[[Items], Distribution]:
     """Pr(report | set). Where an item is sampled: one of max(|x|, padding) places is drawn, beyond
     the set: nothing.
     """
-    whole = {"each": each_set, "hits": hits_set}.get(document["encoding"]["kind"])
-    if whole:
+    by_kind = {"each": each_set, "hits": hits_set, "picks": picked.reports_of_set}
+    if whole := by_kind.get(document["encoding"]["kind"]):
         return partial(whole, document)
     held = {x: distribution(document, x) for x in answers(document)}
 

@@ -14,10 +14,10 @@ HOST = "survey.example.org"
 def upload_request(made, content, length=None, *lines):
     """An upload as bytes; `length` is what its head claims."""
     head = [
-        f"POST /v1/collections/{made.policy.name}/reports HTTP/1.1",
+        f"POST /v1/collections/{made.name}/reports HTTP/1.1",
         f"Host: {HOST}",
         "Content-Type: application/octet-stream",
-        f"Discreet-Mechanism: {made.fingerprint}",
+        f"Discreet-Survey: {made.fingerprint}",
         f"Content-Length: {len(content) if length is None else length}",
         *lines,
     ]

@@ -53,18 +53,28 @@ def with_pairs(draw, **settings):
 
 
 def small_tickets(policy, model="subset", field=FIELD, **arguments):
-    """A design that sends tickets of a small field, whatever it costs."""
+    """A design that sends tickets of a small field, whatever it costs. Like the others here it is
+    for the total: fair designs of independent items often have one part only.
+    """
+    arguments = {"goal": "total", **arguments}
     with patch.object(fields, "fields", lambda m, growth=1.5: iter([field])):
         return design(policy, model, encoding="ticket", **arguments)
 
 
 def small_bits(policy, model="subset", **arguments):
     """A design that sends independent bits, where `subset` would send subsets of fixed size."""
+    arguments = {"goal": "total", **arguments}
     with patch.object(search, "SMALL", 0):
         return design(policy, model, encoding="bits", **arguments)
 
 
 def of_kind(kind, policy, model="subset", **arguments):
     """A design of one encoding: fixed, bits or ticket."""
-    make = {"fixed": design, "bits": small_bits, "ticket": small_tickets}[kind]
-    return make(policy, model, **arguments)
+    make = {"fixed": small_subsets, "bits": small_bits, "ticket": small_tickets}[kind]
+    return make(policy, model, **{"goal": "total", **arguments})
+
+
+def small_subsets(policy, model="subset", **arguments):
+    """Of sets, one sampled item."""
+    sampled = {"encoding": "bits"} if policy.kind == "set" and model == "subset" else {}
+    return design(policy, model, **sampled, **arguments)

@@ -3,8 +3,10 @@
 import ast
 import subprocess
 import sys
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -15,6 +17,7 @@ NAMES = {
     "design": "designs",
     "Mechanism": "mechanism",
     "Guarantee": "promises.guarantee",
+    "Survey": "survey",
     "compose": "promises.compose",
     "Tally": "arrays.tally",
     "Estimate": "estimates.estimate",
@@ -53,3 +56,44 @@ def test_importing_the_package_loads_none_of_its_rooms():
     code = f"import sys, discreet; print({seen})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+# ---- examples ------------------------------------------------------------------------------------
+
+
+def without_example(owner):
+    """The public methods and properties of a class that have no example in their docstring."""
+    kinds = (classmethod, staticmethod, property, cached_property, FunctionType)
+    members = {name: value for name, value in vars(owner).items() if name[0] != "_"}
+    return [
+        name
+        for name, value in members.items()
+        if isinstance(value, kinds) and ">>>" not in (getattr(value, "__doc__", None) or "")
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["Policy", "Mechanism", "Tally", "Estimate", "Guarantee", "Client"]
+)
+def test_every_method_of_the_main_classes_has_an_example(name):
+    owner = getattr(discreet, name)
+    assert ">>>" in owner.__doc__ and without_example(owner) == []
+
+
+def test_a_missing_example_is_seen():
+    class Bare:
+        def verb(self):
+            "Does it."
+
+        @property
+        def figure(self):
+            ">>> 1"
+
+        @classmethod
+        def make(cls):
+            pass
+
+        def _inner(self):
+            pass
+
+    assert without_example(Bare) == ["verb", "make"]

@@ -302,9 +302,9 @@ def check_counts(estimate, truth):
 def test_node_perturbs_with_it_and_python_counts(packed, tmp_path, toy):
     place, _ = packed
     mechanism = d.design(toy)
-    mechanism.save(tmp_path / "mechanism.json")
+    mechanism.save(tmp_path / "survey.json")
     many = 2_000
-    found = reports_of(place, tmp_path / "mechanism.json", mechanism.fingerprint, "HIV", many)
+    found = reports_of(place, tmp_path / "survey.json", mechanism.fingerprint, "HIV", many)
     estimate = mechanism.tally([bytes.fromhex(x) for x in found]).estimate()
     check_counts(estimate, [many, 0, 0, 0, 0])
     must_fail(check_counts, estimate, [0, many, 0, 0, 0])
@@ -314,10 +314,10 @@ def test_node_perturbs_with_it_and_python_counts(packed, tmp_path, toy):
 def test_node_refuses_what_was_changed(packed, tmp_path, toy):
     place, _ = packed
     mechanism = d.design(toy)
-    mechanism.save(tmp_path / "mechanism.json")
+    mechanism.save(tmp_path / "survey.json")
     other = "0" * 64
-    assert reports_of(place, tmp_path / "mechanism.json", other, "HIV", 1) == "pinned"
-    text = (tmp_path / "mechanism.json").read_text(encoding="utf-8")
+    assert reports_of(place, tmp_path / "survey.json", other, "HIV", 1) == "pinned"
+    text = (tmp_path / "survey.json").read_text(encoding="utf-8")
     (tmp_path / "changed.json").write_text(text.replace("HIV", "HPV"), encoding="utf-8")
     changed = reports_of(place, tmp_path / "changed.json", mechanism.fingerprint, "HPV", 1)
     assert changed == "fingerprint"
@@ -328,9 +328,10 @@ def test_node_refuses_what_was_changed(packed, tmp_path, toy):
 NAMES = """
 import { readFile } from "node:fs/promises";
 const module = await import(process.argv[2]);
-const { Mechanism, Client, Ledger } = module;
+const { Mechanism, Survey, Client, Ledger } = module;
+const survey = await Survey.read(await readFile(process.argv[3]));
 const made = {
-  Mechanism: await Mechanism.read(await readFile(process.argv[3])),
+  Mechanism: survey.mechanism, Survey: survey,
   Client: new Client("http://localhost"), Ledger: new Ledger(),
   DiscreetError: new module.DiscreetError("answer", "no"),
 };
@@ -354,16 +355,17 @@ def declared(text):
     for name, body in re.findall(
         r"^export class (\w+)[^{]*\{\n(.*?)^\}", text, flags=re.MULTILINE | re.DOTALL
     ):
-        members = re.findall(r"^  (?:static |readonly )*(\w+)[(:]", body, flags=re.MULTILINE)
+        member = r"^  (?:static |readonly )*(\w+)(?:<\w+>)?[(:]"
+        members = re.findall(member, body, flags=re.MULTILINE)
         found[name] = sorted({*members} - {"constructor"})
     return found
 
 
 @needs_npm
 def test_the_types_name_what_the_module_exports(tmp_path, toy):
-    d.design(toy).save(tmp_path / "mechanism.json")
+    d.Survey("toy", [d.design(toy)]).save(tmp_path / "survey.json")
     (tmp_path / "names.mjs").write_text(NAMES, encoding="utf-8")
-    found = json.loads(run([NODE, "names.mjs", MODULE, "mechanism.json"], cwd=tmp_path))
+    found = json.loads(run([NODE, "names.mjs", MODULE, "survey.json"], cwd=tmp_path))
     text = (ROOT / "js" / "discreet.d.ts").read_text(encoding="utf-8")
     assert declared(text) == found
     assert len(found) >= 8 and {"perturb", "from", "policy", "m"} <= set(found["Mechanism"])

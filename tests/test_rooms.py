@@ -200,6 +200,52 @@ def test_every_room_has_tests_of_its_name(room):
         assert (tests / f"test_{TESTS.get(room, room)}.py").exists()
 
 
+# ---- short files and small classes ---------------------------------------------------------------
+
+
+def too_long(source, most=400):
+    """How long a file is that is too long, unless a comment in it says why."""
+    lines = source.splitlines()
+    if len(lines) > most and not re.search(r"^(#|//) More than .*400 lines", source, re.MULTILINE):
+        yield f"{len(lines)} lines"
+
+
+def too_many(source, most=15):
+    """The classes with more public methods, unless a comment above says why."""
+    lines, functions = source.splitlines(), (ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef):
+            public = [x for x in node.body if isinstance(x, functions) and x.name[0] != "_"]
+            first = min([node.lineno, *(x.lineno for x in node.decorator_list)]) - 1
+            above = "\n".join(lines[max(0, first - 4) : first])
+            if len(public) > most and "# More than 15" not in above:
+                yield node.name
+
+
+JOINED = ("discreet.js", "answer.js")  # made of the modules
+
+
+@pytest.mark.parametrize("pattern", ["*.py", "*.js"])
+def test_files_are_short_and_classes_small_or_say_why(pattern):
+    paths = [path for path in SOURCE.rglob(pattern) if path.name not in JOINED]
+    assert len(paths) > 40
+    sources = {str(path): path.read_text(encoding="utf-8") for path in paths}
+    assert [name for name, text in sources.items() if any(too_long(text))] == []
+    if pattern == "*.py":
+        assert [name for text in sources.values() for name in too_many(text)] == []
+
+
+def test_what_is_too_long_is_seen():
+    """The twin."""
+    assert list(too_long("x = 1\n" * 401)) == ["401 lines"] and not list(too_long("x = 1\n" * 400))
+    reason = "# More than 400 lines: a list\n"
+    assert not list(too_long(reason + "x = 1\n" * 401))
+    methods = "".join(f"    def m{k}(self): pass\n" for k in range(16))
+    assert list(too_many("class A:\n" + methods)) == ["A"]
+    assert not list(too_many("# More than 15 public names: a list\n@final\nclass A:\n" + methods))
+    assert not list(too_many("class A:\n" + methods.replace("m15", "_m15")))
+
+
 # ---- the walks -----------------------------------------------------------------------------------
 
 
@@ -223,7 +269,7 @@ def test_every_step_of_the_walks_is_there(path, names):
 
 
 def test_a_step_that_is_gone_is_seen():
-    assert len(steps(TEXT)) == 21
+    assert len(steps(TEXT)) == 24
     assert steps("## Two walks\n\n  a/b.py   one, then two: why\n") == [("a/b.py", ["one", "two"])]
     assert missing("collector/counts.py", ["add", "fold"]) == ["fold"]
     assert missing("collector/nowhere.py", ["add"]) == missing("static/no.js", ["add"]) == ["add"]

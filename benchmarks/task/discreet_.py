@@ -11,7 +11,7 @@ policy = d.Policy.from_levels(
                        "stomach bug", "migraine", "cough", "insomnia", "nothing"]),
     ]
 )  # fmt: skip
-mechanism = d.design(policy)
+mechanism = d.design(policy, goal="total")
 answers = pd.read_csv("answers.csv")["answer"]
 
 # perturb and count

@@ -14,6 +14,7 @@ _HOMES = {
     "Policy": "policy",
     "design": "designs",
     "Mechanism": "mechanism",
+    "Survey": "survey",
     "Guarantee": "promises.guarantee",
     "compose": "promises.compose",
     "Tally": "arrays.tally",
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from discreet.policy import Policy as Policy
     from discreet.promises.compose import compose as compose
     from discreet.promises.guarantee import Guarantee as Guarantee
+    from discreet.survey import Survey as Survey
 
 
 def __getattr__(name: str) -> Any:

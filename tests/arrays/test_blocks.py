@@ -893,7 +893,9 @@ SET_LEVELS = [("a", 1, [f"a{k}" for k in range(4)]), ("c", 2, [f"c{k}" for k in 
 
 @cache
 def hits(padding=3, prime=65521):
-    made = d.design(d.Policy.from_levels(SET_LEVELS, kind="set"), padding=padding)
+    made = d.design(
+        d.Policy.from_levels(SET_LEVELS, kind="set"), padding=padding, model="hits", goal="total"
+    )
     if prime == made.encoding.prime:
         return made
     wide = replace(made.encoding, prime=prime)  # the same chances, nearly

@@ -17,7 +17,18 @@ from checks import assert_bernoulli, assert_uncorrelated, must_fail, z_for
 
 import discreet as d
 from discreet import encodings
-from discreet.arrays import base, bits, each, fixed, hits, kernels, perturb, randomness, ticket
+from discreet.arrays import (
+    base,
+    bits,
+    each,
+    fixed,
+    hits,
+    kernels,
+    perturb,
+    picks,
+    randomness,
+    ticket,
+)
 from discreet.arrays.randomness import BitSource, Keystream
 from discreet.mechanism import Mechanism
 
@@ -233,7 +244,7 @@ def test_a_plain_modulo_is_seen():
 
 WRITERS = (
     base.BlockCoder, bits.BitsBlocks, fixed.FixedBlocks, ticket.TicketBlocks, hits.HitsBlocks,
-    each.EachBlocks,
+    each.EachBlocks, picks.PicksBlocks,
 )  # fmt: skip
 
 

@@ -299,7 +299,8 @@ def test_equality_sees_every_difference():
 
 def test_every_reason_is_tried():
     tried = set().union(*(junk(mechanism) for mechanism in MECHANISMS.values()))
-    assert tried | {"residue"} == set(REASONS)  # of hits: test_encodings.py
+    # of hits and of picks: test_encodings.py, test_picks.py
+    assert tried | {"residue", "order"} == set(REASONS)
 
 
 @every
@@ -722,7 +723,7 @@ def test_tickets_are_whole_numbers_of_any_kind(kind):
 def test_a_stream_of_tickets_is_a_histogram_and_the_same_tally(threads, blocks):
     """Every way to count: as they come (a histogram), all at once, and mark by mark."""
     policy = d.Policy.from_levels([("a", 1, range_labels(40)), ("b", 2, range_labels(160, 40))])
-    mechanism = d.design(policy, encoding="ticket")
+    mechanism = d.design(policy, encoding="ticket", goal="total")
     assert len(mechanism.parts) > 1
     rows = mechanism.perturb_many(np.arange(200_000) % 200, indices=True)
     beyond = np.full((5, 4), 255, np.uint8)

@@ -134,7 +134,7 @@ def test_what_speaks_of_an_item_is_a_sample_a_place_or_everybody():
     people = np.array([1, 0.5, 0.3, 0, 0, 0])
     item = Policy.from_levels(SIX, kind="each")
     for mechanism, expected in (
-        (d.design(SETS, "subset", padding=2), people / 2),
+        (d.design(SETS, "subset", padding=2, encoding="bits"), people / 2),
         (d.design(SETS, "hits", padding=2), people),
         (d.design(item), people),
     ):
@@ -430,7 +430,7 @@ def test_the_worst_set_of_items_asked_one_by_one(weights):
 
 
 def test_the_number_of_people_and_their_sizes_say_all_that_sets_do():
-    mechanism = d.design(Policy.from_levels(SIX, kind="set"), "subset", padding=2)
+    mechanism = d.design(Policy.from_levels(SIX, kind="set"), "subset", padding=2, encoding="bits")
     people = [[], [0], [5], [0, 1], [2, 3], [0, 3, 4], [1, 2, 4, 5]]
     counts = {k: np.zeros(6) for k in (1, 2, 3, 4)}
     for items in filter(None, people):

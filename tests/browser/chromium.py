@@ -146,13 +146,13 @@ class Visitor:
 
 
 class Server:
-    """`discreet serve` in a folder of its own; FILEs are the mechanisms, saved there, and more."""
+    """`discreet serve` in a folder of its own; FILEs are the surveys, saved there, and more."""
 
-    def __init__(self, folder, mechanisms, *arguments):
+    def __init__(self, folder, surveys, *arguments):
         self.folder = folder
-        for k, mechanism in enumerate(mechanisms):
-            mechanism.save(folder / f"{k}.json")
-        files = [f"{k}.json" for k in range(len(mechanisms))]
+        for k, survey in enumerate(surveys):
+            survey.save(folder / f"{k}.json")
+        files = [f"{k}.json" for k in range(len(surveys))]
         command = [
             Path(sys.executable).with_name("discreet"),
             "serve",
@@ -213,9 +213,9 @@ class Server:
     def n(self, name):
         return self.estimate(name).json()["n"]
 
-    def upload(self, mechanism, reports):
-        """Reports of other people."""
-        headers, path = upload_headers(mechanism.fingerprint), self.api(mechanism.policy.name)
+    def upload(self, survey, reports):
+        """Reports of other people, with what stands before them in a frame."""
+        headers, path = upload_headers(survey.fingerprint), self.api(survey.name)
         for k in range(0, len(reports), limits.FRAMES):
             some = reports[k : k + limits.FRAMES]
             body = b"".join(secrets.token_bytes(ID_SIZE) + bytes(report) for report in some)
@@ -239,13 +239,13 @@ class Server:
         assert self.process.wait(DEADLINE) == 0, self.said("stderr")
 
 
-# ---- fixtures: a test module that imports them defines `mechanisms()`
+# ---- fixtures: a test module that imports them defines `surveys()`
 
 
 @pytest.fixture(scope="module")
 def server(request, tmp_path_factory):
-    """`discreet serve` with the mechanisms of the test module."""
-    running = Server(tmp_path_factory.mktemp("server"), [*request.module.mechanisms().values()])
+    """`discreet serve` with the surveys of the test module."""
+    running = Server(tmp_path_factory.mktemp("server"), [*request.module.surveys().values()])
     yield running
     running.stop()
 

@@ -26,7 +26,6 @@ def signed(body):
 def policy_of(levels, kind="set", strict=False, **more):
     """From (name, epsilon, items) per level."""
     return {
-        "name": "survey",
         "question": "Which of these?",
         "kind": kind,
         "notion": "min",

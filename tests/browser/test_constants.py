@@ -9,7 +9,16 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from constants import CONSTANTS, at_the_limits, everything, one, promised
+from constants import (
+    CONSTANTS,
+    at_the_limits,
+    everything,
+    one,
+    promised,
+    surveying,
+    surveys_at_the_limits,
+    whole_survey,
+)
 from nodejs import NODE, node
 
 import discreet as d
@@ -23,14 +32,17 @@ CHECKS = (
     "models",
     "keys",
     "limits",
+    "surveys",
     "reasons",
     "promises",
     "cautions",
+    "surveys in words",
     "twins",
     "uploads",
     "ledger",
 )
 OPEN = [("a", 1, ["x", "y"]), ("b", 1, ["z", "w"])]
+SHOWN = ("b", None, ["z", "w"])
 CAUTIOUS = [  # per caution, a policy that needs it; first one that needs none
     ([("a", "ln(100)", ["x", "y"])], {}, ""),
     (OPEN, {"pairs": [("a", "b", None)]}, "Some answers are not protected"),
@@ -38,6 +50,16 @@ CAUTIOUS = [  # per caution, a policy that needs it; first one that needs none
     ([("a", 6, ["x", "y", "z"])], {"kind": "set", "padding": 1}, "having and not having"),
     ([("a", "ln(105)", [*"uvwxyz"])], {"kind": "set", "padding": 6}, "two lists of answers"),
     ([("a", 1, [*"vwxyz"])], {"kind": "each"}, "Each answer is protected on its own"),
+    (OPEN, {"blocks": True}, "which group of answers yours is in"),
+    (OPEN, {"kind": "each", "notion": "one-way"}, "That you do not have something"),
+    ([OPEN[0], SHOWN], {"notion": "one-way", "open": ["b"]}, 'Answers of "b" are not protected'),
+    (
+        [OPEN[0], SHOWN, ("c", None, ["u"])],
+        {"notion": "one-way", "open": ["b", "c"]},
+        'Answers of "b" and "c"',
+    ),
+    ([("a", 6, ["x"]), SHOWN], {"notion": "one-way", "open": ["b"]}, "weak protection"),
+    ([("a", 6, ["x", "y"])], {"kind": "each"}, "having and not having"),
 ]
 pytestmark = [
     pytest.mark.skipif(
@@ -72,11 +94,44 @@ def cautions():
     """Documents, and the caution that Python gives."""
     found = []
     for levels, settings, words in CAUTIOUS:
-        mechanism = d.design(d.Policy.from_levels(levels, **settings))
+        model = "hits" if "lists" in words else None  # whose items tell less than whole lists
+        mechanism = d.design(d.Policy.from_levels(levels, **settings), model)
         caution = mechanism.guarantee().caution
         assert words in caution and bool(words) == bool(caution)
         found.append((mechanism.to_document(), caution))
     return found
+
+
+SURVEYS = [  # (questions, answers): the factor is one of each number of digits, and none at all
+    ([[("a", "ln(2)", ["x", "y"])], [("a", 1, ["u", "v"])]], 1),
+    ([[("a", "ln(2)", ["x", "y"])], [("a", 1, ["u", "v"])]], 2),
+    ([[("a", "ln(2)", ["x", "y"])], [("a", 1, ["u", "v"])], [("a", 2, ["w", "z"])]], 1),
+    ([[("a", 3, ["x", "y"])], [("a", 4, ["u", "v"])], [("a", 4, ["w", "z"])]], 3),
+    ([OPEN, [("a", "ln(101)", ["u", "v"])]], 2),
+]
+
+
+@cache
+def in_words():
+    """Surveys, and what Python says of everything that one person sends: the sentence, what is
+    drawn, and the caution.
+    """
+    found = []
+    for rows, answers in SURVEYS:
+        made = [d.design(d.Policy.from_levels(levels)) for levels in rows]
+        found.append(d.Survey("words", made, answers=answers))
+    one_way = d.Policy.from_levels(OPEN, notion="one-way")
+    found.append(d.Survey("words", [d.design(one_way), *found[0].questions.values()]))
+    for document, _ in cautions():
+        found.append(d.Survey("words", [Mechanism.from_document(document)]))
+        both = [Mechanism.from_document(document), *found[0].questions.values()]
+        found.append(d.Survey("words", both, answers=2))
+    promises = [(survey, survey.promise()) for survey in found]
+    sentences = " ".join(f"{p.sentence} {p.drawn} {p.caution}" for _, p in promises)
+    for part in ("by at most a factor of", "has no limit in one direction", "the other is not",
+                 "the other 2 are not", "everything you send together can change"):  # fmt: skip
+        assert part in sentences, part
+    return [(s.to_document(), p.sentence, p.drawn, p.caution) for s, p in promises]
 
 
 def run(constants, said=lambda caution: caution):
@@ -84,6 +139,10 @@ def run(constants, said=lambda caution: caution):
     payload = {
         "constants": constants,
         "everything": everything(),
+        "asking": surveying(everything()),
+        "whole": whole_survey(),
+        "surveyLimits": surveys_at_the_limits(),
+        "surveyWords": [(document, *(said(x) for x in words)) for document, *words in in_words()],
         "limits": at_the_limits(),
         "promised": promised(),
         "cautions": [(document, said(caution)) for document, caution in cautions()],
@@ -118,10 +177,11 @@ def test_another_spelling_is_seen():
         ('"silent"', '"quiet"'),
         ("application/octet-stream", "application/binary"),
         ('"levelOf"', '"level_of"'),
+        ("discreet-survey/1", "discreet-survey/2"),
         ('"\\u0391\\u0410"', '"\\u0391\\u0411"'),
     ):
         assert text.count(old) == 1
         text = text.replace(old, new)
-    reports = run(json.loads(text), lambda caution: caution.replace("answer", "item"))
+    reports = run(json.loads(text), lambda said: said.replace("answer", "item"))
     wrong = {name for name, error in reports.items() if error}
     assert wrong == {*CHECKS} - {"promises"}  # whose sentences are in the documents' list

@@ -23,7 +23,6 @@ import handmade
 import numpy as np
 import pytest
 from checks import assert_binomial, detectable, must_fail, z_for
-from constants import ABOUT
 from exhaustive import distribution
 from nodejs import NODE, node
 
@@ -35,6 +34,8 @@ from discreet.errors import DesignError, DiscreetError, FingerprintError, Guaran
 from discreet.mechanism import Mechanism
 from discreet.policy import Budget, Pair, Policy
 from discreet.promises import paths
+from discreet.survey.crosses import cross
+from discreet.survey.survey import survey_fingerprint
 
 HERE = Path(__file__).parent
 VECTORS = HERE.parent / "vectors" / "v2"
@@ -100,7 +101,6 @@ def policy_of(rows, **more):
     """From (name, epsilon, items) per level."""
     unit = {"strict": False} if more.get("kind") == "set" else {}
     return {
-        "name": "survey",
         "question": "",
         "kind": "single",
         "notion": "min",
@@ -308,7 +308,7 @@ def agrees(found, mechanism):
         body["padding"],
     )
     assert (found["parts"], found["groups"]) == (body["parts"], body["groups"])
-    for key in ("name", "question", "kind", "notion", "items"):
+    for key in ("question", "kind", "notion", "items"):
         assert found["policy"][key] == body["policy"][key]
     levels = found["policy"]["levels"]
     assert found["policy"]["levelOf"] == list(policy.level_of)
@@ -355,6 +355,43 @@ def agrees_in_words(promises, policy, guarantee, epsilons):
 def rounded(sentence):
     """The same with ten digits of its factor: the last of two libraries' floats differ."""
     return re.sub(r"\d{1,3}(,\d{3}){3,}", lambda x: f"{float(x[0].replace(',', '')):.9e}", sentence)
+
+
+def test_surveys():
+    """Both languages say the same word of every survey in the vectors, and promise the same."""
+    cases = vectors("surveys")
+    found = node("surveys.mjs", [case["document"] for case in cases])
+    assert [x["code"] for x in found] == [case["expect"] for case in cases]
+    for case, got in zip(cases, found, strict=True):
+        if case["expect"] != "ok":
+            assert "\n" not in got["message"] and len(got["message"]) < 400
+            continue
+        survey = d.Survey.from_document(case["document"])
+        promise = survey.promise()
+        assert got["fingerprint"] == survey.fingerprint == case["document"]["fingerprint"]
+        assert (got["name"], got["answers"]) == (survey.name, survey.answers)
+        assert got["questions"] == [
+            {"name": q.name, "of": list(q.of) if q.of else None} for q in survey.listed
+        ]
+        assert rounded(got["promise"]["sentence"]) == rounded(promise.sentence)
+        assert finite(got["promise"]["factor"]) >= float(promise.factor) * (1 - 1e-11)
+        assert (got["drawn"], rounded(got["caution"])) == (promise.drawn, rounded(promise.caution))
+        assert got["frontSize"] == (len(survey.listed) > 1) + len(survey.public)
+
+
+def test_mutated_surveys_get_the_same_verdict():
+    """One value replaced, moved, removed or added, around the mechanisms and in them."""
+    rng = random.Random(11)
+    good = [case["document"] for case in vectors("surveys") if case["expect"] == "ok"]
+    small_ones = [unsigned(x) for x in good if len(json.dumps(x)) < 9_000]
+    bodies = [mutate(rng, rng.choice(small_ones)) for _ in range(500)]
+    documents = []
+    for body in bodies:
+        try:
+            documents.append(sealed(body))
+        except (UnicodeEncodeError, DiscreetError):
+            documents.append({**body, "fingerprint": "0" * 64})
+    assert 10 < same_surveys(documents) < 400
 
 
 def bytes_of(case):
@@ -505,7 +542,7 @@ def designed():
     found = []
     for notion, pairs in product(("min", "avg"), PAIRS.values()):
         policy = d.Policy.from_levels(
-            LEVELS, notion=notion, pairs=pairs, name="Prüfung", question="Was?\u00a0Und 🙂?"
+            LEVELS, notion=notion, pairs=pairs, question="Was?\u00a0Und 🙂?"
         )
         sets = d.Policy.from_levels(LEVELS, notion=notion, pairs=pairs, kind="set")
         models = (
@@ -760,7 +797,7 @@ def test_many_budgets_are_checked_at_their_bound(notion):
 
 def constant(epsilon="1", item="x", name="only", certificate=None, **policy):
     """A mechanism that tells nothing, so that its guarantee holds whatever the budget."""
-    base = {**policy_of([(name, epsilon, [item, "y"])]), "name": "n", **policy}
+    base = {**policy_of([(name, epsilon, [item, "y"])]), **policy}
     body = body_of(base, [{"chance": [D], "own": [D // 2], "other": [D // 2]}])
     return body if certificate is None else {**body, "certificate": certificate}
 
@@ -935,6 +972,30 @@ def compare(bodies):
     return same_verdicts(documents)
 
 
+def survey_verdict(document_):
+    """Python's, in the module's words."""
+    try:
+        d.Survey.from_document(document_)
+    except GuaranteeError:
+        return "guarantee"
+    except FingerprintError:
+        return "fingerprint"
+    except DiscreetError:
+        return "mechanism"
+    return "ok"
+
+
+def same_surveys(documents):
+    """Both accept or both refuse; how many were accepted."""
+    documents = list(documents)
+    found = node("surveys.mjs", documents)
+    for got, x in zip(found, documents, strict=True):
+        assert got["code"] in ("ok", "mechanism", "guarantee", "fingerprint"), got
+        verdict_ = survey_verdict(x)
+        assert (got["code"] == "ok") == (verdict_ == "ok"), (got, verdict_, json.dumps(x)[:2000])
+    return [x["code"] for x in found].count("ok")
+
+
 def test_budgets_have_one_spelling():
     assert compare(constant(epsilon=x) for x in EPSILONS) == 13
     pairs = [constant(pairs=[{"levels": ["only", "only"], "epsilon": x}]) for x in EPSILONS]
@@ -974,7 +1035,7 @@ def test_labels_and_names():
     for key in ("item", "name"):
         assert compare(constant(**{key: x}) for x in LABELS) > 15
     body = constant()
-    assert compare({**body, "policy": {**body["policy"], "name": x}} for x in LABELS) > 15
+    assert same_surveys(asking(body, x) for x in LABELS) > 15
     assert compare({**body, "policy": {**body["policy"], "question": x}} for x in LABELS) >= 30
 
 
@@ -1173,7 +1234,7 @@ def seeds():
         unsigned(small("bits", several=False)),
         unsigned(hits),
         unsigned(handmade.each_of(rows, [half, half + 9], [half - 9, D // 3])),
-        {**constant(), "policy": {**constant()["policy"], "about": ABOUT}},
+        constant(last=["y"]),
         *(unsigned(GOOD[name]) for name in ORDERED),
     ]
 
@@ -1331,7 +1392,7 @@ def respelled(rng):
             text = json.loads(b'"' + inside + b'"')
         except ValueError:
             continue
-        body["policy"][rng.choice(("name", "question"))] = f"mark{text}"
+        body["policy"]["question"] = f"mark{text}"
         try:
             raw = json.dumps(signed(body), ensure_ascii=False).encode()
         except (UnicodeEncodeError, DiscreetError):
@@ -1903,6 +1964,24 @@ def test_module(name):
     assert module_checks()[name] is None, module_checks()[name]
 
 
+def crossed(first, second):
+    """The cross of two mechanisms' questions, by `unary`."""
+    one, two = (Policy.from_canonical(x["policy"]) for x in (first, second))
+    cells = cross(one, two)
+    return unary(
+        [
+            (
+                level.name,
+                level.budget.text,
+                [x for x, j in zip(cells.items, cells.level_of) if j == k],
+            )
+            for k, level in enumerate(cells.levels)
+        ],
+        items=list(cells.items),
+        level_of=list(cells.level_of),
+    )
+
+
 @cache
 def ledger_checks():
     documents = {
@@ -1924,7 +2003,11 @@ def ledger_checks():
         "sets": unary([("all", "1", ["HIV", "none"])], kind="set"),
         "hits": handmade.hits_of([("all", "ln(3)", "abcd")], 5, 2, [([1], 2, [0, 0], D)]),
         "each": handmade.each_of([("all", "ln(3)", "abcd")], [D // 2], [D // 3]),
+        "clinic": unary([("all", "1", ["HIV clinic", "elsewhere"])]),
+        "nobody": unary([("all", "1", ["x", "y"])]),
+        "letters": unary([("all", "5", ["x", "y"])]),
     }
+    documents["cells"] = crossed(documents["toy"], documents["strict"])
     (part,) = documents["sets"]["parts"]
     whole = {
         # named against not named; "none" lies between
@@ -1938,6 +2021,17 @@ def ledger_checks():
 @pytest.mark.parametrize("name", names("ledger.mjs"))
 def test_ledger(name):
     assert ledger_checks()[name] is None, ledger_checks()[name]
+
+
+def sealed(body):
+    return {**body, "fingerprint": survey_fingerprint(body)}
+
+
+def asking(mechanism, name, **more):
+    """A survey of one question."""
+    rows = [{"name": "question", "mechanism": unsigned(mechanism)}]
+    body = {"format": "discreet-survey/1", "name": name, "answers": 1, "questions": rows}
+    return sealed({**body, **more})
 
 
 class Collector(BaseHTTPRequestHandler):
@@ -1955,44 +2049,40 @@ class Collector(BaseHTTPRequestHandler):
             ),
             "bare": (403, "no"),
             "html": (200, "<html>"),
-            "latin-1": (200, b'{"mechanism": {}, "state": "open", "name": "\xe9"}'),
+            "latin-1": (200, b'{"survey": {}, "state": "open", "name": "\xe9"}'),
             "marked": (
                 200,
                 b"\xef\xbb\xbf"
-                + json.dumps({"mechanism": self.named(name), "state": "open"}).encode(),
+                + json.dumps({"survey": self.named(name), "state": "open"}).encode(),
             ),
-            "stateless": (200, {"mechanism": self.named(name)}),
-            "without": (200, {"state": "open"}),
-            "tampered": (200, {"mechanism": self.server.tampered, "state": "open"}),
+            "stateless": (200, {"survey": self.named(name)}),
+            "without": (200, {"state": "open", "survey": sealed({})}),
+            "bare-mechanism": (200, {"state": "open", "survey": self.server.mechanism}),
+            "tampered": (200, {"survey": self.server.tampered, "state": "open"}),
             "changed": (
                 200,
-                {"mechanism": {**self.named(name), "groups": [0]}, "state": "open"},
+                {"survey": {**self.named(name), "answers": 2}, "state": "open"},
             ),
-            "closed": (200, {"mechanism": self.named(name), "state": "closed"}),
-            "over": (200, {"mechanism": self.dated(name, -70), "state": "open"}),
-            "just-over": (200, {"mechanism": self.dated(name, -30), "state": "open"}),
-            "timeless": (200, {"mechanism": self.named(name), "state": "upcoming"}),
+            "closed": (200, {"survey": self.named(name), "state": "closed"}),
+            "over": (200, {"survey": self.dated(name, -70), "state": "open"}),
+            "just-over": (200, {"survey": self.dated(name, -30), "state": "open"}),
+            "timeless": (200, {"survey": self.named(name), "state": "upcoming"}),
         }
         if name == "moved":
             return self.reply(302, "", {"Location": "/v1/collections/elsewhere"})
         if name == "hanging":
             return self.server.stop.wait(30)
-        return self.reply(
-            *special.get(name, (200, {"mechanism": self.named(name), "state": "open"}))
-        )
+        return self.reply(*special.get(name, (200, {"survey": self.named(name), "state": "open"})))
 
     def named(self, name):
-        """The question of this name, but for one that keeps another."""
-        found = copy.deepcopy(self.server.document)
-        found["policy"]["name"] = "good" if name == "another-name" else name
-        return signed(found)
+        """The survey of this name, but for one that keeps another."""
+        return asking(self.server.mechanism, "good" if name == "another-name" else name)
 
     def dated(self, name, minutes):
-        """The same question, which closes so many minutes from now."""
-        found = self.named(name)
+        """The same survey, which closes so many minutes from now."""
         closes = datetime.now(UTC) + timedelta(minutes=minutes)
-        found["policy"]["about"] = {"closes": closes.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        return signed(found)
+        about = {"closes": closes.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        return asking(self.server.mechanism, name, about=about)
 
     def do_POST(self):
         name = unquote(self.path.split("/")[3])
@@ -2064,17 +2154,25 @@ def client_checks():
         set(),
     )
     labels = ["HIV", "anemia", "headache", "stomachache", "toothache"]
-    server.document = unary([("serious", "ln(4)", labels[:1]), ("common", "ln(6)", labels[1:])])
-    server.document["policy"]["name"] = "good"
-    server.document = signed(server.document)
-    server.tampered = copy.deepcopy(server.document)
-    server.tampered["policy"]["name"] = "tampered"
-    server.tampered["parts"][0]["own"][0] += 1_000_000
-    server.tampered = signed(server.tampered)
+    server.mechanism = unary([("serious", "ln(4)", labels[:1]), ("common", "ln(6)", labels[1:])])
+    tampered = copy.deepcopy(server.mechanism)
+    tampered["parts"][0]["own"][0] += 1_000_000
+    server.tampered = asking(tampered, "tampered")
+    document = asking(server.mechanism, "good")
+    age = unary([("all", "0.9", ["young", "old"])])
+    several = {"ill": server.mechanism, "age": age, "both": crossed(server.mechanism, age)}
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        payload = {"fingerprint": server.document["fingerprint"], "document": server.document}
+        rows = [("a", 1, ["a"]), ("b", 2, ["b"]), ("c", None, ["c"])]
+        one_way = d.Policy.from_levels(rows, notion="one-way", open=["c"])
+        payload = {
+            "fingerprint": document["fingerprint"],
+            "document": document,
+            "mechanism": server.mechanism,
+            "several": several,
+            "oneWay": d.design(one_way).to_document(),
+        }
         yield node("client.mjs", payload, f"http://127.0.0.1:{server.server_port}")
     finally:
         server.stop.set()

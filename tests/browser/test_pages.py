@@ -36,13 +36,13 @@ from exhaustive import groups_of
 from small import KINDS, pair_chances, small
 
 import discreet as d
-from discreet.check.document import fingerprint
 from discreet.collector import pages
 from discreet.data.examples import example, made_up_answers
 from discreet.errors import short_fingerprint
 from discreet.estimates.fakes import Reach, oddities
 from discreet.estimates.views import VIEWS
 from discreet.promises.words import in_words
+from discreet.survey.survey import survey_fingerprint
 
 if chromium.missing():
     pytest.skip(chromium.missing(), allow_module_level=True)
@@ -61,39 +61,24 @@ ODD = 'odd <b> & "name"'
 LONG = "x" * 80
 
 
-def levels(*rows, name, question="Which of these?", **more):
-    return d.Policy.from_levels(list(rows), name=name, question=question, **more)
+def levels(*rows, question="Which of these?", **more):
+    return d.Policy.from_levels(list(rows), question=question, **more)
 
 
-def of(policy, name):
-    """The same question under another name."""
-    rows = [
-        (
-            level.name,
-            level.budget.text,
-            [i for i, k in zip(policy.items, policy.level_of, strict=True) if k == place],
-        )
-        for place, level in enumerate(policy.levels)
-    ]
-    return levels(*rows, name=name, question=policy.question)
-
-
-def sets(name, **more):
+def sets(**more):
     """A question with several answers."""
     serious, common = ["HIV", "hepatitis"], ["cold", "flu", "headache", "back pain", "allergy"]
-    return levels(
-        ("serious", 1, serious), ("common", 2, common), name=name, **{"kind": "set", **more}
-    )
+    return levels(("serious", 1, serious), ("common", 2, common), **{"kind": "set", **more})
 
 
-def forty(name):
+def forty():
     """The same with many of them, of which five are reported."""
     rows = [
         ("grave", 1, ["HIV", "hepatitis"]),
         ("private", "ln(4)", ["depression", "acne", "asthma"]),
         ("common", 2, [f"item {k}" for k in range(35)]),
     ]
-    return levels(*rows, name=name, kind="set", padding=5)
+    return levels(*rows, kind="set", padding=5)
 
 
 @cache
@@ -103,37 +88,43 @@ def mechanisms():
     wide = levels(
         ("rare", 1, [f"rare {k}" for k in range(100)]),
         ("common", 2, [f"item {k}" for k in range(1900)]),
-        name="wide",
     )
     odd = levels(
         ("<i>rare", 1, [HTML, "\"quotes\" & 'apostrophes'", "שלום עולם"]),
         ("b", 2, ["&lt;b&gt;", LONG]),
-        name=ODD,
         question=QUESTION,
     )
-    found = [
-        d.design(of(health, "bits"), "opt0"),
-        d.design(of(health, "parts")),
-        d.design(of(health, "ticket"), encoding="ticket"),
-        d.design(wide, encoding="ticket"),
-        d.design(sets("sets"), "opt0", padding=3),
-        d.design(sets("set-parts"), "subset", padding=3),
-        d.design(sets("set-ticket"), "subset", encoding="ticket", padding=3),
-        d.design(sets("set-hits"), "hits", padding=4),
-        d.design(sets("set-each", kind="each"), "each"),
-        d.design(forty("forty"), "hits"),
-        d.design(of(toy, "renamed")),
-        d.design(of(toy, "nudged"), "grr"),
-        d.design(of(toy, "closed")),
-        d.design(of(toy, "closing")),
-        d.design(odd),
-        d.design(of(toy, "empty")),
-        d.design(of(health, "few")),
-        d.design(of(health, "live")),
-        d.design(of(health, "stuffed")),
-        d.design(levels(("all", 2, [f"item {k}" for k in range(150)]), name="many"), "oue"),
-    ]
-    return {mechanism.policy.name: mechanism for mechanism in [*found, d.design(toy)]}
+    return {
+        "bits": d.design(health, "opt0"),
+        "parts": d.design(health),
+        "ticket": d.design(health, encoding="ticket"),
+        "wide": d.design(wide, encoding="ticket"),
+        "sets": d.design(sets(), "opt0", padding=3),
+        "set-parts": d.design(sets(), "subset", encoding="bits", padding=3, goal="total"),
+        "set-ticket": d.design(sets(), "subset", encoding="ticket", padding=3),
+        "set-hits": d.design(sets(), "hits", padding=4),
+        "set-each": d.design(sets(kind="each"), "each"),
+        "forty": d.design(forty(), "hits"),
+        "renamed": d.design(toy),
+        "nudged": d.design(toy, "grr"),
+        "closed": d.design(toy),
+        "closing": d.design(toy),
+        ODD: d.design(odd),
+        "empty": d.design(toy),
+        "few": d.design(health),
+        "live": d.design(health),
+        "stuffed": d.design(health),
+        "many": d.design(levels(("all", 2, [f"item {k}" for k in range(150)])), "oue"),
+        "toy-survey": d.design(toy),
+    }
+
+
+@cache
+def surveys():
+    """A survey of every one of these questions."""
+    toy = d.Survey.design(Path(d.__file__).parent / "data" / "toy.toml")
+    found = {name: d.Survey(name, [mechanism]) for name, mechanism in mechanisms().items()}
+    return {**found, toy.name: toy}
 
 
 def document(name):
@@ -145,11 +136,11 @@ def server(tmp_path_factory):
     toy = Path(d.__file__).parent / "data" / "toy.toml"
     found = Server(
         tmp_path_factory.mktemp("server"),
-        [m for m in mechanisms().values() if m.policy.name != "toy-survey"],
+        [x for x in surveys().values() if x.name != "toy-survey"],
         str(toy),
     )
     assert {name: link.partition("#")[2] for name, link in found.links.items()} == {
-        name: mechanism.fingerprint for name, mechanism in mechanisms().items()
+        name: survey.fingerprint for name, survey in surveys().items()
     }
     found.close_collection("closed")
     yield found
@@ -262,7 +253,7 @@ def refused(visitor, page, words):
 
 def ledger(page):
     return json.loads(
-        page.evaluate("localStorage.getItem('discreet-ledger/3')") or '{"entries": []}'
+        page.evaluate("localStorage.getItem('discreet-ledger/4')") or '{"entries": []}'
     )["entries"]
 
 
@@ -280,18 +271,19 @@ def ledger(page):
 )
 def test_answer_a_single_question(visitor, server, name, label):
     mechanism, before = mechanisms()[name], server.n(name)
+    short = short_fingerprint(surveys()[name].fingerprint)
     page = invited(visitor, server.links[name])
     expect(page).to_have_title(mechanism.policy.question)
     expect(page.get_by_role("heading", level=1)).to_have_text(mechanism.policy.question)
     expect(page.locator("#pinned")).to_contain_text(
-        f"was verified on your device. Fingerprint: {short_fingerprint(mechanism.fingerprint)}"
+        f"was verified on your device. Fingerprint: {short}"
     )
     button = page.get_by_role("button", name="Show what will be sent")
     expect(button).to_be_disabled()
     body = answer(page, label)
     assert visitor.posts() == [body]
     assert len(body) == 16 + mechanism.report_size
-    expect(page.locator("#mechanism")).to_have_text(mechanism.fingerprint)
+    expect(page.locator("#survey")).to_have_text(surveys()[name].fingerprint)
     expect(page.locator("#named")).to_have_text(repeated(document(name), body[16:]))
     expect(page.locator("#thanks")).to_have_text("Your report is counted, once and for good.")
     assert server.n(name) == before + 1
@@ -551,9 +543,26 @@ def test_with_another_ledger_it_is_another_draw(visitor, server):
     for _ in range(12):
         page = invited(visitor, server.links["bits"])
         page.evaluate("localStorage.clear()")
+        page = invited(visitor, server.links["bits"])
         choose(page, "HIV")
         drawn.add(prepare(page))
     assert len(drawn) > 1
+
+
+def test_where_the_ledger_was_removed_meanwhile_the_question_is_asked_again(visitor, server):
+    """The answer was forgotten with the first draw, so there is nothing to draw from."""
+    page = invited(visitor, server.links["bits"])
+    choose(page, "HIV")
+    prepare(page)
+    page.get_by_role("button", name="Back").click()
+    page.evaluate("localStorage.clear()")
+    page.get_by_role("button", name="Show what will be sent").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    assert [entry["state"] for entry in ledger(page)] == ["drawn"]
+    choose(page, "HIV")
+    report = prepare(page)
+    assert [entry["report"] for entry in ledger(page)] == [report.hex()]
+    assert visitor.posts() == []
 
 
 def test_answering_again_sends_the_same_report(visitor, server):
@@ -593,8 +602,8 @@ def test_the_receipt_can_be_seen_again(visitor, server):
         expect(page.locator("#before")).to_contain_text("This browser has answered this question.")
         page.get_by_role("button", name="Show the receipt").click()
         expect(page.get_by_role("heading", name="Counted. Thank you.")).to_be_focused()
-        shown = [page.locator(where).inner_text() for where in ("#id", "#sent", "#mechanism")]
-        assert shown == [body[:16].hex(), body[16:].hex(), mechanisms()["parts"].fingerprint]
+        shown = [page.locator(where).inner_text() for where in ("#id", "#sent", "#survey")]
+        assert shown == [body[:16].hex(), body[16:].hex(), surveys()["parts"].fingerprint]
         expect(page.locator("#named")).to_have_text(repeated(document("parts"), body[16:]))
     assert visitor.posts() == [body]
 
@@ -718,6 +727,14 @@ def test_another_fingerprint_is_refused(visitor, server, fragment, words):
     page.locator("#form").wait_for()
 
 
+@pytest.mark.parametrize("beside", ["&x=1", "&fingerprint=" + "0" * 64])
+@pytest.mark.parametrize("start", ["#", "#fingerprint="])
+def test_what_only_seems_to_pin_the_question_is_refused(visitor, server, start, beside):
+    """The right fingerprint is in the link, for everybody to see."""
+    page = visitor.open(server.links["toy-survey"].replace("#", start) + beside)
+    refused(visitor, page, "What stands after # is not a fingerprint")
+
+
 def test_without_a_fingerprint_the_page_says_so(visitor, server):
     page = invited(visitor, f"{server.base}/c/toy-survey")
     expect(page.locator("#pinned")).to_contain_text(
@@ -727,14 +744,14 @@ def test_without_a_fingerprint_the_page_says_so(visitor, server):
 
 def tampered(sign):
     """The toy survey with HIV told apart by too much; signed anew, or not."""
-    body = mechanisms()["toy-survey"].to_canonical()
-    first, second, *_ = body["parts"]
+    body = surveys()["toy-survey"].to_canonical()
+    first, second, *_ = body["questions"][0]["mechanism"]["parts"]
     assert first["chance"][0] > first["chance"][1]
     first["chance"][0] += 10**6
     second["chance"][0] -= 10**6
     return {
         **body,
-        "fingerprint": fingerprint(body) if sign else mechanisms()["toy-survey"].fingerprint,
+        "fingerprint": survey_fingerprint(body) if sign else surveys()["toy-survey"].fingerprint,
     }
 
 
@@ -748,7 +765,7 @@ def tampered(sign):
 )
 def test_a_tampered_mechanism_is_refused(visitor, server, sign, words):
     changed = tampered(sign)
-    said = {"mechanism": changed, "state": "open"}
+    said = {"survey": changed, "state": "open"}
     visitor.context.route(server.api("toy-survey"), lambda route: route.fulfill(json=said))
     refused(visitor, visitor.open(f"{server.base}/c/toy-survey#{changed['fingerprint']}"), words)
 
@@ -757,7 +774,7 @@ def test_a_tampered_mechanism_is_refused(visitor, server, sign, words):
     "said",
     [
         {"json": {}},
-        {"json": {"state": "open", "mechanism": 3}},
+        {"json": {"state": "open", "survey": 3}},
         {"body": "<html>"},
         {"status": 404},
     ],
@@ -864,7 +881,7 @@ def test_nothing_is_sent_when_storage_is_blocked(wrong_format, server):
 
 def test_nothing_is_sent_when_the_ledger_is_damaged(visitor, server):
     page = invited(visitor, server.links["toy-survey"])
-    page.evaluate("localStorage.setItem('discreet-ledger/3', '{')")
+    page.evaluate("localStorage.setItem('discreet-ledger/4', '{')")
     page.reload()
     refused(visitor, page, "is damaged, so nothing is sent")
 
@@ -940,11 +957,10 @@ def tab_to(page, *, role, name=None):
 
 def test_keyboard_alone_answers_a_single_question(visitor, server):
     page = invited(visitor, server.links["toy-survey"])
-    tab_to(page, role="radio", name="anemia")
-    page.keyboard.press("ArrowDown")
-    expect(page.get_by_label("headache")).to_be_checked()
-    page.keyboard.press("ArrowDown")
-    expect(page.get_by_label("stomachache")).to_be_checked()
+    tab_to(page, role="radio", name="HIV")
+    for label in ("anemia", "headache", "stomachache"):
+        page.keyboard.press("ArrowDown")
+        expect(page.get_by_label(label)).to_be_checked()
     for _ in range(2):
         page.keyboard.press("ArrowUp")
     expect(page.get_by_label("anemia")).to_be_checked()
@@ -954,7 +970,8 @@ def test_keyboard_alone_answers_a_single_question(visitor, server):
     tab_to(page, role="button", name="Back")
     page.keyboard.press("Enter")
     expect(page.locator("#question")).to_be_focused()
-    tab_to(page, role="radio", name="anemia")  # as it was left
+    expect(page.get_by_role("radio", checked=True)).to_have_count(0)  # the answer is forgotten
+    tab_to(page, role="radio", name="HIV")
     tab_to(page, role="submit", name="Show what will be sent")
     page.keyboard.press("Space")
     expect(page.locator("#check-title")).to_be_focused()
@@ -1204,7 +1221,7 @@ def live(server):
     given = made_up_answers(mechanism.policy, 20_000)
     drawn = (mechanism.perturb_many(given) for _ in range(3))
     # honest reports may look odd, once in 1,000 times at most: not three times in a row
-    server.upload(mechanism, next(x for x in drawn if not oddities(mechanism.tally(x))))
+    server.upload(surveys()["live"], next(x for x in drawn if not oddities(mechanism.tally(x))))
     return mechanism
 
 
@@ -1326,7 +1343,9 @@ def test_results_say_what_fakes_can_do_and_what_is_odd(visitor, server, live):
     expect(page.locator("#odd")).to_be_hidden()
     stuffed = mechanisms()["stuffed"]
     honest = stuffed.perturb_many(made_up_answers(stuffed.policy, 20_000))
-    server.upload(stuffed, np.concatenate([honest, np.repeat(honest[:1], 10_000, axis=0)]))
+    server.upload(
+        surveys()["stuffed"], np.concatenate([honest, np.repeat(honest[:1], 10_000, axis=0)])
+    )
     page.goto(server.results["stuffed"])
     expect(page.locator("#odd")).to_contain_text("hardly made by honest devices")
     expect(page.locator("#oddities li").first).to_contain_text("honest reports would")
@@ -1346,15 +1365,15 @@ def test_results_update_as_reports_arrive(patient, server):
     expect(verdict).to_have_text("No report has arrived yet.")
     assert rows(page) == []
     page.evaluate("window.same = true")
-    server.upload(mechanism, [made()])
+    server.upload(surveys()["few"], [made()])
     expect(verdict).to_contain_text(
         "Nothing can be said yet: with 1 report the error of a count is ± "
     )  # by itself
     assert len(rows(page)) == 41
-    server.upload(mechanism, [made() for _ in range(4)])
+    server.upload(surveys()["few"], [made() for _ in range(4)])
     soon("Nothing can be said yet: with 5 reports the error of a count is ± ")
     assert rows(page) == expected_rows(server.estimate("few").json())
-    server.upload(mechanism, mechanism.perturb_many(np.zeros(5000, int)))
+    server.upload(surveys()["few"], mechanism.perturb_many(np.zeros(5000, int)))
     soon("stand out from zero")
     expect(page.locator("#n")).to_have_text("5,005")
     assert rows(page)[0][0] == "HIV"
@@ -1379,7 +1398,7 @@ def test_a_collector_that_is_away_while_one_watches(patient, server, live):
 
 def test_many_items_are_drawn_on_demand(visitor, server):
     mechanism = mechanisms()["many"]
-    server.upload(mechanism, mechanism.perturb_many(np.arange(150)))
+    server.upload(surveys()["many"], mechanism.perturb_many(np.arange(150)))
     page = organiser(visitor, server, "many")
     expect(page.locator("#rows tr")).to_have_count(100)
     check_narrow(page)
@@ -1418,7 +1437,7 @@ def test_the_organisers_page_is_for_everybody(visitor, server, live):
 
 @pytest.fixture(scope="module")
 def open_server(tmp_path_factory):
-    found = Server(tmp_path_factory.mktemp("open"), [mechanisms()["toy-survey"]], "--open-results")
+    found = Server(tmp_path_factory.mktemp("open"), [surveys()["toy-survey"]], "--open-results")
     yield found
     found.stop()
 
@@ -1432,7 +1451,7 @@ def test_open_results_need_no_token(visitor, open_server):
         "Everyone sees results from 50 reports on, in steps; the organiser sees them earlier."
     )
     mechanism = mechanisms()["toy-survey"]
-    open_server.upload(mechanism, mechanism.perturb_many([0] * 60))
+    open_server.upload(surveys()["toy-survey"], mechanism.perturb_many([0] * 60))
     expect(page.locator("#n")).to_have_text("61")
     expect(page.get_by_label("Organiser’s token")).to_be_hidden()
     assert not [r for r in visitor.requests if "authorization" in r.headers]
@@ -1443,7 +1462,7 @@ def test_open_results_need_no_token(visitor, open_server):
 
 def test_texts_of_the_organiser_are_shown_as_texts(visitor, server):
     mechanism = mechanisms()[ODD]
-    server.upload(mechanism, [mechanism.perturb(0)])
+    server.upload(surveys()[ODD], [mechanism.perturb(0)])
     index = visitor.open(server.base)
     card = index.locator(".card", has=index.get_by_text(ODD, exact=True))
     expect(card.get_by_role("heading")).to_have_text(QUESTION)
@@ -1520,7 +1539,7 @@ def host(copy):
 
 def elsewhere(found, name, **changes):
     return "#" + urlencode(
-        {"server": found.base, "collection": name, "fingerprint": mechanisms()[name].fingerprint}
+        {"server": found.base, "collection": name, "fingerprint": surveys()[name].fingerprint}
         | changes
     )
 
@@ -1614,26 +1633,32 @@ SCRIPTED = """(text) => {
 }"""
 
 
+POOL = 4096  # bytes that the module draws at once
+
+
 def script(page, id_, document_, labels, report):
-    """From now on the page's randomness is such that this answer gives that report."""
+    """From now on the page's randomness is such that this answer gives that report, then that id;
+    the question is drawn already, and zeros are left for the order of sending.
+    """
     items = sorted(document_["policy"]["items"].index(label) for label in labels)
     words = words_for(document_, items, report)
-    draws = b"".join(int(word).to_bytes(4, "little") for word in words) + bytes(4096)
-    page.evaluate(SCRIPTED, base64.b64encode(id_ + draws).decode())
+    draws = b"".join(int(word).to_bytes(4, "little") for word in words)
+    draws += bytes(-len(draws) % POOL)
+    page.evaluate(SCRIPTED, base64.b64encode(draws + id_ + bytes(POOL)).decode())
 
 
 class Told:
     """All that somebody told by answering: the bytes that left Chromium, and what it keeps."""
 
     def __init__(self, visitor, wire, name, labels, report, doctored=None):
-        mechanism, id_ = mechanisms()[name], bytes(range(16))
+        id_ = bytes(range(16))
         visitor.arrive(wire.base)
         wire.take()
         if doctored:
             visitor.context.route(
                 "**/c/*", lambda route: route.fulfill(body=doctored, content_type="text/html")
             )
-        page = invited(visitor, f"{wire.base}/c/{name}#{mechanism.fingerprint}")
+        page = invited(visitor, f"{wire.base}/c/{name}#{surveys()[name].fingerprint}")
         script(page, id_, document(name), labels, report)
         assert answer(page, *labels) == id_ + report
         self.kept = (
@@ -1667,7 +1692,7 @@ def test_all_that_leaves_is_a_function_of_the_report(someone, wire, tmp_path):
     told, servers = [], []
     for run in range(2):
         (folder := tmp_path / str(run)).mkdir()
-        server = Server(folder, [mechanisms()[name] for name in SECRETS])
+        server = Server(folder, [surveys()[name] for name in SECRETS])
         wire.target, rng = server.port, random.Random(11)
         told.append(
             [
@@ -1693,7 +1718,7 @@ def test_all_that_leaves_is_a_function_of_the_report(someone, wire, tmp_path):
             f"POST {path}/reports HTTP/1.1",
         ]
         (origin,) = first.kept[0]["origins"]
-        assert [entry["name"] for entry in origin["localStorage"]] == ["discreet-ledger/3"]
+        assert [entry["name"] for entry in origin["localStorage"]] == ["discreet-ledger/4"]
         assert first.kept[0]["cookies"] == [] and first.kept[1] == "{}"
     first, second = servers
     assert first.stored() == second.stored()
@@ -1701,13 +1726,13 @@ def test_all_that_leaves_is_a_function_of_the_report(someone, wire, tmp_path):
     assert first.said("stderr") == second.said("stderr") == ""
 
 
-SENT = '"Discreet-Mechanism": mechanism.fingerprint'
-MADE = "ledger.reserve(this.origin, name, mechanism, mechanism.perturb(answer), id);"
+SENT = '"Discreet-Survey": fingerprint'
+MADE = "ledger.reserve(origin, survey, question, content, id);"
 LEAKS = {
     "header": (SENT, f'{SENT}, "X-Extra": globalThis.leak'),
     "query": ("${this.#path(name)}/reports`", "${this.#path(name)}/reports?${globalThis.leak}`"),
-    "beacon": (MADE, MADE + " fetch(`/healthz?${answer}`);"),
-    "storage": (MADE, MADE + " localStorage.last = answer;"),
+    "beacon": (MADE, MADE + " fetch(`/healthz?${JSON.stringify(answer)}`);"),
+    "storage": (MADE, MADE + " localStorage.last = JSON.stringify(answer);"),
 }
 
 
@@ -1716,7 +1741,7 @@ def test_a_page_that_tells_more_is_seen(someone, wire, server, leak):
     """The twin: the same check, on a page that someone has changed."""
     text = pages.answer_file().decode()
     drawn = "const id = globalThis.crypto.getRandomValues(new Uint8Array(16));"
-    for old, new in (LEAKS[leak], (drawn, drawn + " globalThis.leak = answer;")):
+    for old, new in (LEAKS[leak], (drawn, drawn + " globalThis.leak = JSON.stringify(answer);")):
         assert text.count(old) == 1
         text = text.replace(old, new)
     text = re.sub("<meta http-equiv=.*>", "", text)
@@ -1763,7 +1788,7 @@ def sampled(kind, what, padding):
     policy = d.Policy.from_budgets(budgets, kind="set" if padding else "single")
     how = {"fixed": ("subset", "bits"), "bits": ("opt0", "bits"), "ticket": ("subset", "ticket")}
     model, encoding = how[kind]
-    made = d.design(policy, model, encoding=encoding, padding=padding).to_document()
+    made = d.design(policy, model, goal="total", encoding=encoding, padding=padding).to_document()
     assert made["encoding"]["kind"] == kind and len(made["parts"]) > (kind != "bits")
     return made
 

@@ -26,12 +26,12 @@ SAFE = "can tell for sure what you answered"
 
 
 def survey(name, levels=LEVELS, **more):
-    policy = d.Policy.from_levels(levels, name=name, question="Which of these?", **more)
-    return d.design(policy)
+    policy = d.Policy.from_levels(levels, question="Which of these?", **more)
+    return d.Survey(name, [d.design(policy)])
 
 
 @cache
-def mechanisms():
+def surveys():
     weak = [("a", 6, ["HIV", "cold", "flu"])]
     free = {"pairs": [("serious", "common", None)]}
     found = [
@@ -44,15 +44,15 @@ def mechanisms():
         survey("each", [("a", 2, ["HIV", "cold", "flu"])], kind="each"),
         survey("capped", [("a", 1, ["HIV"]), ("b", "2.5", ["cold", "flu"])]),
     ]
-    return {mechanism.policy.name: mechanism for mechanism in found}
+    return {found_.name: found_ for found_ in found}
 
 
-def states(page, key="discreet-ledger/3"):
+def states(page, key="discreet-ledger/4"):
     text = page.evaluate("(key) => localStorage.getItem(key)", key)
     return [entry["state"] for entry in json.loads(text or '{"entries": []}')["entries"]]
 
 
-def send_offline(visitor, page, key="discreet-ledger/3"):
+def send_offline(visitor, page, key="discreet-ledger/4"):
     """Send without a network, and wait until the ledger knows that the report is on its way: the
     page says that it is offline a moment earlier.
     """
@@ -127,21 +127,20 @@ def test_the_report_of_a_second_person_is_sent_on_the_next_visit_too(visitor, se
     page.get_by_role("button", name="Somebody else answers").click()
     prepared(page, "flu")
     before = server.n("plain")
-    send_offline(visitor, page, "discreet-ledger/3/2")
+    send_offline(visitor, page, "discreet-ledger/4/2")
     page.goto("about:blank")
     visitor.context.set_offline(False)
     page = asked(visitor, server.links["plain"])
-    wait_for_states(page, "discreet-ledger/3/2", ["counted"])
+    wait_for_states(page, "discreet-ledger/4/2", ["counted"])
     assert server.n("plain") == before + 1
 
 
 def test_what_was_on_its_way_when_the_question_closed_is_said(visitor, server):
-    mechanism = survey("closing")
-    fingerprint = mechanism.fingerprint
-    body = {"state": "open", "keeps": "counts", "mechanism": mechanism.to_document()}
+    closing = survey("closing")
+    body = {"state": "open", "keeps": "counts", "survey": closing.to_document()}
     visitor.context.route("**/v1/collections/closing", lambda route: route.fulfill(json=body))
     visitor.context.route("**/v1/collections/closing/reports", lambda route: route.abort())
-    link = f"{server.base}/c/closing#{fingerprint}"
+    link = f"{server.base}/c/closing#{closing.fingerprint}"
     page = asked(visitor, link)
     prepared(page, "cold")
     page.locator("#send").click()
@@ -282,7 +281,7 @@ def race(visitor, link):
     for page in pages:
         page.locator("#check").wait_for()
     shown = [page.locator("#bytes").inner_text() for page in pages]
-    text = pages[0].evaluate("localStorage.getItem('discreet-ledger/3')")
+    text = pages[0].evaluate("localStorage.getItem('discreet-ledger/4')")
     return shown, [entry["report"] for entry in json.loads(text)["entries"]]
 
 
@@ -307,6 +306,40 @@ def test_two_tabs_at_the_same_moment_draw_one_report(visitor, server):
 @pytest.mark.slow
 def test_two_tabs_at_the_same_moment_draw_one_report_five_hundred_times(visitor, server):
     assert raced(visitor, server, 500) == 0
+
+
+def sent_at_once(visitor, server, trials):
+    """Two tabs send at the same moment, to questions about the same items: how often both reports
+    left, though nobody had agreed to their sum.
+    """
+    names = "plain", "other"
+    pages = [visitor.open(server.links["plain"]), visitor.another(server.links["other"])]
+    both = 0
+    for _ in range(trials):
+        pages[0].evaluate("localStorage.clear()")
+        for page, name in zip(pages, names):
+            page.goto("about:blank")
+            page.goto(server.links[name])
+            page.locator("#form").wait_for()
+            prepared(page, "HIV")
+        before = sum(map(server.n, names))
+        start = pages[0].evaluate("Date.now()") + 120
+        press = "() => document.getElementById('send').click()"
+        for page in pages:
+            page.evaluate(f"(start) => {{ setTimeout({press}, start - Date.now()); }}", start)
+        for page in pages:
+            page.locator("#receipt:visible, #consent:visible").first.wait_for()
+        both += sum(map(server.n, names)) - before == 2
+    return both
+
+
+def test_two_tabs_at_the_same_moment_cannot_do_without_consent(visitor, server):
+    assert sent_at_once(visitor, server, 4) == 0
+
+
+@pytest.mark.slow
+def test_two_tabs_at_the_same_moment_cannot_do_without_consent_a_hundred_times(visitor, server):
+    assert sent_at_once(visitor, server, 100) == 0
 
 
 # ---- no sentence reassures where it is not true --------------------------------------------------
@@ -339,23 +372,36 @@ def test_weak_protection_is_said_instead(visitor, server, name, caution, languag
 
 def test_a_link_of_one_s_own_is_refused(visitor, server):
     """The same question and fingerprint, under a name that only this person was given."""
-    mechanism = mechanisms()["plain"]
-    body = {"state": "open", "keeps": "counts", "mechanism": mechanism.to_document()}
+    plain = surveys()["plain"]
+    body = {"state": "open", "keeps": "counts", "survey": plain.to_document()}
     visitor.context.route("**/v1/collections/for-you", lambda route: route.fulfill(json=body))
-    page = visitor.open(f"{server.base}/c/for-you#{mechanism.fingerprint}")
+    page = visitor.open(f"{server.base}/c/for-you#{plain.fingerprint}")
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text('The link is for "for-you", but the question there is called')
+    expect(alert).to_contain_text('The link is for "for-you", but the survey there is called')
     expect(alert).to_contain_text("compare the whole link")
     expect(page.locator("#form")).to_be_hidden()
 
 
+def test_a_path_of_one_s_own_is_seen(visitor, server):
+    plain = surveys()["plain"]
+    body = {"state": "open", "keeps": "counts", "survey": plain.to_document()}
+    path = "/for/anna/v1/collections/plain"
+    visitor.context.route(f"**{path}", lambda route: route.fulfill(json=body))
+    link = f"{server.base}/c/plain#server={server.base}/for/anna&collection=plain"
+    page = asked(visitor, f"{link}&fingerprint={plain.fingerprint}")
+    host = server.base.partition("//")[2]
+    expect(page.locator("#where")).to_contain_text(f"your report goes to {host}/for/anna")
+    page = asked(visitor, server.links["plain"])
+    expect(page.locator("#where")).to_have_text(f"discreet · plain · your report goes to {host}")
+
+
 def test_the_fingerprint_is_shown_as_people_compare_it(visitor, server):
     page = asked(visitor, server.links["plain"])
-    fingerprint = mechanisms()["plain"].fingerprint
+    fingerprint = surveys()["plain"].fingerprint
     groups = " ".join(re.findall("....", fingerprint)[:8])
     expect(page.locator("#pinned")).to_contain_text(groups)
     answered(page, "cold")
-    expect(page.locator("#mechanism")).to_have_text(fingerprint)
+    expect(page.locator("#survey")).to_have_text(fingerprint)
 
 
 def test_what_is_kept_is_said(visitor, server, browser, tmp_path):
@@ -381,11 +427,11 @@ def test_what_is_kept_is_said(visitor, server, browser, tmp_path):
 
 def test_of_a_sampled_list_one_answer_is_drawn(visitor, server):
     """The paper's mechanism reports one item, however many places the padding has."""
-    policy = d.Policy.from_levels([("a", 1, ["x", "y", "z", "u"])], name="one", kind="set")
-    mechanism = d.design(policy, "subset", padding=3)
-    body = {"state": "open", "keeps": "counts", "mechanism": mechanism.to_document()}
+    policy = d.Policy.from_levels([("a", 1, ["x", "y", "z", "u"])], kind="set")
+    one = d.Survey("one", [d.design(policy, "subset", encoding="bits", padding=3)])
+    body = {"state": "open", "keeps": "counts", "survey": one.to_document()}
     visitor.context.route("**/v1/collections/one", lambda route: route.fulfill(json=body))
-    page = asked(visitor, f"{server.base}/c/one#{mechanism.fingerprint}")
+    page = asked(visitor, f"{server.base}/c/one#{one.fingerprint}")
     for label in ("x", "y", "z", "u"):
         page.get_by_label(label, exact=True).check()
     page.locator("#exact summary").click()
@@ -412,7 +458,7 @@ def test_a_budget_that_cannot_be_used_up_is_said_on_the_card(visitor, server):
 # ---- several people, several tabs ----------------------------------------------------------------
 
 HOLD = """() => new Promise((started) => {
-  navigator.locks.request("discreet-ledger/3", () => new Promise((release) => {
+  navigator.locks.request("discreet-ledger/4", () => new Promise((release) => {
     window.release = release;
     started();
   }));
@@ -444,7 +490,7 @@ def test_a_damaged_ledger_keeps_nobody_else_s_report(visitor, server):
     answered(page, "cold")
     page.evaluate(
         """() => {
-          const key = "discreet-ledger/3";
+          const key = "discreet-ledger/4";
           const ledger = JSON.parse(localStorage.getItem(key));
           Object.assign(ledger.entries[0], { state: "leaving", id: "ab".repeat(16) });
           localStorage.setItem(`${key}/2`, "damaged");
@@ -455,7 +501,7 @@ def test_a_damaged_ledger_keeps_nobody_else_s_report(visitor, server):
     page.reload()
     page.locator("#form").wait_for()
     end = time.monotonic() + 20
-    while states(page, "discreet-ledger/3/3") != ["counted"]:
+    while states(page, "discreet-ledger/4/3") != ["counted"]:
         assert time.monotonic() < end
         page.wait_for_timeout(50)
     assert server.n("plain") == before + 1

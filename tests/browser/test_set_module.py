@@ -899,7 +899,7 @@ def designed():
     rows = [("rare", 1, rare), ("odd", "ln(4)", rest[:7]), ("common", 2, rest[7:])]
     one = [("all", "ln(3)", rest[:9])]
     found = [
-        d.design(d.Policy.from_levels(x, kind="set", padding=s, **more))
+        d.design(d.Policy.from_levels(x, kind="set", padding=s, **more), "hits", goal="total")
         for x in (rows, one)
         for s in (2, 5)
         for more in ({}, {"strict": True})

@@ -381,6 +381,8 @@ def test_chances_of_nothing_or_everything_are_refused(change, groups):
         ({"own": (D, HALF)}, None),
         ({"own": (D, HALF), "other": (0, 3)}, None),  # sent as it is
         ({"own": (HALF, HALF), "other": (0, 3)}, (0,)),
+        ({"own": (D, HALF), "other": (2, 3)}, (0,)),
+        ({"own": (D, HALF), "other": (-1, 3)}, (0,)),
         ({"own": (D + 1, HALF)}, (0,)),
         ({"own": (HALF, 0)}, (1,)),
         ({"other": (2, 3)}, (0,)),
@@ -394,6 +396,7 @@ def test_single_answers_may_have_chances_of_0_and_1(change, groups):
 
 def test_states_by_hand():
     """Named, not named, silent and nothing; the larger one first, whichever it is."""
+    assert exact.ranges(Chances((3,), (D,), (0,)), (9,)) == [((3 * D, 1), (0, 1))]
     part = Chances((8, 8, 5), (D // 4 * 3, D // 4, 0), (1, 1, 0), 7)
     found = exact.ranges(part, (2, 2, 9))
     values = [tuple(Fraction(*state) / D for state in pair) for pair in found]

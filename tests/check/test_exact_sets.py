@@ -22,7 +22,9 @@ LEVELS = [("a", 1, ["a1", "a2"]), ("b", "1.2", ["b1", "b2"]), ("c", 2, [f"c{k}" 
 
 @cache
 def designed(padding=5, **settings):
-    return d.design(d.Policy.from_levels(LEVELS, kind="set", **settings), padding=padding)
+    return d.design(
+        d.Policy.from_levels(LEVELS, kind="set", **settings), "hits", padding=padding, goal="total"
+    )
 
 
 def with_row(mechanism, o, j, row):
@@ -105,6 +107,13 @@ def test_shares_of_parts_that_sum_to_one_must_be_positive(none):
     first, second = mechanism.parts
     parts = [changed(first, chance=none), changed(second, chance=2**32 - none)]
     assert "not positive" in verdict(mechanism, parts).sentence
+
+
+def test_a_part_may_be_as_rare_as_a_number_allows():
+    mechanism = designed()
+    whole = mechanism.parts[0]
+    rare = [changed(whole, chance=exact.D - 1), changed(whole, chance=1)]
+    assert verdict(mechanism, rare) is None
 
 
 def test_the_budget_of_the_active_levels_counts():

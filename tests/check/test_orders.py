@@ -375,7 +375,7 @@ def random_document(seed):
         epsilon = draw.choice((*LOGS, ""))
         pairs = [{"levels": [first, second], "epsilon": epsilon, "one_way": True}]
     policy = {
-        "name": "any", "question": "", "kind": "single", "notion": notion, "items": names,
+        "question": "", "kind": "single", "notion": notion, "items": names,
         "level_of": [g for g, size in enumerate(sizes) for _ in range(size)],
         "levels": [{"name": x, "epsilon": e} for x, e in zip(levels, eps, strict=True)],
         "pairs": pairs,

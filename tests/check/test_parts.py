@@ -11,7 +11,7 @@ from parts import make_part
 import discreet as d
 from discreet.check import exact_sets
 from discreet.check.exact import D
-from discreet.check.parts import HitsPart, Part
+from discreet.check.parts import HitsPart, Part, PicksPart
 
 ROWS = [("low", 2, ["x", "y"]), ("high", 1, ["z"]), ("more", 2, ["u", "v", "w"])]
 
@@ -23,8 +23,8 @@ CASES = [
 ]  # fmt: skip
 
 
-def parts(model=None, **settings):
-    return d.design(d.Policy.from_levels(ROWS, **settings), model).parts
+def parts(model=None, encoding=None, **settings):
+    return d.design(d.Policy.from_levels(ROWS, **settings), model, encoding=encoding).parts
 
 
 @pytest.mark.parametrize("settings", [{}, {"kind": "set", "padding": 3}])
@@ -41,11 +41,17 @@ def test_levels_have_the_numbers_of_their_groups(settings):
 
 def test_a_part_is_what_its_document_says():
     sets = {"kind": "set", "padding": 3}
-    for settings, kind in (({}, Part), ({"model": "subset", **sets}, Part), (sets, HitsPart)):
+    for settings, kind in (
+        ({}, Part),
+        ({"model": "subset", "encoding": "bits", **sets}, Part),
+        ({"model": "hits", **sets}, HitsPart),
+        ({"model": "subset", **sets}, PicksPart),
+    ):
         for part in parts(**settings):
             row = part.document()
-            assert ("none" in row) == (settings.get("model") == "subset")
-            other = part.prime if kind is HitsPart else part.denominators
+            assert ("none" in row) == ("encoding" in settings)
+            other = {Part: "denominators", HitsPart: "prime", PicksPart: "sizes"}[kind]
+            other = getattr(part, other)
             assert kind.from_document(row, other, part.groups) == part
             for key, value in row.items():
                 if isinstance(value, list):
@@ -86,7 +92,7 @@ def test_the_states_of_a_part(part):
 
 
 def test_a_part_of_hits_in_floats():
-    for part in parts(kind="set", padding=3):
+    for part in parts("hits", kind="set", padding=3):
         active = part.ints.active
         own, other = exact_sets.own(part.prime, part.ints), Fraction(part.ints.limit, part.prime)
         rates = part.by_group
@@ -98,3 +104,22 @@ def test_a_part_of_hits_in_floats():
         single, silent = part.densities[1], (Fraction(1), Fraction(1))
         speaking = (max(single), min(single))
         assert part.states == [*(speaking if on else silent for on in active), silent]
+
+
+def test_a_part_of_picks_in_floats():
+    """For somebody with a single item, whose chance of the part is that of the cut and the part."""
+    for part in parts("subset", kind="set", padding=3):
+        (none, _), (single, named) = part.means[:2]
+        cut, own = Fraction(part.ints.chance, D), named / single
+        rates, active = part.by_group, part.ints.active
+        assert rates.own == pytest.approx([float(own) * on for on in active])
+        rest = (part.ints.size - own) / (part.m - 1) if part.m > 1 else 0
+        assert rates.other == pytest.approx([float(rest) * on for on in active])
+        assert rates.difference == pytest.approx([float(own - rest) * on for on in active])
+        chances = [float(cut * (single if on else none)) for on in active]
+        assert rates.chance == pytest.approx(chances)
+        assert rates.none == pytest.approx(float(cut * none))
+        assert sum(sum(law.values()) == p for law, (p, _) in zip(part.laws, part.means)) == 4
+        for row, state in zip((part.densities[1], part.densities[0]), (0, -1)):
+            on = state == -1 or active[0]
+            assert not on or part.states[state] == (max(row.values()), min(row.values()))

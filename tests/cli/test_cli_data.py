@@ -60,16 +60,16 @@ MECHANISMS = {
     "bits": d.design(SINGLE, "opt0"),
     "ticket": d.design(SINGLE, "opt0", encoding="ticket"),
     "bits parts": in_parts(SINGLE),
-    "ticket parts": d.design(SINGLE, "subset", encoding="ticket"),
-    "fixed": d.design(SINGLE),
+    "ticket parts": d.design(SINGLE, "subset", encoding="ticket", goal="total"),
+    "fixed": d.design(SINGLE, goal="total"),
     "grr": d.design(SINGLE, "grr"),
     "ss": d.design(SINGLE, "ss"),
     "set bits": d.design(SETS, "opt0", padding=2),
     "set ticket": d.design(SETS, "opt0", padding=2, encoding="ticket"),
     "set bits parts": in_parts(SETS, 2),
-    "set ticket parts": d.design(SETS, "subset", padding=2, encoding="ticket"),
-    "set fixed": d.design(SETS, "subset", padding=2),
-    "set hits parts": d.design(SETS, padding=2, prior=[0.01, *([0.45] * 4)]),
+    "set ticket parts": d.design(SETS, "subset", padding=2, encoding="ticket", goal="total"),
+    "set fixed": d.design(SETS, "subset", padding=2, encoding="bits", goal="total"),
+    "set hits parts": d.design(SETS, "hits", padding=2, prior=[0.01, *([0.45] * 4)], goal="total"),
     "set each": d.design(replace(SETS, kind="each")),
 }
 
@@ -199,7 +199,7 @@ def saved(tmp_path):
     """The path of a saved mechanism, by its name here."""
 
     def save(name):
-        path = tmp_path / f"{name.replace(' ', '-')}.mechanism.json"
+        path = tmp_path / f"{name.replace(' ', '-')}.survey.json"
         MECHANISMS[name].save(path)
         return path
 
@@ -446,7 +446,7 @@ def test_folders_files_and_tallies_add_up(ready, tmp_path):
     total = tmp_path / "total.json"
     output = run("tally", mechanism, folder, tally, reports, "-o", total, "--json")
     assert strictly(output.stdout) == {"reports": 8000, "refused": {}, "output": str(total)}
-    loaded = d.Mechanism.load(mechanism)
+    loaded = d.Survey.load(mechanism).mechanism
     parts = [d.Tally.load(tally, loaded)] * 2
     parts += [counting.tally_files([p], loaded)[None] for p in folder.glob("[ab].parquet")]
     assert d.Tally.load(total, loaded) == parts[0] + parts[1] + parts[2] + parts[3]

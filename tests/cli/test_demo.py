@@ -88,7 +88,10 @@ def fetch(url):
 
 
 def test_the_collector_is_live_and_people_arrive(served):
-    survey, toy = (d.design(example(name)) for name in ("health-survey", "toy"))
+    survey, toy = (
+        d.Survey(name, [d.design(example(name.replace("toy-survey", "toy")))])
+        for name in ("health-survey", "toy-survey")
+    )
     base = served[0].partition("/c/")[0]
     assert served == [
         f"{base}/c/health-survey/results",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ import discreet as d
 from discreet.cli import main
 
 LEVELS = [("low", 3, ["cold", "flu"]), ("high", 2, ["burnout, or worse", "HIV"])]
-POLICY = d.Policy.from_levels(LEVELS, totals={"airways": ["cold", "flu"]}, name="survey")
+POLICY = d.Policy.from_levels(LEVELS, totals={"airways": ["cold", "flu"]})
 TRUTH = {"north": [0.6, 0.2, 0.1, 0.1], "south": [0.1, 0.1, 0.2, 0.6]}
 
 
@@ -212,7 +213,7 @@ def test_a_total_of_lists_says_that_people_count_once_per_item(run, folder):
 
 
 def test_small_groups_and_single_heavy_reports_are_told(run, folder):
-    mechanism = d.Mechanism.load(folder / "m.json")
+    mechanism = d.Survey.load(folder / "m.json").mechanism
     names = ["few"] * 10 + ["many"] * 500
     table = {
         "report": pa.array([bytes(x) for x in mechanism.perturb_many([0] * 510)], pa.binary()),
@@ -227,6 +228,45 @@ def test_small_groups_and_single_heavy_reports_are_told(run, folder):
     assert "About 1 report carries most of the weight" in told
 
 
+def weigh(run, folder, weights, code):
+    """What the command says of reports with this column of weights."""
+    mechanism = d.Mechanism.load(folder / "m.json")
+    reports = [bytes(x) for x in mechanism.perturb_many([0] * len(weights))]
+    table = pa.table({"report": pa.array(reports, pa.binary()), "w": weights})
+    pq.write_table(table, folder / "odd.parquet")
+    return run("estimate", "m.json", "odd.parquet", "--weights", "w", code=code)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        pa.array([np.float16(1)] * 40),
+        pa.array([Decimal("1.5")] * 40),
+        pa.array([2**63 + 1] * 40, pa.uint64()),
+    ],
+    ids=lambda x: str(x.type),
+)
+def test_weights_of_any_type_of_number(run, folder, weights):
+    assert "40 reports, weighted; as good as 40 of equal weight" in weigh(run, folder, weights, 0)
+
+
+@pytest.mark.parametrize(
+    ("weights", "why"),
+    [
+        (pa.array(["9", "10"] * 20), "has values of type string, not numbers"),
+        (pa.array([True, False] * 20), "has values of type bool, not numbers"),
+        (pa.array([0] * 40, pa.timestamp("ms")), "has values of type timestamp[ms], not numbers"),
+        (pa.array([1] * 40, pa.duration("s")), "has values of type duration[s], not numbers"),
+        (pa.array([[1.0]] * 40), "not numbers"),
+        (pa.array([1.0] * 39 + [np.nan]), '"w" is no weight: weights are numbers from 0'),
+        (pa.array([1.0] * 39 + [np.inf]), '"w" is no weight: weights are numbers from 0'),
+    ],
+)
+def test_a_column_that_is_no_weight_is_one_sentence(run, folder, weights, why):
+    said = weigh(run, folder, weights, 2)
+    assert why in said and len(said.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -234,7 +274,10 @@ def test_small_groups_and_single_heavy_reports_are_told(run, folder):
         (("tallies", "--weights", "w"), "tallies has tallies of them"),
         (("r.parquet", "--population", "region.csv"), "--population needs groups"),
         (("r.parquet", "--weights", "half"), 'the column "half" has a row without a weight'),
-        (("r.parquet", "--weights", "sex"), "weights are numbers"),
+        (
+            ("r.parquet", "--weights", "sex"),
+            'the column "sex" has values of type string, not numbers',
+        ),
         (("r.parquet", "--weights", "none"), 'has no column "none"'),
         (("r.parquet", "--by", "sex", "--population", "region.csv"), 'needs a column "people" and'),
         (("r.parquet", "--by", "region", "--population", "no.csv"), "no.csv cannot be read"),
@@ -267,6 +310,8 @@ def test_what_cannot_be_estimated(run, arguments, why):
         ("", 'needs a column "people"'),
         ("region,people\nnorth,1\nsouth,7,000,000\n", "line 3 has 4 cells and the head 2"),
         ("region,people,people\nnorth,1,2\nsouth,1,2\n", 'has two columns "people"'),
+        ("region,people\nnorth,300.000\nsouth,1\n", "line 2: '300.000' could be a fraction or"),
+        ("region,people\nnorth,1\nsouth,1.234.567\n", "line 3: '1.234.567' could be"),
         ("region,people\nnorth,1e308\nsouth,1\n", "people is a number from 0 to 1e15"),
         ("region,people\nnorth,0\nsouth,0\n", "wrong.csv has no people"),
     ],
@@ -297,7 +342,7 @@ def test_what_is_no_sum(run, totals, why):
 
 
 def write_groups(folder, columns):
-    mechanism = d.Mechanism.load(folder / "m.json")
+    mechanism = d.Survey.load(folder / "m.json").mechanism
     count = len(next(iter(columns.values())))
     reports = [bytes(x) for x in mechanism.perturb_many([0] * count)]
     table = {"report": pa.array(reports, pa.binary()), **columns}
@@ -372,7 +417,7 @@ def test_scores_are_written(run, folder):
 
 
 def test_scores_leave_out_what_is_no_report(run, folder):
-    mechanism = d.Mechanism.load(folder / "m.json")
+    mechanism = d.Survey.load(folder / "m.json").mechanism
     reports = [mechanism.perturb(0), b"x" * 9, mechanism.perturb(1)]
     pq.write_table(pa.table({"report": pa.array(reports, pa.binary())}), folder / "odd.parquet")
     result = CliRunner().invoke(main, ["scores", "m.json", "odd.parquet", "-o", "odd-s.parquet"])

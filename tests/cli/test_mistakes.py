@@ -59,7 +59,7 @@ MISTAKES = {
         "is also read",
     ),
     "export onto its log": (
-        ["export", "x", "--store", "t", "-o", "y.json", "--mechanism", "t-wal"],
+        ["export", "x", "--store", "t", "-o", "y.json", "--survey", "t-wal"],
         "is also read",
     ),
     "a mechanism as a table": (

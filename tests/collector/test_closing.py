@@ -6,7 +6,7 @@ from contextlib import closing
 
 import psycopg
 import pytest
-from collecting import ids, mechanism, people, until, upload
+from collecting import ids, people, survey, until, upload
 from postgres import GROUP
 
 from discreet.collector import limits
@@ -31,8 +31,8 @@ def two(database):
     """Two collections in one database, with ten reports each, and a second connection."""
     with closing(open_store(database)) as store, closing(open_store(database)) as other:
         for name in ("first", "second"):
-            store.create(mechanism("bits", name))
-            store.add([upload(mechanism("bits", name), ids(10))])
+            store.create(survey("bits", name))
+            store.add([upload(survey("bits", name), ids(10))])
         yield store, other
 
 
@@ -83,7 +83,7 @@ def test_closing_behind_a_slow_reader_loses_nothing_of_the_others(strict):
         closing(open_store(strict)) as other,
         closing(open_store(strict)) as reader,
     ):
-        made = {name: mechanism("bits", name) for name in ("first", "second")}
+        made = {name: survey("bits", name) for name in ("first", "second")}
         for one in made.values():
             store.create(one)
         store.add([upload(made["first"], ids(5))])
@@ -103,10 +103,10 @@ def test_closing_behind_a_slow_reader_loses_nothing_of_the_others(strict):
 def test_while_one_collection_is_closed_the_others_are_counted_and_read(two, monkeypatch):
     """In the middle of writing one anew. Whoever posts to the closed one is told so at once."""
     store, other = two
-    second, seen, write_anew = mechanism("bits", "second"), [], store.database._write_anew
+    second, seen, write_anew = survey("bits", "second"), [], store.database._write_anew
 
     def between(*arguments):
-        late = [upload(mechanism("bits", "first"), ids(1)), upload(second, ids(3))]
+        late = [upload(survey("bits", "first"), ids(1)), upload(second, ids(3))]
         told, n = other.add(late), other.tally("second").n
         seen.append((told, n, [size for _, size in other.report_counts(9)]))
         write_anew(*arguments)
@@ -128,8 +128,8 @@ def test_a_reader_of_another_collection_does_not_keep_one_from_closing(two):
 def test_a_reader_of_the_collection_keeps_close_from_claiming_too_much(database, monkeypatch):
     monkeypatch.setattr(limits, "LOCK_SECONDS", 1.0)
     with closing(open_store(database)) as store, closing(open_store(database)) as reader:
-        store.create(mechanism())
-        store.add([upload(mechanism(), ids(5))])
+        store.create(survey())
+        store.add([upload(survey(), ids(5))])
         with reader.snapshot("bits") as (tally, _):
             with pytest.raises(StoreDown, match="is closed .* not erased yet: .*close it again"):
                 store.close_collection("bits")
@@ -165,7 +165,7 @@ def test_many_close_reopen_and_add_at_once(two):
         for _ in range(20):
             mine.close_collection(name)
             mine.reopen_collection(name)
-            (found,) = mine.add([upload(mechanism("bits", name), ids(1))])
+            (found,) = mine.add([upload(survey("bits", name), ids(1))])
             accepted[name] += found.accepted
 
     for names in (("first", "second"), ("first", "first")):
@@ -223,7 +223,7 @@ def test_a_closed_collection_has_no_old_rows_whatever_the_others_do(two, databas
     """
     store, other = two
     first = store.collection("first")
-    rows = people(first.mechanism, 30)
+    rows = people(first.survey, 30)
 
     def in_files():
         postgres.execute("CHECKPOINT")
@@ -234,15 +234,15 @@ def test_a_closed_collection_has_no_old_rows_whatever_the_others_do(two, databas
         return [rows_in_file(postgres.data / file) for file in files]
 
     for k in range(30):
-        store.add([upload(first.mechanism, ids(1), rows[k : k + 1])])
-        other.add([upload(mechanism("bits", "second"), ids(1))])
+        store.add([upload(first.survey, ids(1), rows[k : k + 1])])
+        other.add([upload(survey("bits", "second"), ids(1))])
         if k % 3 == 0:
             with store.writing():
                 store.counts.count_pending(first)
     report, tally, waiting, _ = in_files()
     assert report == 40 and tally > 1 and waiting > 0  # so they would be seen
     store.close_collection("first")
-    other.add([upload(mechanism("bits", "second"), ids(1))])
+    other.add([upload(survey("bits", "second"), ids(1))])
     assert in_files() == [40, 1, 0, 0]
     with psycopg.connect(database) as db:
         listed = f"SELECT id, xmin::text FROM discreet_report_{first.key} ORDER BY ctid"

@@ -24,15 +24,16 @@ from collecting import (
     body,
     frames,
     ids,
-    mechanism,
     people,
     spoiled,
+    survey,
     until,
     upload,
 )
 from postgres import GROUP
 
 import discreet as d
+from discreet.arrays.survey_tally import SurveyTally
 from discreet.collector import app, documents, limits, logs, tokens
 from discreet.collector.headers import ANYONE
 from discreet.collector.metrics import Metrics
@@ -51,10 +52,10 @@ class Service:
     httpx.
     """
 
-    def __init__(self, folder, *mechanisms, keep="counts", open_results=False, url=None):
+    def __init__(self, folder, *surveys, keep="counts", open_results=False, url=None):
         self.path = url or str(folder / "store")
         store = open_store(self.path)
-        for made in mechanisms:
+        for made in surveys:
             store.create(made, keep)
         (folder / "counters").mkdir(exist_ok=True)
         self.collector = app.Collector(store, Metrics(folder / "counters"), TOKEN, open_results)
@@ -109,11 +110,11 @@ class Service:
         """The request of an upload, not sent yet."""
         marks = {
             "Content-Type": "application/octet-stream",
-            "Discreet-Mechanism": made.fingerprint,
+            "Discreet-Survey": made.fingerprint,
         } | headers
         marks = {name: value for name, value in marks.items() if value is not None}
         return self.client.post(
-            f"/v1/collections/{made.policy.name}/reports", content=content, headers=marks
+            f"/v1/collections/{made.name}/reports", content=content, headers=marks
         )
 
     def post(self, made, content, **headers):
@@ -153,7 +154,7 @@ def serve(tmp_path):
         made.append(
             Service(
                 tmp_path,
-                *(mechanism(kind) if isinstance(kind, str) else kind for kind in kinds),
+                *(survey(kind) if isinstance(kind, str) else kind for kind in kinds),
                 **settings,
             )
         )
@@ -182,37 +183,46 @@ def assert_problem(answer, status, title, sentence):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_description_is_all_that_a_participant_needs(serve, kind):
-    made = mechanism(kind)
+    made = survey(kind)
     found = serve(kind).get(f"/v1/collections/{kind}").json()
-    assert d.Mechanism.from_document(found["mechanism"]) == made
-    assert (found["name"], found["question"], found["items"], found["state"]) == (
+    assert d.Survey.from_document(found["survey"]) == made
+    assert (found["name"], found["title"], found["questions"], found["answers"]) == (
         kind,
         "Which one?",
-        made.m,
-        "open",
+        1,
+        1,
     )
-    assert (found["fingerprint"], found["keeps"], found["report_bytes"]) == (
+    assert (found["state"], found["fingerprint"], found["keeps"]) == (
+        "open",
         made.fingerprint,
         "counts",
-        made.report_size,
     )
-    guarantee = made.guarantee()
+    (asked,), only = found["asked"], made.mechanism
+    assert (asked["name"], asked["question"], asked["items"], asked["of"]) == (
+        "question",
+        "Which one?",
+        only.m,
+        [],
+    )
+    assert (asked["report_bytes"], asked["kind"]) == (only.report_size, str(only.policy.kind))
+    guarantee = only.guarantee()
     promised = guarantee.epsilons
-    assert found["certificate"] == (made.certificate.sentence if made.certificate else "")
-    assert all("weight" not in level for level in found["mechanism"]["policy"]["levels"])
-    assert [level["name"] for level in found["levels"]] == ["high", "middle", "low"]
-    assert [(level["epsilon"], level["items"]) for level in found["levels"]] == [
+    assert asked["certificate"] == (only.certificate.sentence if only.certificate else "")
+    levels = found["survey"]["questions"][0]["mechanism"]["policy"]["levels"]
+    assert all("weight" not in level for level in levels)
+    assert [level["name"] for level in asked["levels"]] == ["high", "middle", "low"]
+    assert [(level["epsilon"], level["items"]) for level in asked["levels"]] == [
         ("1", 2),
         ("1.2", 3),
         ("2", 6),
     ]
     np.testing.assert_allclose(
-        [level["factor"] for level in found["levels"]], np.exp(promised), rtol=1e-12
+        [level["factor"] for level in asked["levels"]], np.exp(promised), rtol=1e-12
     )
     assert found["guarantee"] == {
         "holds": True,
         "caution": guarantee.caution,
-        "ldp_epsilon": guarantee.ldp_epsilon,
+        "ldp_epsilon": pytest.approx(guarantee.ldp_epsilon, rel=1e-12),
         "sentences": guarantee.sentences(),
     }
 
@@ -220,20 +230,20 @@ def test_a_description_is_all_that_a_participant_needs(serve, kind):
 def test_collections_are_listed(serve):
     service = serve("set", "bits", keep="reports")
     found = service.get("/v1/collections").json()["collections"]
-    assert [(c["name"], c["kind"], c["state"]) for c in found] == [
-        ("bits", "single", "open"),
-        ("set", "set", "open"),
+    assert [(c["name"], c["title"], c["questions"], c["state"]) for c in found] == [
+        ("bits", "Which one?", 1, "open"),
+        ("set", "Which one?", 1, "open"),
     ]
     assert found[0].items() <= service.get("/v1/collections/bits").json().items()
     assert service.get("/v1/collections/bits").json()["keeps"] == "reports"
 
 
 def test_a_name_is_found_however_it_is_written_in_the_address(serve):
-    made = mechanism("bits", "ü & 100 % 'x'?#;")
+    made = survey("bits", "ü & 100 % 'x'?#;")
     service = serve(made)
     path = "/v1/collections/%C3%BC%20%26%20100%20%25%20%27x%27%3F%23%3B"
     assert service.get(path).json()["fingerprint"] == made.fingerprint
-    marks = {"Content-Type": "application/octet-stream", "Discreet-Mechanism": made.fingerprint}
+    marks = {"Content-Type": "application/octet-stream", "Discreet-Survey": made.fingerprint}
     assert (
         service.request("POST", path + "/reports", content=frames(made, 2), headers=marks).json()[
             "accepted"
@@ -274,7 +284,7 @@ def test_a_store_that_is_down_is_said_so_everywhere(serve, monkeypatch):
         assert_problem(
             service.get(path), 503, "store", "send the same reports again in a few seconds"
         )
-    answer = service.post(mechanism(), frames(mechanism(), 1))
+    answer = service.post(survey(), frames(survey(), 1))
     assert_problem(answer, 503, "store", "send the same reports again in a few seconds")
     assert answer.headers["retry-after"] == "2" and service.refusals() == {"store": 1}
 
@@ -296,7 +306,7 @@ def test_what_nobody_expected_is_a_problem_too(serve, monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_reports_are_counted_once_and_durable_when_answered(serve, kind):
-    made, service = mechanism(kind), serve(kind)
+    made, service = survey(kind), serve(kind)
     rows, some = people(made, 40), ids(40)
     assert service.post(made, body(some[:1], rows[:1])).json() == {"accepted": 1, "duplicates": 0}
     assert service.post(made, body(some[:25], rows[:25])).json() == {
@@ -307,12 +317,12 @@ def test_reports_are_counted_once_and_durable_when_answered(serve, kind):
     assert answer.json() == {"accepted": 15, "duplicates": 7}
     assert_strict(answer)
     other = open_store(service.path)
-    assert other.tally(kind) == made.tally(rows)
+    assert other.tally(kind).question(0) == made.mechanism.tally(rows)
     other.close()
 
 
 def test_a_body_may_come_in_pieces_and_its_type_may_have_parameters(serve):
-    made, service = mechanism("fixed"), serve("fixed")
+    made, service = survey("fixed"), serve("fixed")
     content = frames(made, 9)
 
     async def pieces():
@@ -328,21 +338,21 @@ def test_a_body_may_come_in_pieces_and_its_type_may_have_parameters(serve):
 
 def refusals():
     """Every way in which an upload of two frames can be wrong."""
-    bits, seen = mechanism("bits"), set()
+    bits, seen = survey("bits"), set()
     good = frames(bits, 2)
     for kind in KINDS:
-        made = mechanism(kind)
+        made = survey(kind)
         content = frames(made, 2)
-        for k, (reason, report) in enumerate(spoiled(kind, content[-made.report_size :])):
+        for k, (reason, report) in enumerate(spoiled(kind, content[-made.mechanism.report_size :])):
             if reason != "length":  # which is that of a frame, here
                 seen.add(reason)
                 sentence = f"frame 1 is not a report: {REASONS[reason]}; nothing was counted"
-                bad = content[: -made.report_size] + report
+                bad = content[: -made.mechanism.report_size] + report
                 yield pytest.param(
                     made, bad, {}, 422, reason, sentence, 1, id=f"{kind}: {reason} {k}"
                 )
     assert seen == set(REASONS) - {"length"}
-    size = 16 + bits.report_size
+    size = 16 + bits.mechanism.report_size
     again = "fetch /v1/collections/bits and send its fingerprint"
     for content, headers, status, title, sentence, index in (
         (
@@ -381,26 +391,26 @@ def refusals():
         ),
         (
             good,
-            {"Discreet-Mechanism": None},
+            {"Discreet-Survey": None},
             400,
             "header",
-            f"Discreet-Mechanism is missing; {again}",
+            f"Discreet-Survey is missing; {again}",
             None,
         ),
         (
             good,
-            {"Discreet-Mechanism": "0" * 64},
+            {"Discreet-Survey": "0" * 64},
             409,
-            "mechanism",
-            f"is that of another mechanism; {again}",
+            "survey",
+            f"is that of another survey; {again}",
             None,
         ),
         (
             good,
-            {"Discreet-Mechanism": bits.fingerprint.upper()},
+            {"Discreet-Survey": bits.fingerprint.upper()},
             409,
-            "mechanism",
-            "is that of another mechanism",
+            "survey",
+            "is that of another survey",
             None,
         ),
         (
@@ -434,7 +444,7 @@ def test_a_wrong_upload_is_refused_whole_with_a_sentence(
     answer = service.post(made, content, **headers)
     assert assert_problem(answer, status, title, sentence).get("index") == index
     assert (
-        service.n(made.policy.name) == 0
+        service.n(made.name) == 0
         and service.refusals() == {title: 1}
         and service.collector.uploads.waiting == 0
     )
@@ -442,8 +452,8 @@ def test_a_wrong_upload_is_refused_whole_with_a_sentence(
 
 def test_the_first_bad_frame_is_named_whatever_its_reason(serve):
     """Frame 3 has a wrong part, frame 1 a bit too many: 1 is first."""
-    made, service = mechanism("fixed"), serve("fixed")
-    size = 16 + made.report_size
+    made, service = survey("fixed"), serve("fixed")
+    size = 16 + made.mechanism.report_size
     content = bytearray(frames(made, 5))
     content[3 * size + 16] = 200
     content[2 * size - 1] |= 0x80
@@ -463,7 +473,7 @@ def test_unknown_collections_and_addresses(serve):
         "/v1/collections/none%00",
     ):
         assert_problem(service.get(path), 404, "unknown", "there is no collection .none")
-    assert_problem(service.post(mechanism("bits", "none"), b"x"), 404, "unknown", unknown)
+    assert_problem(service.post(survey("bits", "none"), b"x"), 404, "unknown", unknown)
     for path in (
         "/none",
         "/v1",
@@ -508,7 +518,7 @@ def test_every_answer_has_strict_headers(serve):
     ):
         for method in ("GET", "HEAD", "OPTIONS", "PUT"):
             assert_strict(service.request(method, path))
-    assert_strict(service.post(mechanism(), frames(mechanism(), 1)))
+    assert_strict(service.post(survey(), frames(survey(), 1)))
 
 
 # ---- other origins -------------------------------------------------------------------------------
@@ -520,7 +530,7 @@ def test_other_pages_may_fetch_a_description_and_send_a_report(serve):
     service = serve("bits")
     asks = {
         "Origin": "https://elsewhere",
-        "Access-Control-Request-Headers": "content-type,discreet-mechanism",
+        "Access-Control-Request-Headers": "content-type,discreet-survey",
     }
     for path, method in PUBLIC.items():
         answer = service.request(
@@ -530,16 +540,16 @@ def test_other_pages_may_fetch_a_description_and_send_a_report(serve):
         assert method in answer.headers["access-control-allow-methods"]
         assert (
             answer.headers["access-control-allow-headers"].lower()
-            == "content-type, discreet-mechanism"
+            == "content-type, discreet-survey"
         )
         assert "access-control-allow-credentials" not in answer.headers
-    made = mechanism()
+    made = survey()
     answers = [
         service.get("/v1/collections/bits"),
         service.post(made, frames(made, 1)),
         service.post(made, b""),
-        service.post(made, b"x", **{"Discreet-Mechanism": "0"}),
-        service.post(mechanism("bits", "none"), b"x"),
+        service.post(made, b"x", **{"Discreet-Survey": "0"}),
+        service.post(survey("bits", "none"), b"x"),
     ]
     assert [a.headers.get("access-control-allow-origin") for a in answers] == ["*"] * 5
 
@@ -681,10 +691,10 @@ def estimate(service, name, **query):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_estimate_is_that_of_the_tally(serve, kind):
-    made, service = mechanism(kind), serve(kind)
+    made, service = survey(kind), serve(kind)
     rows = people(made, 2000)
     service.post(made, body(ids(2000), rows))
-    expected = made.tally(rows).estimate()
+    expected = made.mechanism.tally(rows).estimate()
     fit = [name for name, view in VIEWS.items() if view.fits(expected)]
     for confidence, views in ((0.95, ["shrunk"]), (0.8, list(VIEWS))):
         query = {"confidence": confidence, "views": ",".join(views)}
@@ -706,31 +716,32 @@ def test_an_estimate_is_that_of_the_tally(serve, kind):
         ("fixed", "the best possible for this guarantee and prior"),
         ("ticket parts", r"[\d.]+ % above the best possible for this guarantee and prior"),
         ("set", r"not certified \(a set is sampled here, .+\)"),
-        ("hits", r"not certified \(for sets no bound of every mechanism is known\)"),
+        ("hits", r"not certified \(for sets of several budgets, or of sizes that vary, no formula .+\)"),
         ("bits", r"not certified \(the best single pair \(a, b\) .+\)"),
         ("grr", ""),
     ],
 )
 def test_the_certificate_is_said_with_and_without_reports(serve, kind, sentence):
-    made, service = mechanism(kind), serve(kind)
+    made, service = survey(kind), serve(kind)
     told = service.get(f"/v1/collections/{kind}").json()
-    assert re.fullmatch(sentence, told["certificate"]), told["certificate"]
+    said = told["asked"][0]["certificate"]
+    assert re.fullmatch(sentence, said), said
     for _ in range(2):
-        assert estimate(service, kind).json()["certificate"] == told["certificate"]
+        assert estimate(service, kind).json()["certificate"] == said
         service.post(made, frames(made, 3))
-    loaded = d.Mechanism.from_document(told["mechanism"])
-    assert loaded.certificate == made.certificate
+    loaded = d.Survey.from_document(told["survey"]).mechanism
+    assert loaded.certificate == made.mechanism.certificate
 
 
 def test_what_plain_ldp_would_have_given_is_said(serve):
     """The best of the baselines at the smallest budget, per level and per item; n persons'
     variance.
     """
-    made, service = mechanism("bits"), serve("bits")
+    made, service = survey("bits"), serve("bits")
     service.post(made, frames(made, 500))
     found = estimate(service, "bits").json()
     plain = min(
-        (d.design(made.policy, name) for name in BASELINES[:4]),
+        (d.design(made.mechanism.policy, name) for name in BASELINES[:4]),
         key=lambda m: m.expected_mse(),
     )
     assert found["plain_model"] == plain.model
@@ -741,13 +752,13 @@ def test_what_plain_ldp_would_have_given_is_said(serve):
             np.sqrt(500 * theory.level_variance(plain)[k])
         )
         assert level["expected_stderr"] == pytest.approx(
-            np.sqrt(500 * theory.level_variance(made)[k])
+            np.sqrt(500 * theory.level_variance(made.mechanism)[k])
         )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_nothing_and_of_one_report_there_is_little_to_say(serve, kind):
-    made, service = mechanism(kind), serve(kind)
+    made, service = survey(kind), serve(kind)
     found = estimate(service, kind, views="shrunk").json()
     assert (found["n"], found["items"], found["telling"], found["views"]) == (0, [], 0, [])
     assert all(level["expected_stderr"] == 0 for level in found["levels"])
@@ -756,7 +767,7 @@ def test_of_nothing_and_of_one_report_there_is_little_to_say(serve, kind):
     ]
     service.post(made, frames(made, 1))
     found = estimate(service, kind, views="shrunk").json()
-    assert found["n"] == 1 and len(found["items"]) == made.m
+    assert found["n"] == 1 and len(found["items"]) == made.mechanism.m
 
 
 def possible(made):
@@ -764,25 +775,26 @@ def possible(made):
     every part.
     """
     found = {row.tobytes() for row in people(made, 2000)}
-    if made.encoding.kind == "bits":
-        for k in range(len(made.parts)):
-            front = bytes([k]) if len(made.parts) > 1 else b""
+    if made.mechanism.encoding.kind == "bits":
+        for k in range(len(made.mechanism.parts)):
+            front = bytes([k]) if len(made.mechanism.parts) > 1 else b""
             all_ = (
-                b"\xff\x07" if made.parts[k].ints.own[0] else b"\xfc\x07"
+                b"\xff\x07" if made.mechanism.parts[k].ints.own[0] else b"\xfc\x07"
             )  # "high": items 0 and 1
             found |= {front + b"\0\0", front + all_}
-    assert made.tally(found).refused == {}
+    assert made.mechanism.tally(found).refused == {}
     return sorted(found)[:: -(-len(found) // 400)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_report_proves_nothing_of_anyone(kind):
-    made = mechanism(kind)
+    made = survey(kind)
     reports = possible(made)
     collection = Collection(1, kind, made, "counts", closed_by_organiser=False)
-    expected = documents.Expected(made)
+    expected, wanted = documents.Expected(made.mechanism), documents.Wanted(made.only, 0, ())
     found = [
-        documents.result(collection, made.tally([report]), expected, 0.95, []) for report in reports
+        documents.result(collection, SurveyTally.count(made, [report]), expected, wanted, 0.95, [])
+        for report in reports
     ]
     assert [result["telling"] for result in found] == [0] * len(reports)
     rows = [row for result in found for row in result["items"] if row["count"] is not None]
@@ -790,7 +802,7 @@ def test_one_report_proves_nothing_of_anyone(kind):
 
 
 def test_csv_holds_the_same_numbers(serve):
-    made, service = mechanism("fixed"), serve("fixed")
+    made, service = survey("fixed"), serve("fixed")
     service.post(made, frames(made, 300))
     rows = estimate(service, "fixed", views="shrunk").json()["items"]
     answer = estimate(service, "fixed", format="csv", views="shrunk")
@@ -811,9 +823,8 @@ def test_csv_holds_the_same_numbers(serve):
 
 def test_labels_that_are_hard_for_csv_survive(serve):
     labels = ['a,b "c"', "'d';e", "ü漢", "=1+1", " f "]
-    made = d.design(
-        d.Policy.from_levels([("le,vel", 1, labels[:2]), ("x", 2, labels[2:])], name="hard"), "opt0"
-    )
+    policy = d.Policy.from_levels([("le,vel", 1, labels[:2]), ("x", 2, labels[2:])])
+    made = d.Survey("hard", [d.design(policy, "opt0")])
     service = serve(made)
     service.post(made, frames(made, 10))
     table = list(
@@ -828,7 +839,7 @@ def test_labels_that_are_hard_for_csv_survive(serve):
 
 
 def test_an_estimate_is_not_sent_twice(serve):
-    made, service = mechanism("bits"), serve("bits")
+    made, service = survey("bits"), serve("bits")
     service.post(made, frames(made, 10))
     path, seen = "/v1/collections/bits/estimate", set()
     for query in ("", "?views=shrunk", "?confidence=0.9", "?format=csv"):
@@ -844,7 +855,7 @@ def test_an_estimate_is_not_sent_twice(serve):
 
 
 def test_an_estimate_is_computed_once_per_tally(serve, monkeypatch):
-    made, service = mechanism("bits"), serve("bits")
+    made, service = survey("bits"), serve("bits")
     calls, result = [], documents.result
     monkeypatch.setattr(documents, "result", lambda *args: calls.append(args[1].n) or result(*args))
     for n in (3, 5):
@@ -854,7 +865,7 @@ def test_an_estimate_is_computed_once_per_tally(serve, monkeypatch):
 
 
 def test_plain_ldp_is_designed_once_per_mechanism(serve, monkeypatch):
-    made, service = mechanism("bits"), serve("bits")
+    made, service = survey("bits"), serve("bits")
     calls, design = [], documents.best_plain
     monkeypatch.setattr(
         documents, "best_plain", lambda *args, **more: calls.append(1) or design(*args, **more)
@@ -887,7 +898,8 @@ def test_estimates_that_are_kept_are_few(serve):
         ("format=xml", "format must be json or csv"),
         (
             "top=5",
-            'the parameter "top" is unknown; the parameters are confidence, views and format',
+            'the parameter "top" is unknown; the parameters are confidence, views, format, '
+            "question and by",
         ),
     ],
 )
@@ -904,7 +916,7 @@ def test_wishes_that_cannot_be_met_are_refused(serve, query, sentence):
 
 
 def test_metrics_say_what_happened(serve):
-    made, service = mechanism("bits"), serve("bits")
+    made, service = survey("bits"), serve("bits")
     content = frames(made, 5)
     service.post(made, content)
     service.post(made, content + frames(made, 2))
@@ -981,7 +993,7 @@ def waiting(service):
 
 
 def test_uploads_that_wait_share_a_transaction(serve):
-    made, service = mechanism("bits"), serve("bits")
+    made, service = survey("bits"), serve("bits")
     gate = Gate(service)
     shared = frames(made, 1)
     first = service.begin(service.sending(made, shared))
@@ -1001,7 +1013,7 @@ def test_uploads_that_wait_share_a_transaction(serve):
 
 def groups_of(serve, sizes):
     """The transactions in which uploads of these sizes are counted that wait for a first one."""
-    made, service = mechanism("bits"), serve("bits")
+    made, service = survey("bits"), serve("bits")
     gate = Gate(service)
     calls = [service.begin(service.sending(made, frames(made, 1)))]
     assert gate.entered.wait(DEADLINE)
@@ -1026,7 +1038,7 @@ def test_who_sends_much_does_not_make_others_wait(serve, monkeypatch):
 
 def test_a_body_has_so_many_reports_at_most(serve, monkeypatch):
     monkeypatch.setattr(limits, "FRAMES", 3)
-    made, service = mechanism("bits"), serve("bits")
+    made, service = survey("bits"), serve("bits")
     assert service.post(made, frames(made, 3)).status_code == 200
     assert_problem(service.post(made, frames(made, 4)), 413, "large", "3 reports; send the")
     assert service.n("bits") == 3
@@ -1065,7 +1077,7 @@ def test_weak_tokens_are_refused(monkeypatch, token):
     "error", [StoreDown("the store cannot be used: gone"), ValueError("nobody expected it")]
 )
 def test_a_transaction_that_fails_is_told_to_all_and_the_next_one_works(serve, error):
-    made, service = mechanism("bits"), serve("bits")
+    made, service = survey("bits"), serve("bits")
     gate, contents = Gate(service), [frames(made, 2) for _ in range(3)]
     real = gate._add
 
@@ -1085,10 +1097,10 @@ def test_a_transaction_that_fails_is_told_to_all_and_the_next_one_works(serve, e
 def test_uploads_of_several_collections_share_a_transaction(serve):
     service = serve("bits", "grr")
     gate = Gate(service)
-    first = service.begin(service.sending(mechanism("bits"), frames(mechanism("bits"), 1)))
+    first = service.begin(service.sending(survey("bits"), frames(survey("bits"), 1)))
     assert gate.entered.wait(DEADLINE)
     rest = [
-        service.begin(service.sending(mechanism(k), frames(mechanism(k), 3)))
+        service.begin(service.sending(survey(k), frames(survey(k), 3)))
         for k in ("bits", "grr", "bits")
     ]
     until(lambda: waiting(service) == 3, "three uploads wait")
@@ -1106,8 +1118,8 @@ def test_uploads_of_several_collections_share_a_transaction(serve):
 
 
 def test_when_too_much_waits_people_are_asked_to_come_back(serve, monkeypatch):
-    made, service = mechanism("bits"), serve("bits")
-    size = 16 + made.report_size
+    made, service = survey("bits"), serve("bits")
+    size = 16 + made.mechanism.report_size
     monkeypatch.setattr(limits, "WAITING", 10 * size)
     gate = Gate(service)
     first = service.begin(service.sending(made, frames(made, 7)))
@@ -1132,8 +1144,8 @@ def test_when_too_much_waits_people_are_asked_to_come_back(serve, monkeypatch):
 
 @pytest.mark.parametrize("said", [True, False], ids=["content-length", "chunked"])
 def test_a_body_has_a_largest_size(serve, monkeypatch, said):
-    made, service = mechanism("bits"), serve("bits")
-    size = 16 + made.report_size
+    made, service = survey("bits"), serve("bits")
+    size = 16 + made.mechanism.report_size
     monkeypatch.setattr(limits, "BODY_SIZE", 5 * size)
     content, taken = frames(made, 6), []
 
@@ -1153,7 +1165,7 @@ def test_a_body_has_a_largest_size(serve, monkeypatch, said):
 
 
 def test_no_more_of_an_endless_body_is_held_than_allowed(serve, monkeypatch):
-    made, service = mechanism("bits"), serve("bits")
+    made, service = survey("bits"), serve("bits")
     monkeypatch.setattr(limits, "BODY_SIZE", 100_000)
     most = 0
 
@@ -1173,7 +1185,7 @@ class ByHand:
     def __init__(self, service, made, **headers):
         marks = {
             "content-type": "application/octet-stream",
-            "discreet-mechanism": made.fingerprint,
+            "discreet-survey": made.fingerprint,
         } | headers
         self.scope = {
             "type": "http",
@@ -1181,7 +1193,7 @@ class ByHand:
             "http_version": "1.1",
             "method": "POST",
             "scheme": "http",
-            "path": f"/v1/collections/{made.policy.name}/reports",
+            "path": f"/v1/collections/{made.name}/reports",
             "query_string": b"",
             "root_path": "",
             "headers": [(name.encode(), value.encode()) for name, value in marks.items()],
@@ -1204,7 +1216,7 @@ class ByHand:
 
 
 def test_bytes_that_wait_are_given_back_whoever_goes_away(serve, monkeypatch):
-    made, service = mechanism("bits"), serve("bits")
+    made, service = survey("bits"), serve("bits")
     content = frames(made, 4)
 
     def half():
@@ -1233,7 +1245,7 @@ def test_bytes_that_wait_are_given_back_whoever_goes_away(serve, monkeypatch):
 def test_a_body_that_drips_is_given_up(serve, monkeypatch):
     """Every byte comes in time, the whole does not."""
     monkeypatch.setattr(limits, "BODY_SECONDS", 0.2)
-    made, service = mechanism("bits"), serve("bits")
+    made, service = survey("bits"), serve("bits")
     call = ByHand(service, made)
     end = time.monotonic() + DEADLINE
     while not call.call.done() and time.monotonic() < end:
@@ -1242,7 +1254,7 @@ def test_a_body_that_drips_is_given_up(serve, monkeypatch):
 
 
 def test_whoever_goes_away_while_the_store_works_is_counted(serve):
-    made, service = mechanism("bits"), serve("bits")
+    made, service = survey("bits"), serve("bits")
     gate = Gate(service)
     content = frames(made, 3)
     call = ByHand(service, made)
@@ -1260,7 +1272,7 @@ def test_whoever_goes_away_while_the_store_works_is_counted(serve):
 
 
 def test_what_waits_is_finished_before_the_service_ends(tmp_path):
-    made = mechanism("bits")
+    made = survey("bits")
     service = Service(tmp_path, made)
     gate = Gate(service)
     answers = [service.begin(service.sending(made, frames(made, 2))) for _ in range(5)]
@@ -1280,7 +1292,7 @@ def test_what_waits_is_finished_before_the_service_ends(tmp_path):
 
 
 def test_closing_is_noticed_at_once(serve, monkeypatch):
-    made, service = mechanism("bits"), serve("bits")
+    made, service = survey("bits"), serve("bits")
     content = frames(made, 3)
     service.post(made, content)
     mark = estimate(service, "bits").headers["etag"]
@@ -1306,7 +1318,7 @@ def test_closing_is_noticed_at_once(serve, monkeypatch):
 
 
 def test_a_collection_made_later_by_another_process_is_found(serve):
-    service, made = serve("bits"), mechanism("grr")
+    service, made = serve("bits"), survey("grr")
     assert service.post(made, frames(made, 1)).status_code == 404
     other = open_store(service.path)
     other.create(made)
@@ -1319,7 +1331,7 @@ def test_a_collection_made_later_by_another_process_is_found(serve):
 
 @GROUP
 def test_over_postgresql_it_is_the_same_service(serve, database):
-    made, service = mechanism("fixed"), serve("fixed", url=database, keep="reports")
+    made, service = survey("fixed"), serve("fixed", url=database, keep="reports")
     rows, some = people(made, 50), ids(50)
     assert service.post(made, body(some[:30], rows[:30])).json() == {
         "accepted": 30,
@@ -1328,7 +1340,7 @@ def test_over_postgresql_it_is_the_same_service(serve, database):
     assert service.post(made, body(some, rows)).json() == {"accepted": 20, "duplicates": 30}
     assert_problem(service.post(made, body(some, rows)[:-1]), 400, "frame", "frame 49")
     found = estimate(service, "fixed").json()
-    assert found["items"] == made.tally(rows).estimate().table().rows()
+    assert found["items"] == made.mechanism.tally(rows).estimate().table().rows()
     other = open_store(database)
     other.close_collection("fixed")
     other.close()
@@ -1342,7 +1354,7 @@ def test_over_postgresql_a_strange_name_is_unknown(serve, database):
 
 
 def test_strangers_see_results_in_steps_and_the_organiser_all(serve):
-    made, service = mechanism("bits"), serve("bits", open_results=True)
+    made, service = survey("bits"), serve("bits", open_results=True)
     told = service.get("/v1/collections/bits").json()
     assert (told["open_results"], told["least"], told["step"]) == (True, 50, 50)
     path = "/v1/collections/bits/estimate"

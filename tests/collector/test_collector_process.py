@@ -35,9 +35,9 @@ from collecting import (
     ids,
     mechanism,
     people,
-    policy,
     posting,
     serving,
+    survey,
     until,
     upload,
     web,
@@ -47,10 +47,10 @@ import discreet as d
 from discreet.cli import main
 from discreet.collector import limits, logs, server
 from discreet.collector.store import open_store
-from discreet.designs import from_file
+from discreet.designs.surveys import survey_from_file
 from discreet.device.wire import upload_headers
 from discreet.errors import DataError, DesignError
-from discreet.policy.about import moment
+from discreet.survey.about import moment
 
 # ---- logs ----------------------------------------------------------------------------------------
 
@@ -72,6 +72,10 @@ def test_a_log_line_has_the_minute_and_no_words_of_an_exception():
         "message": "Exception in",
         "exception": "ValueError",
     }
+
+
+def from_file(path, **options):
+    return survey_from_file(path, options)
 
 
 # ---- the commands --------------------------------------------------------------------------------
@@ -119,32 +123,37 @@ def here(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("m", "encoding", "size"), [(1000, "bits", 125), (1001, "ticket", 4)])
 def test_many_items_are_tickets_unless_told(here, m, encoding, size):
     """Of subset; the other models send bits, however many."""
-    found = from_file(here(m=m))
+    found = from_file(here(m=m)).mechanism
     assert (found.encoding.name, found.report_size - (len(found.parts) > 1) * (size > 4)) == (
         encoding,
         size,
     )
-    assert found == d.design(d.Policy.load("survey.toml"))
+    assert d.Survey("survey", [found]) == d.Survey.design("survey.toml")
     told = {"bits": -(-m // 8), "ticket": 4}
     for model in ("subset", "opt0", "oue"):
         for wish in (None, *told):
             other = from_file("survey.toml", model=model, **({"encoding": wish} if wish else {}))
+            other = other.mechanism
             name = wish or (encoding if model == "subset" else "bits")
             assert other.encoding.name == name
             assert other.report_size - (len(other.parts) > 1) * (name == "bits") == told[name]
 
 
-def test_a_policy_is_designed_and_a_mechanism_is_taken_as_it_is(here):
+def test_a_survey_is_designed_and_a_designed_one_is_taken_as_it_is(here):
     designed = from_file(here())
-    assert designed == d.design(d.Policy.load("survey.toml"))
+    assert designed == d.Survey.design("survey.toml")
     designed.save("m.json")
     assert from_file("m.json") == designed
+    designed.mechanism.save("survey.json")  # a mechanism is a survey with the name of its file
+    assert from_file("survey.json") == designed
     with pytest.raises(
         DesignError,
-        match=r"m.json is a mechanism: model, padding is for policies",
+        match=r"m.json is designed already: model, padding is for what is not",
     ):
         from_file("m.json", model="oue", padding=3)
-    assert "m.json is a mechanism: model is for" in refused("serve", "m.json", "--model", "oue")
+    assert "m.json is designed already: model is for" in refused(
+        "serve", "m.json", "--model", "oue"
+    )
 
 
 @pytest.mark.parametrize("name", ["a/b", ".", "..", "x" * 201, "tab\\t", "\\u0000"])
@@ -154,7 +163,7 @@ def test_a_name_must_fit_into_an_address(here, name):
 
 @pytest.mark.parametrize("name", ["a b", "ü", "a?b#c", "100%", "x" * 200, "-", "a..b"])
 def test_other_names_do(here, name):
-    assert from_file(here(name=name)).policy.name == name
+    assert from_file(here(name=name)).name == name
 
 
 def test_serve_refuses_a_changed_policy_and_changed_keeping(here):
@@ -166,9 +175,8 @@ def test_serve_refuses_a_changed_policy_and_changed_keeping(here):
         line == 'error: the collection "survey" was made to keep counts; it cannot keep reports now'
     )
     here(eps=2)
-    assert (
-        'a collection "survey" with another mechanism (item "i0" has epsilon 2, not 1)'
-        in refused("serve", "survey.toml")
+    assert 'a collection "survey" with another survey (item "i0" has epsilon 2, not 1)' in refused(
+        "serve", "survey.toml"
     )
     here(m=4)
     assert 'item "i3" is not in the policy' in refused("serve", "survey.toml")
@@ -245,7 +253,8 @@ def test_serve_says_where_and_serves_all_files(here, started):
     assert (store, host, rest) == ("discreet.sqlite", "127.0.0.1", [3, True, ""])
     opened = open_store("discreet.sqlite")
     marks = {
-        c.name: (c.mechanism.fingerprint, c.mechanism.encoding.name) for c in opened.collections()
+        c.name: (c.survey.fingerprint, c.survey.mechanism.encoding.name)
+        for c in opened.collections()
     }
     opened.close()
     assert marks["first"][1] == "bits" and marks["ü b"][1] == "ticket"
@@ -293,12 +302,13 @@ def test_close_and_export(here, encoding):
     store.close()
     assert run("close", "survey").stdout == "survey is closed with 300 reports.\n"
     output = run(
-        "export", "survey", "-o", "t.json", "--mechanism", "m.json", "--reports", "r.parquet"
+        "export", "survey", "-o", "t.json", "--survey", "m.json", "--reports", "r.parquet"
     ).stdout
     assert output == "Wrote t.json: 300 reports\n"
     written = ("t.json", "m.json", "r.parquet")
     assert {Path(name).stat().st_mode & 0o777 for name in written} == {0o600}
-    assert d.Mechanism.load("m.json") == made and d.Tally.load("t.json", made) == made.tally(rows)
+    assert d.Survey.load("m.json") == made
+    assert d.Tally.load("t.json", made.mechanism) == made.mechanism.tally(rows)
     run("tally", "m.json", "r.parquet", "-o", "again.json")
     assert json.loads(Path("again.json").read_text()) == json.loads(Path("t.json").read_text())
     import pyarrow.parquet as pq
@@ -361,9 +371,9 @@ def commands(pid):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """The mechanism "fixed" in a file."""
+    """The survey "fixed" in a file."""
     path = tmp_path_factory.mktemp("saved") / "m.json"
-    mechanism("fixed").save(path)
+    survey("fixed").save(path)
     return path
 
 
@@ -373,7 +383,7 @@ def test_pages_are_shown_under_one_name(tmp_path, saved):
     """
     public = "https://survey.example.org/in"
     with serving(tmp_path, saved, "--public-url", public) as server, web(server) as client:
-        assert f"invitation  {public}/c/fixed#{mechanism('fixed').fingerprint}\n" in server.output
+        assert f"invitation  {public}/c/fixed#{survey('fixed').fingerprint}\n" in server.output
         assert "for this machine" not in server.output
         for path in ("/", "/c/fixed", "/c/fixed/results", "/c/a%20b", "/answer.html"):
             other = client.get(path, headers={"Host": "other.example.org"})
@@ -404,7 +414,7 @@ def test_a_server_as_it_is_started_by_default(tmp_path, saved):
     """A free port of loopback alone, a token in a new private file, a store in a private file,
     results behind the token.
     """
-    made = mechanism("fixed")
+    made = survey("fixed")
     with serving(tmp_path, saved, token=None) as server, web(server) as client:
         assert (
             f"fixed\n  invitation  {server.url}/c/fixed#{made.fingerprint}\n"
@@ -444,7 +454,7 @@ def test_a_server_as_it_is_started_by_default(tmp_path, saved):
         for content, status in (
             (b"", 400),
             (b"x", 400),
-            (bytes(16) + b"\xff" * made.report_size, 422),
+            (bytes(16) + b"\xff" * made.mechanism.report_size, 422),
         ):
             answer = client.post(**posting(made, content))
             assert answer.status_code == status
@@ -453,7 +463,7 @@ def test_a_server_as_it_is_started_by_default(tmp_path, saved):
 
 
 def test_what_is_served_as_json(tmp_path):
-    made = mechanism("fixed")
+    made = survey("fixed")
     made.save(tmp_path / "m.json")
     server = Server(tmp_path, "m.json", "--json")
     try:
@@ -491,7 +501,7 @@ def test_logs_and_stores_hold_nothing_of_anyone(tmp_path, saved):
     """Everything that could tell who sent what is sent, by good and by bad requests; then every
     file is searched.
     """
-    made = mechanism("fixed")
+    made = survey("fixed")
     agent, secret, forwarded = "Mozilla/5.0 Tell-Tale", "s3cr3t-query", "203.0.113.77"
     told = {
         "User-Agent": agent,
@@ -504,8 +514,10 @@ def test_logs_and_stores_hold_nothing_of_anyone(tmp_path, saved):
         with web(server, headers=told) as client:
             assert client.post(**posting(made, body(some, rows))).json()["accepted"] == 30
             client.post(**posting(made, body(some, rows)[:-1]))
-            client.post(**posting(made, body(some, rows) + bytes(16) + b"\xff" * made.report_size))
-            client.post(**posting(made, body(some, rows), **{"Discreet-Mechanism": secret}))
+            client.post(
+                **posting(made, body(some, rows) + bytes(16) + b"\xff" * made.mechanism.report_size)
+            )
+            client.post(**posting(made, body(some, rows), **{"Discreet-Survey": secret}))
             for path in (
                 f"/v1/collections/{secret}",
                 f"/?{secret}",
@@ -565,9 +577,9 @@ def heard(connection):
 
 def head(made, length):
     return (
-        f"POST /v1/collections/{made.policy.name}/reports HTTP/1.1\r\nHost: x\r\n"
+        f"POST /v1/collections/{made.name}/reports HTTP/1.1\r\nHost: x\r\n"
         "Content-Type: application/octet-stream\r\n"
-        f"Discreet-Mechanism: {made.fingerprint}\r\nContent-Length: {length}\r\n\r\n"
+        f"Discreet-Survey: {made.fingerprint}\r\nContent-Length: {length}\r\n\r\n"
     ).encode()
 
 
@@ -595,7 +607,7 @@ def test_whoever_drips_the_head_of_a_second_request_is_cut_off(impatient):
 
 @pytest.mark.parametrize("drip", [False, True], ids=["silent", "dripping"])
 def test_whoever_does_not_finish_a_body_is_told_so(impatient, drip):
-    made = mechanism("fixed")
+    made = survey("fixed")
     content = frames(made, 3)
     with impatient.connect() as connection, web(impatient) as other:
         connection.sendall(head(made, len(content)) + content[:20])
@@ -649,7 +661,7 @@ def test_a_head_that_never_ends_is_cut_off(impatient):
 
 
 def test_requests_on_one_connection_are_answered_one_after_another(impatient):
-    made = mechanism("fixed")
+    made = survey("fixed")
     content = frames(made, 2)
     with impatient.connect() as connection:
         for k in range(3):
@@ -666,7 +678,7 @@ def test_requests_on_one_connection_are_answered_one_after_another(impatient):
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["content-length", "chunked"])
 def test_a_body_beyond_the_limit_is_refused_by_a_real_server(impatient, chunked):
-    made = mechanism("fixed")
+    made = survey("fixed")
     with impatient.connect() as connection:
         start = head(made, 9 << 20)
         if chunked:
@@ -694,7 +706,7 @@ def paused(pid):
 
 
 def test_whoever_sends_all_of_a_body_before_listening_is_told_that_it_is_too_large(impatient):
-    made = mechanism("fixed")
+    made = survey("fixed")
     connection = http.client.HTTPConnection("127.0.0.1", impatient.port, timeout=DEADLINE)
     asked = posting(made, bytes(20 << 20))
     try:
@@ -731,7 +743,7 @@ def test_idle_connections_do_not_shut_others_out(tmp_path, saved):
 
 def test_a_crowd_that_is_busy_is_asked_to_come_back(tmp_path, saved):
     """Whole uploads wait for the store, which another process holds: they do not make room."""
-    made = d.Mechanism.load(saved)
+    made = d.Survey.load(saved)
     content = frames(made, 1)
     with serving(tmp_path, saved, before=FEW) as server, ExitStack() as stack:
         crowd = [stack.enter_context(server.connect()) for _ in range(3)]
@@ -790,7 +802,7 @@ def test_two_workers_count_together(tmp_path, saved):
     """While one of them is paused the other answers, in turn; the store and the counters are
     one.
     """
-    made = mechanism("fixed")
+    made = survey("fixed")
     first, second = frames(made, 3), frames(made, 4)
     with serving(tmp_path, saved, "--workers", 2) as server:
         one, two = until(
@@ -829,7 +841,7 @@ def test_two_workers_count_together(tmp_path, saved):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_server_that_is_asked_to_stop_finishes_what_it_has_begun(tmp_path, saved, workers):
-    made = mechanism("fixed")
+    made = survey("fixed")
     content = frames(made, 5)
     with serving(tmp_path, saved, "--workers", workers) as server:
         with server.connect() as connection, server.connect() as idle:
@@ -870,7 +882,7 @@ def test_a_real_server_that_cannot_open_its_store_says_so(tmp_path, saved):
 def dated(folder, name, **seconds):
     now = datetime.now(UTC).replace(microsecond=0)
     told = {key: now + timedelta(seconds=n) for key, n in seconds.items()}
-    made = d.design(policy(name, about={"organiser": "us", **told}), "opt0")
+    made = d.Survey(name, [mechanism()], {"organiser": "us", **told})
     made.save(folder / f"{name}.json")
     return made, str(folder / f"{name}.json")
 
@@ -892,22 +904,22 @@ def opens_and_closes(folder, workers, seconds):
     late, file = dated(folder, "late", opens=3600)
     brief, other = dated(folder, "brief", closes=seconds)
     with serving(folder, file, other, "--workers", workers) as server, web(server) as client:
-        assert f"  opens       {moment(late.policy.about.opens)}\n" in server.output
+        assert f"  opens       {moment(late.about.opens)}\n" in server.output
 
         def send(made):
             headers = upload_headers(made.fingerprint)
-            return client.post(f"/v1/collections/{made.policy.name}/reports",
+            return client.post(f"/v1/collections/{made.name}/reports",
                                content=frames(made, 1), headers=headers)  # fmt: skip
 
         early = send(late)
         assert early.status_code == 403 and early.json()["title"] == "early"
-        assert moment(late.policy.about.opens) in early.json()["detail"]
+        assert moment(late.about.opens) in early.json()["detail"]
         counted = 0
         while (answer := send(brief)).status_code == 200:
             counted += 1
             time.sleep(0.05)
         assert answer.status_code == 410
-        assert datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") >= brief.policy.about.closes
+        assert datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") >= brief.about.closes
         if not counted:
             return False
         assert client.get("/v1/collections/brief").json()["state"] == "closed"

@@ -10,13 +10,13 @@ import time
 from contextlib import nullcontext
 
 import pytest
-from collecting import DEADLINE, ids, mechanism, upload
+from collecting import DEADLINE, ids, survey, upload
 
 from discreet.collector import limits
 from discreet.collector.commit import Committer, answered
 from discreet.collector.store import Outcome, StoreDown, open_store
 
-MADE = mechanism("bits")
+MADE = survey("bits")
 
 
 class Held:

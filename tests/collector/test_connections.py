@@ -13,10 +13,10 @@ from collecting import (
     body,
     frames,
     ids,
-    mechanism,
     people,
     posting,
     serving,
+    survey,
     until,
     web,
 )
@@ -25,7 +25,7 @@ from test_collector_process import heard, heard_one
 
 from discreet.collector import limits
 
-MADE = mechanism("fixed")
+MADE = survey("fixed")
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +47,9 @@ def request(line, length, *headers):
 
 # ---- bodies that are left unread -----------------------------------------------------------------
 
-REPORTS = f"POST /v1/collections/{MADE.policy.name}/reports HTTP/1.1"
+REPORTS = f"POST /v1/collections/{MADE.name}/reports HTTP/1.1"
 BINARY = "Content-Type: application/octet-stream"
-MARK = f"Discreet-Mechanism: {MADE.fingerprint}"
+MARK = f"Discreet-Survey: {MADE.fingerprint}"
 UPGRADE = ("Connection: Upgrade", "Upgrade: x")
 EXPECT = "Expect: 100-continue"
 UNREAD = {
@@ -74,7 +74,7 @@ UNREAD = {
     "HEAD": ("HEAD /healthz HTTP/1.1",),
     "a body of GET": ("GET /v1/collections HTTP/1.1",),
     "another type": (REPORTS, "Content-Type: text/plain", MARK),
-    "another mechanism": (REPORTS, BINARY, "Discreet-Mechanism: x"),
+    "another survey": (REPORTS, BINARY, "Discreet-Survey: x"),
     "an unknown collection": ("POST /v1/collections/none/reports HTTP/1.1", BINARY, MARK),
 }
 
@@ -255,7 +255,7 @@ UNREAD_SOON = "from discreet.collector import limits\nlimits.UNREAD_SECONDS = 0.
 @contextmanager
 def deaf(server, count):
     """Clients that ask for page after page and read none of them."""
-    asked = f"GET /c/{MADE.policy.name} HTTP/1.1\r\nHost: x\r\n\r\n".encode() * 100
+    asked = f"GET /c/{MADE.name} HTTP/1.1\r\nHost: x\r\n\r\n".encode() * 100
     with ExitStack() as stack:
         for _ in range(count):
             line = stack.enter_context(socket.socket())
@@ -285,7 +285,7 @@ def test_an_answer_that_nobody_reads_is_given_up(tmp_path, folder):
             until(lambda: gauge(organiser, "connections") == 1, "they are given up")
         with server.connect() as line:
             line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)  # 2 s
-            line.sendall(request(f"GET /c/{MADE.policy.name} HTTP/1.1", 0, "Connection: close"))
+            line.sendall(request(f"GET /c/{MADE.name} HTTP/1.1", 0, "Connection: close"))
             size = 0
             while some := line.recv(4096):
                 size += len(some)

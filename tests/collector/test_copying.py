@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from collecting import mechanism, upload
+from collecting import survey, upload
 from postgres import GROUP
 
 from discreet.cli import main
@@ -50,11 +50,11 @@ def ids(n, k=0):
 def filled(place, closed=True):
     """Two collections: counts of one that is open, reports of one that may be closed."""
     store = open_store(place)
-    store.create(mechanism("bits"))
-    store.create(mechanism("ticket"), "reports")
+    store.create(survey("bits"))
+    store.create(survey("ticket"), "reports")
     for k in range(3):
-        store.add([upload(mechanism("bits"), ids(50, k))])
-        store.add([upload(mechanism("ticket"), ids(40, k))])
+        store.add([upload(survey("bits"), ids(50, k))])
+        store.add([upload(survey("ticket"), ids(40, k))])
     store.published("bits")
     if closed:
         store.close_collection("ticket")
@@ -70,7 +70,7 @@ def content(store):
         with store.reading():
             known = [id_ for id_, _ in store.counts.tables.stored(c.key)]
         found[c.name] = (
-            c.mechanism,
+            c.survey,
             c.keep,
             c.closed_by_organiser,
             store.tally(c.name),
@@ -97,9 +97,9 @@ def test_a_backup_has_everything(place, tmp_path):
     again = open_store(str(tmp_path / "b.sqlite"), create=False)
     same(content(store), content(again))
     # a report that is in it is a duplicate there, a new one is counted
-    twice = upload(mechanism("bits"), ids(50, 0))
+    twice = upload(survey("bits"), ids(50, 0))
     assert again.add([twice])[0].duplicates == 50
-    assert again.add([upload(mechanism("bits"), ids(5, 9))])[0].accepted == 5
+    assert again.add([upload(survey("bits"), ids(5, 9))])[0].accepted == 5
     assert store.tally("bits").n == 150
     again.close()
     store.close()
@@ -116,7 +116,7 @@ def test_from_one_kind_of_store_to_the_other(tmp_path, database, work):
         same(before, content(target))
         assert [c.closed_by_organiser for c in source.collections()] == [work is move, True]
         if work is move:
-            assert source.add([upload(mechanism("bits"), ids(1, 99))])[0].state == "closed"
+            assert source.add([upload(survey("bits"), ids(1, 99))])[0].state == "closed"
         source.close()
         target.close()
 
@@ -230,7 +230,7 @@ def test_a_collection_made_meanwhile_is_not_added_to(tmp_path, database, monkeyp
     def late(self, name, lock=False):
         found = find(self, name, lock)
         if self is target.catalogue and name == "bits" and found is None:
-            other.create(mechanism("bits"))
+            other.create(survey("bits"))
         return found
 
     monkeypatch.setattr(Catalogue, "find", late)
@@ -238,7 +238,7 @@ def test_a_collection_made_meanwhile_is_not_added_to(tmp_path, database, monkeyp
         copy(store, target)
     monkeypatch.undo()
     assert target.tally("bits").n == 0 and target.find_damage("bits") == []
-    assert other.add([upload(mechanism("bits"), ids(50, 0))])[0].accepted == 50
+    assert other.add([upload(survey("bits"), ids(50, 0))])[0].accepted == 50
     for opened in (store, target, other):
         opened.close()
 
@@ -246,7 +246,7 @@ def test_a_collection_made_meanwhile_is_not_added_to(tmp_path, database, monkeyp
 def test_a_closed_collection_opens_again_until_its_end_was_shown(place):
     store = filled(place)
     store.reopen_collection("ticket")
-    assert store.add([upload(mechanism("ticket"), ids(3, 77))])[0].accepted == 3
+    assert store.add([upload(survey("ticket"), ids(3, 77))])[0].accepted == 3
     store.close_collection("ticket")
     assert store.published("ticket").n == 123  # anyone has seen how it ended
     with pytest.raises(DataError, match="were shown to anyone who asked"):
@@ -272,7 +272,7 @@ def test_what_is_acknowledged_before_a_backup_is_in_it(place, tmp_path):
     """While reports pour in, several backups: each holds all that was acknowledged before it began,
     and adds up.
     """
-    made = mechanism("bits")
+    made = survey("bits")
     store = open_store(place)
     store.create(made)
     done, stop = [0], threading.Event()
@@ -305,7 +305,7 @@ def test_a_move_loses_nothing_that_was_acknowledged(place, tmp_path):
     """Whoever was told that her report is counted is in the new store; after that nobody is told so
     by the old one.
     """
-    made = mechanism("bits")
+    made = survey("bits")
     store, target = open_store(place), open_store(str(tmp_path / "new"))
     store.create(made)
     accepted, begun = [0], threading.Event()
@@ -495,7 +495,7 @@ def test_a_move_that_was_cut_off_anywhere_is_finished_by_the_next(
         assert not any(here[name] and there.get(name) for name in here), last
         extra = 0
         if here["bits"]:  # it goes on where it was, until it is moved again
-            extra = source.add([upload(mechanism("bits"), ids(9, 200))])[0].accepted
+            extra = source.add([upload(survey("bits"), ids(9, 200))])[0].accepted
         for name, arrived in there.items():
             if not arrived and name == "bits":
                 with pytest.raises(DataError, match="a move that was interrupted left this copy"):
@@ -526,7 +526,7 @@ def test_a_move_that_was_cut_off_anywhere_is_finished_by_the_next(
 
 def test_only_a_copy_that_a_move_left_is_replaced(tmp_path):
     """A collection of the same name that is somebody's own stays, whatever its state."""
-    made = mechanism("bits")
+    made = survey("bits")
     store, target = filled(str(tmp_path / "a"), closed=False), open_store(str(tmp_path / "b"))
     target.create(made)
     target.add([upload(made, ids(4, 50))])
@@ -574,6 +574,26 @@ def test_what_is_reopened_in_the_middle_of_a_move_is_not_opened_twice(tmp_path, 
     )
     store.close()
     target.close()
+
+
+def test_what_was_moved_elsewhere_in_the_middle_of_a_move_is_not_opened_again(tmp_path):
+    """The move that fails takes back its own steps, and not those of another one."""
+    store, target = filled(str(tmp_path / "a")), open_store(str(tmp_path / "b"))
+    another = open_store(str(tmp_path / "c"))
+
+    def meanwhile(*arguments):
+        with closing(open_store(str(tmp_path / "a"))) as other:
+            if other.collection("bits").move.step == "leaving":
+                assert move(other, another, ["bits"]) == {"bits": 150}
+
+    with pytest.raises(DataError, match='"bits" was opened or moved by somebody else meanwhile'):
+        move(store, target, ["bits"], advance=meanwhile)
+    assert store.collection("bits").closed_by_organiser
+    assert store.collection("bits").move.step == "moved"
+    assert not another.collection("bits").closed_by_organiser
+    assert target.collection("bits").closed_by_organiser
+    for opened in (store, target, another):
+        opened.close()
 
 
 def test_a_close_after_an_interrupted_move_is_kept(tmp_path, moving):

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import httpx
 import pytest
-from collecting import TOKEN, frames, ids, listening, mechanism, posting, upload
+from collecting import TOKEN, frames, ids, listening, posting, survey, upload
 from postgres import GROUP
 
 from discreet.collector import app, limits, logs
@@ -25,8 +25,8 @@ def store(request, tmp_path):
     )
     with closing(open_store(place)) as opened:
         for name in ("bad", "good", "other"):
-            opened.create(mechanism("bits", name))
-            opened.add([upload(mechanism("bits", name), ids(1))])
+            opened.create(survey("bits", name))
+            opened.add([upload(survey("bits", name), ids(1))])
         with opened.writing():
             opened.counts.tables.write_tally(opened.catalogue.get("bad").key, b"c" + bytes(100))
         opened.counts._pending_bytes.clear()  # as in a process that has just started
@@ -48,7 +48,7 @@ def at_once(store, *uploads):
 
 
 def test_one_damaged_collection_takes_no_other_down(store):
-    sent = [upload(mechanism("bits", name), ids(2)) for name in ("good", "bad", "other", "bad")]
+    sent = [upload(survey("bits", name), ids(2)) for name in ("good", "bad", "other", "bad")]
     good, bad, other, again = at_once(store, *sent)
     assert (good, other) == (Outcome(2, 0), Outcome(2, 0))
     assert isinstance(bad, StoreDamaged) and isinstance(again, StoreDamaged)
@@ -68,7 +68,7 @@ def test_a_collection_that_the_database_cannot_write_is_named(store, monkeypatch
 
     monkeypatch.setattr(store.database, "insert_reports", failing)
     good, failed = at_once(
-        store, *(upload(mechanism("bits", name), ids(2)) for name in ("good", "bad"))
+        store, *(upload(survey("bits", name), ids(2)) for name in ("good", "bad"))
     )
     assert good == Outcome(2, 0)
     assert isinstance(failed, StoreDown) and '(collection "bad")' in str(failed)
@@ -83,7 +83,7 @@ def test_a_store_that_hangs_is_not_asked_again_for_every_collection(store, monke
         raise StoreDown("it hangs")
 
     monkeypatch.setattr(store, "add", add)
-    found = at_once(store, *(upload(mechanism("bits", name), ids(1)) for name in ("good", "other")))
+    found = at_once(store, *(upload(survey("bits", name), ids(1)) for name in ("good", "other")))
     assert [str(error) for error in found] == ["it hangs"] * 2 and asked == [2]
 
 
@@ -96,7 +96,7 @@ def test_people_are_told_which_collection_is_damaged_and_so_is_the_log(store, tm
         httpx.Client(base_url=url) as client,
     ):
         for name, status in (("bad", 503), ("good", 200), ("bad", 503)):
-            made = mechanism("bits", name)
+            made = survey("bits", name)
             sent = client.post(**posting(made, frames(made, 1)))
             assert sent.status_code == status, sent.text
             if status == 503:
@@ -116,12 +116,12 @@ def test_pages_list_what_cannot_be_read_and_the_watch_goes_on(tmp_path, monkeypa
     logs._logged.clear()
     store = open_store(str(tmp_path / "store"))
     for name in ("torn <b>", "good"):
-        store.create(mechanism("bits", name))
+        store.create(survey("bits", name))
     with store.writing():
         store.database.connection.execute(
             "UPDATE collection SET document = '{' WHERE name = 'torn <b>'"
         )
-    store.catalogue._mechanisms.clear()
+    store.catalogue._surveys.clear()
     collector = app.Collector(store, Metrics(tmp_path), TOKEN)
     with (
         caplog.at_level(logging.ERROR, "discreet"),
@@ -135,7 +135,7 @@ def test_pages_list_what_cannot_be_read_and_the_watch_goes_on(tmp_path, monkeypa
         assert page.status_code == 200 and "torn &lt;b&gt;" in page.text
         assert "unreadable" in page.text
         assert client.get("/v1/collections/torn <b>").json()["title"] == "damaged"
-        made = mechanism("bits", "good")
+        made = survey("bits", "good")
         assert client.post(**posting(made, frames(made, 1))).status_code == 200
         with closing(store.another()) as other:
             other.close_collection("good")

@@ -20,12 +20,12 @@ from collecting import (
     frames,
     ids,
     listening,
-    long_mechanism,
-    mechanism,
+    long_survey,
     people,
     policy,
     posting,
     serving,
+    survey,
     until,
     upload,
     web,
@@ -63,7 +63,7 @@ def delete(*arguments, **settings):
 
 def filled(store, name, n=40, keep="reports"):
     """A collection with so many reports, half of them sent one by one; the ids and the rows."""
-    made, some = long_mechanism(name), ids(n)
+    made, some = long_survey(name), ids(n)
     rows = people(made, n)
     store.create(made, keep)
     for k in range(n // 2):
@@ -127,7 +127,7 @@ def test_an_open_one_is_refused_and_stays(store):
 def test_its_name_can_be_used_again_and_old_reports_do_not_get_into_the_new_one(place, store):
     """Another collector still knows the old one: what was checked for it is not counted."""
     other = open_store(place)
-    made = long_mechanism("again")
+    made = long_survey("again")
     filled(store, "again")
     old = other.collection("again")
     store.close_collection("again")
@@ -145,10 +145,10 @@ def test_its_name_can_be_used_again_and_old_reports_do_not_get_into_the_new_one(
 
 
 def test_keys_are_never_given_again(store):
-    """Who remembers a mechanism by its key must not find another one there."""
+    """Who remembers a survey by its key must not find another one there."""
     keys = []
     for kind in ("bits", "fixed", "grr"):
-        keys.append(store.create(mechanism(kind)).key)
+        keys.append(store.create(survey(kind)).key)
         store.close_collection(kind)
         store.delete_collection(kind)
     assert sorted(set(keys)) == keys and store.collections() == []
@@ -227,7 +227,7 @@ def test_on_a_terminal_it_waits_for_a_yes(tmp_path, answer, code, left):
 
 
 def test_a_collector_that_runs_says_that_it_is_gone(tmp_path):
-    made = mechanism("fixed")
+    made = survey("fixed")
     made.save(tmp_path / "m.json")
     with serving(tmp_path, tmp_path / "m.json") as server, web(server) as client:
         assert client.post(**posting(made, frames(made, 2))).json()["accepted"] == 2
@@ -244,10 +244,16 @@ def test_a_collector_that_runs_says_that_it_is_gone(tmp_path):
     assert server.log == ""
 
 
+def same_name(eps):
+    return d.Survey("same", [d.design(policy(eps=eps), "opt0")])
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_what_was_deleted_and_restored_takes_reports_at_once(place, tmp_path, same):
-    """Nobody asks for its description in between. One with another mechanism refuses them."""
-    old, new = (d.design(policy("same", eps=eps), "opt0") for eps in (1.0, 1.0 if same else 1.5))
+    """Nobody asks for its description in between. One with another survey refuses them."""
+    old, new = (
+        d.Survey("same", [d.design(policy(eps=eps), "opt0")]) for eps in (1.0, 1.0 if same else 1.5)
+    )
     store = open_store(place)
     store.create(old)
     collector = app.Collector(store, Metrics(tmp_path), TOKEN)
@@ -270,20 +276,20 @@ def test_what_was_deleted_and_restored_takes_reports_at_once(place, tmp_path, sa
 
 
 def test_a_new_collection_of_the_same_name_is_described_as_it_is(tmp_path):
-    old, new = (d.design(policy("same", eps=eps), "opt0") for eps in (1.0, 1.5))
+    old, new = (same_name(eps) for eps in (1.0, 1.5))
     store = open_store(str(tmp_path / "store"))
     store.create(old)
     collector = app.Collector(store, Metrics(tmp_path), TOKEN)
     with listening(collector.application()) as url, httpx.Client(base_url=url) as client:
         path = "/v1/collections/same"
-        assert client.get(path).json()["mechanism"]["fingerprint"] == old.fingerprint
+        assert client.get(path).json()["fingerprint"] == old.fingerprint
         with closing(open_store(str(tmp_path / "store"))) as other:
             other.close_collection("same")
             other.delete_collection("same")
             other.create(new)
 
         def described():
-            return client.get(path).json()["mechanism"]["fingerprint"] == new.fingerprint
+            return client.get(path).json()["fingerprint"] == new.fingerprint
 
         until(described, "the new one is described")
 

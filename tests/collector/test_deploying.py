@@ -32,11 +32,11 @@ from collecting import (
     body,
     frames,
     ids,
-    mechanism,
     people,
     policy,
     posting,
     serving,
+    survey,
     until,
 )
 from cryptography import x509
@@ -315,9 +315,9 @@ def deployed(kind, folder, certificate, made, loud=False, changes=None, before="
     """The collector as the unit starts it, behind the proxy; (proxy, server). With `before`, which
     is Python that only the first process runs, it has one worker.
     """
-    made.save(folder / "mechanism.json")
+    made.save(folder / "survey.json")
     port = free_port()
-    arguments = serve_arguments(folder / "mechanism.json", f"https://{NAME}:{port}")
+    arguments = serve_arguments(folder / "survey.json", f"https://{NAME}:{port}")
     if before:
         arguments += ["--workers", "1"]
     with serving(folder, *arguments, before=before) as server:
@@ -337,7 +337,7 @@ def live(request, tmp_path_factory, certificate):
 
 def long():
     """Reports so long that 10,000 of them are just below the limit of a body."""
-    return d.design(policy("long", sizes=(2000, 2000, 2570)), "opt0")
+    return d.Survey("long", [d.design(policy(sizes=(2000, 2000, 2570)), "opt0")])
 
 
 def test_pages_and_endpoints_are_there_behind_tls(live):
@@ -482,7 +482,7 @@ def everything(proxy, server, made):
         proxy.raw(broken, encrypted=False)
     where = b"POST /v1/collections/bits/reports HTTP/1.1\r\n" + host
     kind = b"Content-Type: application/octet-stream\r\nContent-Length: 90000\r\n"
-    mark = f"Discreet-Mechanism: {made.fingerprint}\r\n\r\n".encode()
+    mark = f"Discreet-Survey: {made.fingerprint}\r\n\r\n".encode()
     address = "127.0.0.1", proxy.secure
     with socket.create_connection(address, 5, source_address=(VISITOR, 0)) as plain:
         line = proxy.context().wrap_socket(plain, server_hostname=NAME)
@@ -503,7 +503,7 @@ def assert_silent(proxy, server):
 
 @pytest.mark.parametrize("kind", PROXIES)
 def test_nothing_like_an_address_is_in_any_log(kind, tmp_path, certificate):
-    made = mechanism("bits")
+    made = survey("bits")
     with deployed(kind, tmp_path, certificate, made) as (proxy, server):
         everything(proxy, server, made)
         assert_silent(proxy, server)
@@ -513,7 +513,7 @@ def test_nothing_like_an_address_is_in_any_log(kind, tmp_path, certificate):
 @pytest.mark.parametrize("kind", PROXIES)
 def test_logs_as_they_usually_are_would_have_it(kind, tmp_path, certificate):
     """The twin: without the lines about logs, the same requests leave the address."""
-    made = mechanism("bits")
+    made = survey("bits")
     with deployed(kind, tmp_path, certificate, made, loud=True) as (proxy, server):
         everything(proxy, server, made)
         must_fail(assert_silent, proxy, server)
@@ -546,7 +546,7 @@ def assert_none_lost(proxy, folder, made):
 
 @pytest.mark.parametrize("kind", PROXIES)
 def test_no_acknowledged_report_is_lost_to_smuggled_requests(kind, tmp_path, certificate):
-    made = mechanism("bits")
+    made = survey("bits")
     with deployed(kind, tmp_path, certificate, made) as (proxy, _):
         assert_none_lost(proxy, tmp_path, made)
 
@@ -554,7 +554,7 @@ def test_no_acknowledged_report_is_lost_to_smuggled_requests(kind, tmp_path, cer
 @needs("caddy", "caddy")
 def test_the_collector_alone_withstands_smuggled_requests(tmp_path, certificate):
     """Caddy passes upgrades on here, as it does by itself."""
-    made = mechanism("bits")
+    made = survey("bits")
     with deployed("caddy", tmp_path, certificate, made, changes=UNGUARDED) as (proxy, _):
         assert_none_lost(proxy, tmp_path, made)
 
@@ -641,7 +641,7 @@ def test_slow_bodies_of_one_visitor_shut_nobody_out(kind, buffered, tmp_path, ce
     """Three times as many as the collector takes connections. As shipped the proxies keep them;
     a proxy that passes them on shows that the collector makes room by itself.
     """
-    made = mechanism("bits")
+    made = survey("bits")
     changes = None if buffered else UNBUFFERED[kind]
     with (
         deployed(kind, tmp_path, certificate, made, changes=changes, before=FEW) as (proxy, server),
@@ -659,7 +659,7 @@ def test_slow_bodies_of_one_visitor_shut_nobody_out(kind, buffered, tmp_path, ce
 
 @needs("nginx", "nginx-light")
 def test_nginx_limits_the_requests_of_one_address(tmp_path, certificate):
-    made = mechanism("bits")
+    made = survey("bits")
     fewer = {"limit_conn visitors 200;": "limit_conn visitors 5;"}
 
     def status(source):
@@ -763,7 +763,7 @@ def test_the_collector_runs_under_the_restrictions_that_could_stop_it(tmp_path):
     assert "ProtectSystem=strict\n" in said
     allowed = calls("@system-service") - calls("@privileged")
     assert len(allowed) > 200 and not {"mount", "chown", "setuid"} & allowed
-    made = mechanism("fixed")
+    made = survey("fixed")
     made.save(tmp_path / "m.json")
     before = RESTRICTED.replace("CALLS", repr(" ".join(sorted(allowed))))
     outside = tmp_path.parent / "outside"
@@ -903,7 +903,7 @@ def test_the_lines_of_the_guide_do_what_it_says(tmp_path, request, database):
     """In their order, on a machine that collects all the while."""
     postgres = database and request.getfixturevalue("postgres")
     machine = Machine(tmp_path, postgres)
-    made = d.design(d.Policy.load(tmp_path / "etc/discreet/survey.toml"))
+    made = d.Survey.design(tmp_path / "etc/discreet/survey.toml")
     counted, printed, copied = 0, {}, 0
     machine.start()
     try:
@@ -938,8 +938,8 @@ def test_the_lines_of_the_guide_do_what_it_says(tmp_path, request, database):
             postgres.execute("DROP DATABASE IF EXISTS discreet WITH (FORCE)")
             postgres.execute("DROP ROLE IF EXISTS discreet")
     kept = tmp_path / "var/backups/discreet"
-    result = d.Mechanism.load(kept / "mechanism.json")
-    assert result == made and d.Tally.load(kept / "tally.json", made).n == counted
+    result = d.Survey.load(kept / "survey.json")
+    assert result == made and d.Tally.load(kept / "tally.json", made.mechanism).n == counted
     for name in ("by-hand", "before-upgrade"):
         copy = open_store(str(kept / f"{name}.sqlite"))
         assert 0 < copy.tally("health-survey").n <= counted and not copy.find_damage(
@@ -961,7 +961,7 @@ def test_a_line_that_does_not_work_is_seen(tmp_path):
 def test_the_nightly_backup_keeps_two_weeks(tmp_path):
     """The commands of the unit, as systemd would read them, while the collector runs."""
     machine = Machine(tmp_path)
-    made = d.design(d.Policy.load(tmp_path / "etc/discreet/survey.toml"))
+    made = d.Survey.design(tmp_path / "etc/discreet/survey.toml")
     service, kept = unit("discreet-backup.service")["Service"], tmp_path / "var/backups/discreet"
     old, young = kept / "2020-01-01T033000.sqlite", kept / "2020-01-10T033000.sqlite"
     for path, days in ((old, 15.5), (young, 13.5)):

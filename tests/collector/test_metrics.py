@@ -8,7 +8,7 @@ import signal
 
 import pytest
 from checks import must_fail
-from collecting import BEARER, frames, mechanism, posting, serving, until, web
+from collecting import BEARER, frames, posting, serving, survey, until, web
 
 from discreet.collector import limits
 from discreet.collector.metrics import Metrics, State
@@ -154,9 +154,9 @@ def scrape(client):
 
 
 def test_a_service_says_what_happened_to_each_collection(tmp_path):
-    one, two = mechanism("fixed"), mechanism("grr")
+    one, two = survey("fixed"), survey("grr")
     for made in (one, two):
-        made.save(tmp_path / f"{made.policy.name}.json")
+        made.save(tmp_path / f"{made.name}.json")
     with serving(tmp_path, tmp_path / "fixed.json", tmp_path / "grr.json") as server:
         with web(server) as client:
             before = read(scrape(client))
@@ -201,7 +201,7 @@ def test_nobody_can_add_a_name(tmp_path):
     """Whoever sends to names that are not there is counted without a name, in no file of its
     own.
     """
-    made = mechanism("fixed")
+    made = survey("fixed")
     made.save(tmp_path / "m.json")
     with serving(tmp_path, tmp_path / "m.json") as server, web(server) as client:
         for k in range(50):
@@ -217,7 +217,7 @@ def test_nobody_can_add_a_name(tmp_path):
 
 
 def test_a_worker_that_dies_is_one_restart_and_its_counts_stay(tmp_path):
-    made = mechanism("fixed")
+    made = survey("fixed")
     made.save(tmp_path / "m.json")
     with serving(tmp_path, tmp_path / "m.json", "--workers", 2) as server:
 
@@ -242,7 +242,7 @@ def test_a_worker_that_dies_is_one_restart_and_its_counts_stay(tmp_path):
 
 
 def test_without_a_store_the_counters_say_so(tmp_path):
-    made = mechanism("fixed")
+    made = survey("fixed")
     made.save(tmp_path / "m.json")
     with serving(tmp_path, tmp_path / "m.json") as server, web(server) as client:
         client.post(**posting(made, frames(made, 2)))

@@ -10,7 +10,7 @@ from discreet.cli import demo
 from discreet.collector import rehearsal
 from discreet.data.examples import example, made_up_answers
 from discreet.errors import DataError
-from discreet.policy.about import About
+from discreet.survey.about import About
 
 
 def test_answers_are_the_same_every_time_and_follow_a_power_law():
@@ -35,20 +35,23 @@ def test_people_who_may_name_several_name_some_or_none():
 
 def test_a_rehearsal_has_a_name_and_a_fingerprint_of_its_own():
     about = About(organiser="us", opens="2999-01-01T00:00:00Z")
-    made = d.design(d.Policy.from_levels([("all", 1, ["a", "b"])], name="survey", about=about))
+    mechanism = d.design(d.Policy.from_levels([("all", 1, ["a", "b"])]))
+    made = d.Survey("survey", [mechanism], about)
     tried = rehearsal.rehearse(made)
-    assert tried.policy.name == "survey-rehearsal" and tried.parts == made.parts
-    assert tried.policy.about == About(organiser="us", rehearsal=True)
+    assert tried.name == "survey-rehearsal" and tried.mechanism.parts == mechanism.parts
+    assert tried.about == About(organiser="us", rehearsal=True)
     assert tried.fingerprint != made.fingerprint
     with pytest.raises(DataError):
-        made.tally(made.perturb_many(["a"])) + tried.tally(tried.perturb_many(["a"]))
+        _ = mechanism.tally(mechanism.perturb_many(["a"])) + tried.mechanism.tally(
+            tried.mechanism.perturb_many(["a"])
+        )
 
 
 def test_a_comparison_with_a_rehearsal_says_so():
-    made = d.design(d.Policy.from_levels([("a", 1, ["x", "y", "z"])], name="survey"))
+    made = d.Survey("survey", [d.design(d.Policy.from_levels([("a", 1, ["x", "y", "z"])]))])
     real, tried = (
         m.tally(m.perturb_many(["x", "y"] * 50)).estimate()
-        for m in (made, rehearsal.rehearse(made))
+        for m in (made.mechanism, rehearsal.rehearse(made).mechanism)
     )
     assert real.compare(real, names=("now", "then")).note == ""
     found = real.compare(tried, names=("now", "then")).note
@@ -59,7 +62,7 @@ def test_a_rehearsal_is_served_apart(tmp_path):
     """No store is left behind, and the environment's, where real people may be, is not touched."""
     example("toy").save(tmp_path / "toy.toml")
     real = f"import os; os.environ['DISCREET_STORE'] = {str(tmp_path / 'real.sqlite')!r}"
-    name = "toy-survey-rehearsal"
+    name = "toy-rehearsal"
     with serving(
         tmp_path, "toy.toml", "--rehearse", 150, "--open-results", before=real
     ) as server, httpx.Client(base_url=server.url) as client:  # fmt: skip

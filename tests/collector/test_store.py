@@ -25,11 +25,12 @@ from collecting import (
     DISCREET,
     KINDS,
     ids,
-    long_mechanism,
+    long_survey,
     mechanism,
     people,
     policy,
     spoiled,
+    survey,
     until,
     upload,
 )
@@ -48,14 +49,13 @@ from discreet.collector.store import (
     Outcome,
     StoreDamaged,
     StoreDown,
-    Upload,
     open_store,
     without_password,
 )
-from discreet.errors import DataError
+from discreet.errors import DataError, DiscreetError
 from discreet.estimates.fakes import oddities
-from discreet.policy import about
-from discreet.policy.about import About
+from discreet.survey import about
+from discreet.survey.about import About
 
 STORES = ["sqlite", pytest.param("postgresql", marks=GROUP)]
 
@@ -119,9 +119,9 @@ def first_wins(uploads):
     for up in uploads:
         mine = known.setdefault(up.collection, {})
         fresh = 0
-        for id_, row in zip(up.ids, up.rows, strict=True):
+        for id_, row in zip(up.ids, up.contents, strict=True):
             if id_ not in mine:
-                mine[id_] = row.tobytes()
+                mine[id_] = row
                 fresh += 1
         outcomes.append(Outcome(fresh, len(up.ids) - fresh))
     return known, outcomes
@@ -131,52 +131,52 @@ def first_wins(uploads):
 
 
 def test_a_collection_is_made_once(store):
-    made = store.create(mechanism())
-    assert (made.name, made.keep, made.closed_by_organiser, made.mechanism) == (
+    made = store.create(survey())
+    assert (made.name, made.keep, made.closed_by_organiser, made.survey) == (
         "bits",
         "counts",
         False,
-        mechanism(),
+        survey(),
     )
-    store.add([upload(mechanism(), ids(3))])
-    assert store.create(mechanism()) == made
+    store.add([upload(survey(), ids(3))])
+    assert store.create(survey()) == made
     assert store.tally("bits").n == 3 and store.collections() == [made] == [
         store.collection("bits")
     ]
 
 
-def test_another_mechanism_under_the_same_name_is_refused(store):
-    store.create(mechanism("bits", "survey"))
+def test_another_survey_under_the_same_name_is_refused(store):
+    store.create(survey("bits", "survey"))
     with pytest.raises(
         DataError,
-        match='a collection "survey" with another mechanism .its probabilities .*another name',
+        match='a collection "survey" with another survey .its probabilities .*another name',
     ):
-        store.create(mechanism("ticket", "survey"))
+        store.create(survey("ticket", "survey"))
     with pytest.raises(DataError, match=r'item "high 0" has epsilon 2.*another name'):
-        store.create(d.design(policy("survey", eps=2.0), "opt0"))
-    assert store.collection("survey").mechanism == mechanism("bits", "survey")
+        store.create(d.Survey("survey", [d.design(policy(eps=2.0), "opt0")]))
+    assert store.collection("survey").survey == survey("bits", "survey")
 
 
 def test_what_is_kept_cannot_be_changed(store):
-    store.create(mechanism("bits"), "counts")
-    store.create(mechanism("ticket"), "reports")
+    store.create(survey("bits"), "counts")
+    store.create(survey("ticket"), "reports")
     for kind, other in (("bits", "reports"), ("ticket", "counts")):
         with pytest.raises(DataError, match=f'"{kind}" was made to keep .*cannot keep {other} now'):
-            store.create(mechanism(kind), other)
+            store.create(survey(kind), other)
 
 
 def test_a_store_keeps_counts_or_reports_and_nothing_else(store):
     with pytest.raises(DataError, match='keep = "answers" must be one of counts, reports'):
-        store.create(mechanism(), "answers")
+        store.create(survey(), "answers")
     assert store.collections() == []
 
 
 def test_collections_are_listed_by_name_and_unknown_ones_are_refused(store):
     names = ["b", "a", "ü 漢 'quoted\" %s ;--", "c"]
     for name in names:
-        store.create(mechanism("bits", name))
+        store.create(survey("bits", name))
     assert [c.name for c in store.collections()] == sorted(names, key=str.encode)
-    assert store.collection(names[2]).mechanism == mechanism("bits", names[2])
+    assert store.collection(names[2]).survey == survey("bits", names[2])
     for use in (
         store.collection,
         store.tally,
@@ -195,40 +195,40 @@ def test_a_name_that_no_collection_can_have_is_just_unknown(store):
 def test_several_collections_do_not_mix(store):
     same = ids(5)
     for name in ("first", "second"):
-        store.create(mechanism("grr", name))
-    rows = people(mechanism("grr"), 5)
+        store.create(survey("grr", name))
+    rows = people(survey("grr"), 5)
     assert (
-        store.add([Upload("first", same, rows), Upload("second", same, rows)])
+        store.add([upload(survey("grr", name), same, rows) for name in ("first", "second")])
         == [Outcome(5, 0)] * 2
     )
-    assert store.tally("first").counts.tolist() == store.tally("second").counts.tolist()
+    assert store.tally("first").question(0) == store.tally("second").question(0)
 
 
 # ---- counting ------------------------------------------------------------------------------------
 
 
 def test_the_same_id_is_counted_once_and_the_first_report_wins(store):
-    made = mechanism("grr")
+    made = survey("grr")
     store.create(made, "reports")
     first, second = (np.array([[2**k, 0]], np.uint8) for k in (1, 2))
     (id_,) = ids(1)
     both = np.concatenate((first, second))
-    assert store.add([Upload("grr", [id_, id_], both)]) == [Outcome(1, 1)]  # twice in one upload
-    assert store.add([Upload("grr", [id_], second)] * 2) == [Outcome(0, 1)] * 2  # later
+    assert store.add([upload(made, [id_, id_], both)]) == [Outcome(1, 1)]  # twice in one upload
+    assert store.add([upload(made, [id_], second)] * 2) == [Outcome(0, 1)] * 2  # later
     (other,) = ids(1)
-    assert store.add([Upload("grr", [other], first), Upload("grr", [other], second)]) == [
+    assert store.add([upload(made, [other], first), upload(made, [other], second)]) == [
         Outcome(1, 0),
         Outcome(0, 1),
     ]
-    assert store.tally("grr") == made.tally(np.concatenate((first, first)))
+    assert store.tally("grr").question(0) == made.mechanism.tally(np.concatenate((first, first)))
     assert list(store.reports("grr")) == [first.tobytes()] * 2
 
 
 def test_duplicates_are_told_apart_per_upload(store):
-    store.create(mechanism())
+    store.create(survey())
     a, b, c = ids(3)
-    store.add([upload(mechanism(), [a])])
-    found = store.add([upload(mechanism(), some) for some in ([b, a], [b, c, c], [c], [a, a])])
+    store.add([upload(survey(), [a])])
+    found = store.add([upload(survey(), some) for some in ([b, a], [b, c, c], [c], [a, a])])
     assert found == [Outcome(1, 1), Outcome(1, 2), Outcome(0, 1), Outcome(0, 2)]
     assert store.tally("bits").n == 3
 
@@ -238,7 +238,7 @@ def test_a_pending_report_of_another_mechanism_is_damage(store, kind):
     """Uploads are checked when they are read. If a wrong report is pending all the same, counting
     notices it, and the stored tally stays as it was.
     """
-    made = mechanism(kind)
+    made = survey(kind)
     collection = store.create(made)
     store.add([upload(made, ids(2))])
     with store.writing():
@@ -249,13 +249,13 @@ def test_a_pending_report_of_another_mechanism_is_damage(store, kind):
         if reason == "length":
             continue  # rows have one length
         rows[1] = np.frombuffer(report, np.uint8)
-        store.add([Upload(kind, ids(3), rows)])
-        with pytest.raises(StoreDamaged, match="not reports of this mechanism"):
+        store.add([upload(made, ids(3), rows)])
+        with pytest.raises(StoreDamaged, match="not reports of this survey"):
             store.tally(kind)
-        with pytest.raises(StoreDamaged, match="not reports of this mechanism"):
+        with pytest.raises(StoreDamaged, match="not reports of this survey"):
             store.close_collection(kind)
         (damage,) = store.find_damage(kind)
-        assert "not reports of this mechanism" in damage
+        assert "not reports of this survey" in damage
         assert store.counts.tables.tally(collection.key) == before
         with store.writing():
             store.counts.tables.delete_pending(collection.key)
@@ -267,7 +267,7 @@ def test_the_tally_is_that_of_the_distinct_reports(store, kind):
     """Twelve transactions of several uploads, ids repeated at random in every way, against a
     dictionary.
     """
-    made, other = mechanism(kind), mechanism("bits", "other")
+    made, other = survey(kind), survey("bits", "other")
     store.create(made, "reports")
     store.create(other)
     rng = np.random.default_rng(5)
@@ -283,21 +283,21 @@ def test_the_tally_is_that_of_the_distinct_reports(store, kind):
         outcomes += store.add(some)
     known, expected = first_wins(done)
     assert outcomes == expected
-    assert store.tally(kind) == made.tally(list(known[kind].values()))
-    assert store.tally("other") == other.tally(list(known["other"].values()))
+    assert store.tally(kind).question(0) == made.mechanism.tally(list(known[kind].values()))
+    assert store.tally("other").question(0) == other.mechanism.tally(list(known["other"].values()))
     assert list(store.reports(kind)) == [known[kind][id_] for id_ in sorted(known[kind])]
 
 
 def test_an_upload_larger_than_one_query_with_old_and_new_ids(store):
-    store.create(mechanism())
+    store.create(survey())
     some = ids(3000)
-    assert store.add([upload(mechanism(), some[:1700])]) == [Outcome(1700, 0)]
-    assert store.add([upload(mechanism(), some)]) == [Outcome(1300, 1700)]
+    assert store.add([upload(survey(), some[:1700])]) == [Outcome(1700, 0)]
+    assert store.add([upload(survey(), some)]) == [Outcome(1300, 1700)]
     assert store.tally("bits").n == 3000
 
 
 def test_counts_beyond_32_bits(store):
-    made = mechanism("grr")
+    made = survey("grr")
     collection = store.create(made)
     key = collection.key
     store.add([upload(made, ids(1), np.array([[8, 0]], np.uint8))])
@@ -306,14 +306,14 @@ def test_counts_beyond_32_bits(store):
         numbers = np.frombuffer(checked(store.counts.tables.tally(key)), "<i8") << 40
         store.counts.tables.write_tally(key, with_checksum(numbers.tobytes()))
     store.add([upload(made, ids(1), np.array([[8, 0]], np.uint8))])
-    assert store.tally("grr").n == 2**40 + 1 == store.tally("grr").counts[0, 3]
+    assert store.tally("grr").n == 2**40 + 1 == store.tally("grr").question(0).counts[0, 3]
 
 
 ADDING = """
 import sys, numpy as np, discreet as d
 from discreet.collector.store import Upload, open_store
-place, made, me = sys.argv[1], d.Mechanism.load(sys.argv[2]), int(sys.argv[3])
-made.tally(made.perturb_many([0]))  # the kernels are loaded
+place, made, me = sys.argv[1], d.Survey.load(sys.argv[2]), int(sys.argv[3])
+made.mechanism.tally(made.mechanism.perturb_many([0]))  # the kernels are loaded
 pool = [np.random.default_rng(k).bytes(16) for k in range(600)]
 mine = [pool[k] for k in np.random.default_rng([7, me]).permutation(600)]
 store = open_store(place)
@@ -322,8 +322,9 @@ for line in sys.stdin:
     start = int(line)
     accepted = 0
     for k in range(start, start + 50, 10):
-        rows = made.perturb_many(np.zeros(10, np.int64))
-        (outcome,) = store.add([Upload("ticket", mine[k : k + 10], rows)])
+        rows = made.mechanism.perturb_many(np.zeros(10, np.int64))
+        contents = [row.tobytes() for row in rows]
+        (outcome,) = store.add([Upload("ticket", mine[k : k + 10], contents)])
         assert outcome.accepted + outcome.duplicates == 10
         accepted += outcome.accepted
     print(accepted, flush=True)
@@ -335,7 +336,7 @@ def test_two_processes_count_every_id_once(place, store, tmp_path):
     """Both add overlapping ids in their own order and with their own reports, side by side in every
     one of ten rounds.
     """
-    made = mechanism("ticket")
+    made = survey("ticket")
     store.create(made, "reports")
     made.save(tmp_path / "m.json")
     start = [sys.executable, "-c", ADDING, place, str(tmp_path / "m.json")]
@@ -357,11 +358,11 @@ def test_two_processes_count_every_id_once(place, store, tmp_path):
         np.sum(accepted, axis=0) < 500
     ).all()  # each met what the other had sent
     assert np.sum(accepted) == distinct == store.tally("ticket").n
-    assert store.tally("ticket") == made.tally(list(store.reports("ticket")))
+    assert store.tally("ticket").question(0) == made.mechanism.tally(list(store.reports("ticket")))
 
 
 def test_a_reader_in_another_thread_sees_whole_transactions(store):
-    made = mechanism("grr")
+    made = survey("grr")
     store.create(made)
     seen, done, errors = [], threading.Event(), []
 
@@ -386,7 +387,7 @@ def test_a_reader_in_another_thread_sees_whole_transactions(store):
 
 
 def test_a_closed_collection_takes_nothing_and_an_open_one_does(place, store):
-    closed, still_open = mechanism("bits", "closed"), mechanism("bits", "open")
+    closed, still_open = survey("bits", "closed"), survey("bits", "open")
     store.create(closed)
     store.create(still_open)
     before = ids(4)
@@ -407,7 +408,7 @@ def test_a_closed_collection_takes_nothing_and_an_open_one_does(place, store):
 
 
 def test_an_upload_to_nowhere_takes_nothing(store):
-    assert store.add([upload(mechanism(), ids(1))]) == [Outcome(0, 0, "closed")]
+    assert store.add([upload(survey(), ids(1))]) == [Outcome(0, 0, "closed")]
     assert store.add([]) == []
 
 
@@ -431,13 +432,13 @@ def test_reports_are_on_disk_only_where_they_were_asked_for(place, store, reques
     would be. While a collection is open, the newest wait to be counted.
     """
     postgres = request.getfixturevalue("postgres") if place.startswith("postgresql") else None
-    kept, gone = long_mechanism("kept"), long_mechanism("gone")
+    kept, gone = long_survey("kept"), long_survey("gone")
     store.create(kept, "reports")
     store.create(gone, "counts")
-    rows = {made.policy.name: people(made, 8, seed=3) for made in (kept, gone)}
+    rows = {made.name: people(made, 8, seed=3) for made in (kept, gone)}
     for made in (kept, gone):
         for k in range(0, 8, 2):
-            store.add([upload(made, ids(2), rows[made.policy.name][k : k + 2])])
+            store.add([upload(made, ids(2), rows[made.name][k : k + 2])])
     store.close_collection("gone")
     raw = files_of(place, postgres)
     assert all(any(row.tobytes() in content for content in raw) for row in rows["kept"])
@@ -449,7 +450,7 @@ def test_reports_are_on_disk_only_where_they_were_asked_for(place, store, reques
 
 def test_there_is_no_place_for_an_address_or_a_time(place, store):
     """The whole schema, column by column: a new one must be thought about here."""
-    store.create(mechanism())
+    store.create(survey())
     own = {"collection"} if place.endswith("sqlite") else set()  # or a table of its own
     if place.startswith("postgresql"):
         found = ask(
@@ -481,9 +482,9 @@ def test_there_is_no_place_for_an_address_or_a_time(place, store):
 def arrivals(place, order):
     """A closed collection whose reports came one by one in this order."""
     store = open_store(place)
-    store.create(mechanism())
+    store.create(survey())
     for id_ in order:
-        store.add([upload(mechanism(), [id_])])
+        store.add([upload(survey(), [id_])])
     store.close_collection("bits")
     store.close()
 
@@ -532,8 +533,8 @@ def test_new_files_are_for_their_owner_alone(tmp_path):
     old = os.umask(0)
     try:
         store = open_store(str(tmp_path / "store"))
-        store.create(mechanism())
-        store.add([upload(mechanism(), ids(1))])
+        store.create(survey())
+        store.add([upload(survey(), ids(1))])
         modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
         store.close()
     finally:
@@ -569,7 +570,7 @@ def break_tally(place):
 
 
 def test_a_transaction_that_fails_leaves_nothing_and_the_store_goes_on(place, store):
-    made = mechanism()
+    made = survey()
     store.create(made, "reports")
     store.add([upload(made, ids(2))])
     mend = break_tally(place)
@@ -580,7 +581,7 @@ def test_a_transaction_that_fails_leaves_nothing_and_the_store_goes_on(place, st
     assert ask(place, "SELECT count(*) FROM report") == [(2,)] and store.tally("bits").n == 2
     mend()
     assert store.add(late) == [Outcome(3, 0), Outcome(1, 0)]
-    assert store.tally("bits") == made.tally(list(store.reports("bits")))
+    assert store.tally("bits").question(0) == made.mechanism.tally(list(store.reports("bits")))
 
 
 def test_ping_says_whether_the_store_answers(place, store):
@@ -600,8 +601,8 @@ def test_ping_says_whether_the_store_answers(place, store):
 @GROUP
 def test_a_postgresql_that_was_restarted_is_used_again(postgres, database):
     store = open_store(database)
-    store.create(mechanism())
-    late = [upload(mechanism(), ids(2))]
+    store.create(survey())
+    late = [upload(survey(), ids(2))]
     postgres.stop("immediate")
     try:
         for use in (lambda: store.add(late), store.ping, store.collections):
@@ -616,22 +617,22 @@ def test_a_postgresql_that_was_restarted_is_used_again(postgres, database):
 @GROUP
 def test_a_postgresql_connection_that_was_cut_is_not_used_again(postgres, database):
     store = open_store(database)
-    store.create(mechanism())
+    store.create(survey())
     ours = (
         "FROM pg_stat_activity WHERE application_name = 'discreet' AND datname = current_database()"
     )
     with psycopg.connect(database, autocommit=True) as db:
         db.execute(f"SELECT pg_terminate_backend(pid) {ours}")
         until(lambda: db.execute(f"SELECT count(*) {ours}").fetchone()[0] == 0, "cut")
-    assert store.add([upload(mechanism(), ids(2))]) == [Outcome(2, 0)]
+    assert store.add([upload(survey(), ids(2))]) == [Outcome(2, 0)]
     store.close()
 
 
 def test_a_sqlite_file_that_another_program_holds_is_down_not_broken(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "LOCK_SECONDS", 0.05)
     store = open_store(str(tmp_path / "store"))
-    store.create(mechanism())
-    late = [upload(mechanism(), ids(2))]
+    store.create(survey())
+    late = [upload(survey(), ids(2))]
     other = sqlite3.connect(tmp_path / "store", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreDown, match="database is locked"):
@@ -643,7 +644,7 @@ def test_a_sqlite_file_that_another_program_holds_is_down_not_broken(tmp_path, m
 
 
 def test_what_was_counted_is_there_after_a_new_start(place):
-    made = mechanism("fixed")
+    made = survey("fixed")
     some, rows = ids(20), people(made, 20)
     for start in range(0, 20, 5):
         store = open_store(place)
@@ -651,9 +652,8 @@ def test_what_was_counted_is_there_after_a_new_start(place):
         store.add([upload(made, some[start : start + 5], rows[start : start + 5])])
         store.close()
     store = open_store(place)
-    assert store.add([upload(made, some, rows)]) == [Outcome(0, 20)] and store.tally(
-        "fixed"
-    ) == made.tally(rows)
+    assert store.add([upload(made, some, rows)]) == [Outcome(0, 20)]
+    assert store.tally("fixed").question(0) == made.mechanism.tally(rows)
     store.close()
 
 
@@ -717,25 +717,25 @@ def old_store(place, number, *documents):
                 "VALUES (%s, %s, 'reports', true)"
             )
             for document in documents:
-                db.execute(insert, (document["policy"]["name"], json.dumps(document)))
+                db.execute(insert, (document.get("name", "grr"), json.dumps(document)))
         return
     with closing(sqlite3.connect(place)) as db, db:
         db.execute("PRAGMA journal_mode = WAL")
         db.executescript(";".join(scripts) + f"; PRAGMA user_version = {number}")
         insert = "INSERT INTO collection (name, document, keep, open) VALUES (?, ?, 'reports', 1)"
         for document in documents:
-            db.execute(insert, (document["policy"]["name"], json.dumps(document)))
+            db.execute(insert, (document.get("name", "grr"), json.dumps(document)))
 
 
 def fill_old(place, number, key, made, some, rows):
     """Reports in an older store: some counted, the rest waiting where that version knew it."""
     half = len(some) // 2 if number > 1 else len(some)
-    tally = made.tally(rows[:half]).to_bytes()
+    tally = made.mechanism.tally(rows[:half]).to_bytes()
     server = place.startswith("postgresql")
     start, mark = ("discreet_", "%s") if server else ("", "?")
     with psycopg.connect(place) if server else closing(sqlite3.connect(place)) as db, db:
         insert = f"INSERT INTO {start}tally VALUES ({mark}, {mark})"
-        db.execute(insert, (key, with_checksum(tally) if number > 1 else tally))
+        db.execute(insert, (key, with_checksum(tally)))
         for id_, row in zip(some, rows, strict=True):
             insert = f"INSERT INTO {start}report VALUES ({mark}, {mark}, {mark})"
             db.execute(insert, (key, id_, row.tobytes()))
@@ -763,8 +763,8 @@ def everything(place):
 @pytest.mark.parametrize("crashed", [False, True])
 def test_a_store_of_discreet_0_1_is_refused_and_left_alone(place, tmp_path, crashed):
     """Its other collections would be readable; it is still whole for the version that made it."""
-    old = {**mechanism("grr").to_document(), "format": "discreet-mechanism/1"}
-    old_store(place, 1, mechanism().to_document(), old)
+    old = {**survey("grr").mechanism.to_document(), "format": "discreet-mechanism/1"}
+    old_store(place, 1, survey().to_document(), old)
     if crashed and not place.startswith("postgresql"):  # a log is left beside the file
         with closing(sqlite3.connect(place)) as db:
             db.execute("UPDATE collection SET open = 0")
@@ -784,7 +784,7 @@ def test_a_store_of_discreet_0_1_is_refused_and_left_alone(place, tmp_path, cras
 
 @pytest.mark.parametrize("damaged", ["{", "[]", "5", "{}"])
 def test_a_damaged_document_does_not_hide_an_old_one(damaged):
-    current = ("new", json.dumps(mechanism().to_document()))
+    current = ("new", json.dumps(survey().to_document()))
     refuse_old_documents([("broken", damaged), current])
     for old, told in (("discreet-mechanism/1", "made by discreet 0.1"), ("x/9", 'format "x/9"')):
         with pytest.raises(StoreDamaged, match=f'^"old" .*{told}'):
@@ -804,14 +804,14 @@ def test_a_damaged_document_does_not_hide_an_old_one(damaged):
 def test_a_collection_that_cannot_be_read_is_listed_and_harms_no_other(
     place, tmp_path, document, words
 ):
-    made, other = mechanism(), mechanism("grr")
+    made, other = survey(), survey("grr")
     with closing(open_store(place)) as store:
         for one in (made, other):
             store.create(one)
             store.add([upload(one, ids(4))])
         if document == "tampered":
             changed = made.to_document()
-            changed["parts"][0]["own"][0] += 2**28
+            changed["questions"][0]["mechanism"]["parts"][0]["own"][0] += 2**28
             document = json.dumps(changed)
     ask(place, f"UPDATE collection SET document = '{document}' WHERE name = 'bits'")
     with closing(open_store(place)) as store:
@@ -835,21 +835,26 @@ def test_a_collection_that_cannot_be_read_is_listed_and_harms_no_other(
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_store_of_an_older_version_goes_on_with_all_it_has(place, number):
-    made, other = mechanism(), mechanism("ticket")
+    made, other = survey(), survey("ticket")
     old_store(place, number, made.to_document(), other.to_document())
     some, rows = ids(20), people(made, 20)
     fill_old(place, number, 1, made, some, rows)
     fill_old(place, number, 2, other, ids(6), people(other, 6))
     store = open_store(place)
     assert version(place) == 4 and [c.key for c in store.collections()] == [1, 2]
-    assert store.tally("bits") == made.tally(rows) and store.tally("ticket").n == 6
+    assert (
+        store.tally("bits").question(0) == made.mechanism.tally(rows)
+        and store.tally("ticket").n == 6
+    )
     assert store.find_damage("bits") == store.find_damage("ticket") == []
     assert store.add([upload(made, some, rows)]) == [Outcome(0, 20)]
     more = people(made, 8)
     store.add([upload(made, ids(8), more)])
     store.close_collection("bits")
-    assert store.tally("bits") == made.tally(rows) + made.tally(more)
-    assert store.create(mechanism("grr")).key == 3
+    assert store.tally("bits").question(0) == made.mechanism.tally(rows) + made.mechanism.tally(
+        more
+    )
+    assert store.create(survey("grr")).key == 3
     store.close()
 
 
@@ -857,22 +862,26 @@ def test_a_store_of_an_older_version_goes_on_with_all_it_has(place, number):
 def test_reports_wait_and_are_counted_into_the_tally(place, store, monkeypatch, kind):
     """However many wait, whoever reads counts all; another process folds what this one left."""
     monkeypatch.setattr(limits, "PENDING_SIZE", 50)
-    made = mechanism(kind)
+    made = survey(kind)
     store.create(made)
     rows, folded = people(made, 300), 0
     for k in range(0, 300, 3):
         store.add([upload(made, ids(3), rows[k : k + 3])])
         waiting = b"".join(r for (r,) in ask(place, "SELECT reports FROM waiting"))
         folded += not waiting
-        assert store.tally(kind) == made.tally(rows[: k + 3])
+        assert store.tally(kind).question(0) == made.mechanism.tally(rows[: k + 3])
     assert 0 < folded < 100
     store.close()
     again = open_store(place)
     again.add([upload(made, ids(1), rows[:1])])
-    assert again.tally(kind) == made.tally(rows) + made.tally(rows[:1])
+    assert again.tally(kind).question(0) == made.mechanism.tally(rows) + made.mechanism.tally(
+        rows[:1]
+    )
     again.close_collection(kind)
     assert ask(place, "SELECT count(*) FROM waiting") == [(0,)]
-    assert again.tally(kind) == made.tally(rows) + made.tally(rows[:1])
+    assert again.tally(kind).question(0) == made.mechanism.tally(rows) + made.mechanism.tally(
+        rows[:1]
+    )
     again.close()
 
 
@@ -882,15 +891,15 @@ def test_reports_are_counted_when_enough_of_them_wait(place, store, monkeypatch,
     """As many bytes as the tally has (8 per part and item, and per part), or as the limit says, if
     that is more; or as many marks as are read in a moment.
     """
-    made = mechanism(kind)
-    tally, size = len(made.parts) * (made.m + 1) * 8, made.report_size
+    made = survey(kind)
+    tally, size = len(made.mechanism.parts) * (made.mechanism.m + 1) * 8, made.mechanism.report_size
     enough = {"as much as the tally": -(-tally // size), "as many marks as allowed": 5}.get(
         why, 2 * tally
     )
     least = (enough - 1) * size + 1  # one byte more than one report less has
     monkeypatch.setattr(limits, "PENDING_SIZE", least if why == "the limit" else 0)
-    marks = 5 * made.m if why == "as many marks as allowed" else 10**9
-    monkeypatch.setattr(limits, "PENDING_MARKS", marks)
+    marks = 5 * made.mechanism.m if why == "as many marks as allowed" else 10**9
+    monkeypatch.setattr(limits, "MARKS", marks)
     key = store.create(made).key
     rows = people(made, 2 * enough)
     for mine in (rows[:enough], rows[enough:]):  # and again from nothing
@@ -900,15 +909,15 @@ def test_reports_are_counted_when_enough_of_them_wait(place, store, monkeypatch,
         store.add([upload(made, ids(1), mine[-1:])])
         with store.reading():
             assert store.counts.tables.pending(key) == []
-    assert store.tally(kind) == made.tally(rows)
+    assert store.tally(kind).question(0) == made.mechanism.tally(rows)
 
 
 def test_a_report_that_waits_cut_off_is_damage(place, store):
     """Also if its checksum is right; nothing more is acknowledged into that collection."""
-    made = mechanism("fixed")
+    made = survey("fixed")
     key = store.create(made).key
     with store.writing():
-        store.counts.tables.add_pending(key, with_checksum(bytes(made.report_size + 1)))
+        store.counts.tables.add_pending(key, with_checksum(bytes(made.mechanism.report_size + 1)))
     for use in (
         lambda: store.add([upload(made, ids(1))]),
         lambda: store.tally("fixed"),
@@ -920,7 +929,7 @@ def test_a_report_that_waits_cut_off_is_damage(place, store):
 
 
 def test_what_waits_does_not_say_who_came_first(place, store):
-    made = mechanism()
+    made = survey()
     store.create(made)
     rows = people(made, 40)
     store.add([upload(made, ids(40), rows)])
@@ -932,7 +941,8 @@ def test_one_report_of_many_items_writes_little(tmp_path):
     """The bytes of the write-ahead log per report: not the tally of 16,470 items, 132 KiB."""
     path = tmp_path / "store.sqlite"
     store = open_store(str(path))
-    made = d.design(d.Policy.from_levels([("l", 2, [f"i{k}" for k in range(16_470)])]))
+    policy = d.Policy.from_levels([("l", 2, [f"i{k}" for k in range(16_470)])])
+    made = d.Survey("many", [d.design(policy)])
     store.create(made)
     db = store.database.connection
     rows = people(made, 41)
@@ -941,7 +951,7 @@ def test_one_report_of_many_items_writes_little(tmp_path):
     for k in range(1, 41):
         store.add([upload(made, ids(1), rows[k : k + 1])])
     assert (tmp_path / "store.sqlite-wal").stat().st_size / 40 < 20_000
-    assert store.tally(made.policy.name) == made.tally(rows)
+    assert store.tally(made.name).question(0) == made.mechanism.tally(rows)
     store.close()
 
 
@@ -1005,8 +1015,8 @@ def test_another_program_s_database_is_refused(tmp_path):
 def test_a_damaged_file_gives_a_sentence_whenever_it_is_noticed(tmp_path, start):
     path = tmp_path / "store"
     store = open_store(str(path))
-    store.create(mechanism())
-    store.add([upload(mechanism(), ids(300))])
+    store.create(survey())
+    store.add([upload(survey(), ids(300))])
     store.close()
     raw = bytearray(path.read_bytes())
     raw[start:] = np.random.default_rng(1).bytes(len(raw) - start)
@@ -1015,8 +1025,8 @@ def test_a_damaged_file_gives_a_sentence_whenever_it_is_noticed(tmp_path, start)
     def use():
         store = open_store(str(path))
         try:
-            store.create(mechanism())
-            store.add([upload(mechanism(), ids(200))])
+            store.create(survey())
+            store.add([upload(survey(), ids(200))])
         finally:
             store.close()
 
@@ -1055,11 +1065,11 @@ def test_a_postgresql_that_is_not_there_is_refused_without_its_password(tmp_path
     assert "sesame" not in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_stored_mechanism_is_checked_when_it_is_read(place):
+def test_a_stored_survey_is_checked_when_it_is_read(place):
     """Whoever can write into the store still cannot make the service promise what does not hold."""
     arrivals(place, ids(1))
     document = json.loads(ask(place, "SELECT document FROM collection")[0][0])
-    document["parts"][0]["own"][0] += 2**28
+    document["questions"][0]["mechanism"]["parts"][0]["own"][0] += 2**28
     ask(place, f"UPDATE collection SET document = '{json.dumps(document)}'")
     store = open_store(place)
     with pytest.raises(d.DiscreetError, match="fingerprint"):
@@ -1069,9 +1079,8 @@ def test_a_stored_mechanism_is_checked_when_it_is_read(place):
 
 @pytest.mark.parametrize("name", ["a/b", ".", "..", "x" * 201])
 def test_a_name_that_no_address_can_hold_is_refused(store, name):
-    policy = d.Policy.from_levels([("l", 1, ["x", "y"])], name=name)
-    with pytest.raises(DataError, match="a collection's name stands in its address"):
-        store.create(d.design(policy))
+    with pytest.raises(DiscreetError, match="stands in its address|at most 200 characters"):
+        store.create(survey("bits", name))
     assert store.collections() == []
 
 
@@ -1089,7 +1098,7 @@ def test_a_name_that_no_address_can_hold_is_refused(store, name):
     ],
 )
 def test_nothing_is_acknowledged_into_a_file_that_is_gone(tmp_path, what, how):
-    made = mechanism()
+    made = survey()
     store = open_store(str(tmp_path / "store.sqlite"))
     store.create(made)
     store.add([upload(made, ids(1))])
@@ -1106,7 +1115,7 @@ def test_nothing_is_acknowledged_into_a_file_that_is_gone(tmp_path, what, how):
 
 
 def test_a_flipped_bit_in_a_tally_is_not_served(place, store):
-    made = mechanism()
+    made = survey()
     collection = store.create(made)
     store.add([upload(made, ids(200))])
     with store.writing():
@@ -1137,14 +1146,14 @@ def test_an_empty_file_is_not_taken_for_a_new_store(tmp_path):
 
 
 def test_an_export_is_of_one_moment(place, store):
-    made = mechanism()
+    made = survey()
     store.create(made, "reports")
     store.add([upload(made, ids(50), people(made, 50))])
     other = open_store(place)
     with store.snapshot("bits") as (tally, blocks):
         if not place.startswith("postgresql"):  # there, a reader locks nobody out either
             other.add([upload(made, ids(7), people(made, 7))])
-        assert made.tally(np.concatenate(list(blocks))) == tally
+        assert made.mechanism.tally([row for block in blocks for row in block]) == tally.question(0)
     other.close()
 
 
@@ -1152,7 +1161,7 @@ def test_a_reader_keeps_close_from_claiming_too_much(tmp_path, monkeypatch):
     """While another program reads, the log cannot be emptied: that is said, and done later."""
     monkeypatch.setattr(limits, "LOCK_SECONDS", 0.3)
     path = tmp_path / "store.sqlite"
-    made = mechanism()
+    made = survey()
     store = open_store(str(path))
     store.create(made)
     store.add([upload(made, ids(5))])
@@ -1171,7 +1180,7 @@ def test_a_reader_keeps_close_from_claiming_too_much(tmp_path, monkeypatch):
 
 def test_closing_on_a_full_disk_says_what_is_done_and_what_is_not(tmp_path):
     """The order can only be erased where there is room to write the store anew."""
-    path, made = tmp_path / "store.sqlite", mechanism()
+    path, made = tmp_path / "store.sqlite", survey()
     store = open_store(str(path))
     store.create(made)
     store.add([upload(made, ids(5000))])
@@ -1192,7 +1201,7 @@ def test_closing_on_a_full_disk_says_what_is_done_and_what_is_not(tmp_path):
 
 def test_closing_leaves_nothing_of_the_old_tally_in_postgresql(postgres, database):
     """Old versions of a row give back single reports; after closing there are none."""
-    made = mechanism()
+    made = survey()
     store = open_store(database)
     collection = store.create(made)
     for _ in range(5):
@@ -1253,7 +1262,7 @@ def test_writing_can_be_asked_for(place, store):
 
 @pytest.mark.parametrize("keep", ["counts", "reports"])
 def test_a_store_says_whether_it_adds_up(place, store, keep):
-    made = mechanism()
+    made = survey()
     collection = store.create(made, keep)
     store.add([upload(made, ids(30), people(made, 30))])
     assert store.find_damage("bits") == []
@@ -1279,15 +1288,15 @@ def test_a_store_says_whether_it_adds_up(place, store, keep):
 def test_verify_by_the_command(tmp_path):
     place = str(tmp_path / "store.sqlite")
     store = open_store(place)
-    collection = store.create(mechanism())
-    store.add([upload(mechanism(), ids(12))])
+    collection = store.create(survey())
+    store.add([upload(survey(), ids(12))])
     run = CliRunner().invoke
     result = run(main, ["verify", "--store", place])
     assert (result.exit_code, result.output) == (0, "OK bits: 12 reports\n")
     ask(place, "DELETE FROM report WHERE id = (SELECT min(id) FROM report)")
     result = run(main, ["verify", "bits", "--store", place])
     assert result.exit_code == 1 and "FAILED bits: it has the ids of 11 reports" in result.output
-    mechanism().save(tmp_path / "m.json")
+    survey().save(tmp_path / "m.json")
     result = run(main, ["serve", str(tmp_path / "m.json"), "--store", place, "--port", "0"])
     assert result.exit_code == 2 and "is damaged" in result.output
     assert not collection.closed_by_organiser
@@ -1296,15 +1305,15 @@ def test_verify_by_the_command(tmp_path):
 
 def test_verify_says_what_is_odd(tmp_path):
     """Stored well, and hardly honest: one report, over and over, with ids of its own each time."""
-    place, made = str(tmp_path / "store.sqlite"), mechanism()
+    place, made = str(tmp_path / "store.sqlite"), survey()
     store = open_store(place)
     store.create(made)
-    (report,) = made.perturb_many(["high 0"])
+    (report,) = made.mechanism.perturb_many(["high 0"])
     store.add([upload(made, ids(3000), np.tile(report, (3000, 1)))])
     result = CliRunner().invoke(main, ["verify", "--store", place])
     assert result.exit_code == 0 and result.output.startswith("OK bits: 3,000 reports\nODD bits: ")
     result = CliRunner().invoke(main, ["verify", "--store", place, "--json"])
-    assert json.loads(result.output)["odd"]["bits"] == oddities(store.tally("bits"))
+    assert json.loads(result.output)["odd"]["bits"] == oddities(store.tally("bits").question(0))
     store.close()
 
 
@@ -1312,25 +1321,25 @@ def test_what_anyone_sees_moves_in_steps(place, store, monkeypatch):
     """Nothing below the least number, then only every so many reports, and the end when closed."""
     monkeypatch.setattr(about, "LEAST", 10)
     monkeypatch.setattr(limits, "STEP", 7)
-    made = mechanism()
+    made = survey()
     store.create(made)
     rows, seen = people(made, 40), []
     for k in range(40):
         store.add([upload(made, ids(1), rows[k : k + 1])])
         shown = store.published("bits")
-        assert shown == made.tally(rows[: shown.n])
+        assert shown.question(0) == made.mechanism.tally(rows[: shown.n])
         seen.append(shown.n)
     assert seen == [0] * 9 + [10] * 7 + [17] * 7 + [24] * 7 + [31] * 7 + [38] * 3
     again = open_store(place)  # a restart does not show the last ones either
     assert again.published("bits").n == 38 and again.tally("bits").n == 40
     again.close_collection("bits")
-    assert again.published("bits") == made.tally(rows)
+    assert again.published("bits").question(0) == made.mechanism.tally(rows)
     again.close()
 
 
 def test_nothing_is_lost_when_a_collection_is_closed_under_load(place):
     """Closing waits for who is being counted, and counts all of them."""
-    made = mechanism()
+    made = survey()
     store, other = open_store(place), open_store(place)
     store.create(made)
     accepted, done = [], threading.Event()
@@ -1358,7 +1367,7 @@ def test_nothing_is_lost_when_a_collection_is_closed_under_load(place):
 
 def test_who_comes_while_a_collection_is_closed_waits_and_is_told(place):
     """In the middle of closing, between counting those that wait and forgetting them."""
-    made = mechanism()
+    made = survey()
     store, closing = open_store(place), open_store(place)
     store.create(made)
     store.add([upload(made, ids(10))])
@@ -1383,7 +1392,7 @@ def test_who_comes_while_a_collection_is_closed_waits_and_is_told(place):
 
 def test_a_reader_sees_one_moment(place, monkeypatch):
     """Folding between two statements of a reader changes nothing for it."""
-    made = mechanism()
+    made = survey()
     store, reader = open_store(place), open_store(place)
     collection = store.create(made, "reports")
     store.add([upload(made, ids(10))])
@@ -1398,20 +1407,20 @@ def test_a_reader_sees_one_moment(place, monkeypatch):
 
 
 def test_asking_for_nothing_costs_nobody_anything(place, store):
-    """An unknown name is an answer, not a failure: no connection and no mechanism is dropped."""
-    made = mechanism()
+    """An unknown name is an answer, not a failure: no connection and no survey is dropped."""
+    made = survey()
     store.create(made)
     store.add([upload(made, ids(1))])
-    known, waits = dict(store.catalogue._mechanisms), dict(store.counts._pending_bytes)
+    known, waits = dict(store.catalogue._surveys), dict(store.counts._pending_bytes)
     for look in (store.collection, store.tally, store.find_damage, store.published):
         with pytest.raises(NoCollection):
             look("nobody")
-    assert store.catalogue._mechanisms == known and store.counts._pending_bytes == waits and known
+    assert store.catalogue._surveys == known and store.counts._pending_bytes == waits and known
     assert store.tally("bits").n == 1
 
 
 def test_damaged_reports_that_wait_are_seen(place, store):
-    made = mechanism()
+    made = survey()
     store.create(made)
     store.add([upload(made, ids(3))])
     for query in (
@@ -1435,10 +1444,14 @@ def test_damaged_reports_that_wait_are_seen(place, store):
 )
 def test_nothing_is_acknowledged_into_a_damaged_collection(place, query):
     """Not even by a process that has just started, before it counts those that wait."""
-    made = mechanism()
+    made = survey()
     with closing(open_store(place)) as store:
-        store.create(made)
-        store.add([upload(made, ids(3))])
+        some = ids(3)
+        collection = store.create(made)
+        store.add([upload(made, some[:2])])
+        with store.writing():
+            store.counts.count_pending(collection)  # so that there is a tally to damage
+        store.add([upload(made, some[2:])])
     ask(place, query)
     with closing(open_store(place)) as store:
         for _ in range(2):
@@ -1448,9 +1461,11 @@ def test_nothing_is_acknowledged_into_a_damaged_collection(place, query):
 
 
 def test_damage_that_a_reader_meets_is_looked_for_by_the_next_writer(place, store):
-    made = mechanism()
-    store.create(made)
+    made = survey()
+    collection = store.create(made)
     store.add([upload(made, ids(3))])
+    with store.writing():
+        store.counts.count_pending(collection)
     ask(place, "UPDATE tally SET numbers = substr(numbers, 1, 8)")
     with pytest.raises(StoreDamaged):
         store.tally("bits")
@@ -1480,7 +1495,7 @@ def test_every_connection_to_sqlite_has_the_settings(tmp_path, setting, value):
 def test_what_hangs_can_be_aborted(tmp_path):
     """Asked to while it runs, as another thread would; the store is used again afterwards."""
     store = open_store(str(tmp_path / "store.sqlite"))
-    store.create(mechanism())
+    store.create(survey())
     numbers = "WITH RECURSIVE k (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k LIMIT 300000)"
     store.database.connection.set_progress_handler(store.abort, 1000)
     with pytest.raises(StoreDown, match="interrupted"), store.reading():
@@ -1493,21 +1508,21 @@ def test_whoever_writes_holds_the_lock_beside_the_file(tmp_path, monkeypatch):
     """Workers queue there; one that does not get its turn in time has written nothing."""
     path = tmp_path / "store.sqlite"
     store = open_store(str(path))
-    key = store.create(mechanism()).key
+    key = store.create(survey()).key
     with open(f"{path}-lock") as lock:
         with store.writing(), pytest.raises(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # free again
         monkeypatch.setattr(limits, "LOCK_SECONDS", 0)
         for use in (
-            lambda: store.add([upload(mechanism(), ids(1))]),
+            lambda: store.add([upload(survey(), ids(1))]),
             lambda: store.database.erase_arrival_order(key),
         ):
             with pytest.raises(StoreDown):
                 use()
         assert store.tally("bits").n == 0  # who reads needs no turn
     monkeypatch.undo()
-    store.add([upload(mechanism(), ids(1))])
+    store.add([upload(survey(), ids(1))])
     store.database.erase_arrival_order(key)
     with open(f"{path}-lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -1520,7 +1535,7 @@ def test_whoever_writes_holds_the_lock_beside_the_file(tmp_path, monkeypatch):
 def test_no_transaction_swallows_an_error(tmp_path, error, how):
     """And the store goes on with one connection, whatever became of the last."""
     store = open_store(str(tmp_path / "store.sqlite"))
-    store.create(mechanism())
+    store.create(survey())
     for _ in range(2):
         with pytest.raises(type(error)) as caught, getattr(store, how)():
             raise error
@@ -1529,7 +1544,7 @@ def test_no_transaction_swallows_an_error(tmp_path, error, how):
         assert (
             len(store.database._open) == (not dropped) and (store.database._log is None) == dropped
         )
-        store.add([upload(mechanism(), ids(2))])
+        store.add([upload(survey(), ids(2))])
         assert len(store.database._open) == 1
     assert store.tally("bits").n == 4
     store.close()
@@ -1538,7 +1553,7 @@ def test_no_transaction_swallows_an_error(tmp_path, error, how):
 def test_a_cursor_that_is_left_open_keeps_nobody_out(tmp_path, monkeypatch):
     """What failed in the middle of reading rows is still held by its error."""
     monkeypatch.setattr(limits, "LOCK_SECONDS", 0.3)
-    place, made = str(tmp_path / "store"), mechanism()
+    place, made = str(tmp_path / "store"), survey()
     with closing(open_store(place)) as store, closing(open_store(place)) as other:
         store.create(made)
         store.add([upload(made, ids(300))])
@@ -1557,7 +1572,7 @@ def test_a_cursor_that_is_left_open_keeps_nobody_out(tmp_path, monkeypatch):
 
 def test_a_link_to_a_sqlite_file_is_the_same_store(tmp_path):
     """Both names share the lock, and the log is found beside the file."""
-    made, real, link = mechanism(), tmp_path / "disk" / "store", tmp_path / "link"
+    made, real, link = survey(), tmp_path / "disk" / "store", tmp_path / "link"
     real.parent.mkdir()
     link.symlink_to(real)
     with closing(open_store(str(link))) as store, closing(open_store(str(real))) as other:
@@ -1576,10 +1591,10 @@ def test_a_link_to_a_sqlite_file_is_the_same_store(tmp_path):
 
 
 def timed(name="timed", **hours):
-    """A mechanism that opens or closes so many hours from now."""
+    """A survey that opens or closes so many hours from now."""
     now = datetime.now(UTC).replace(microsecond=0)
     told = {key: now + timedelta(hours=n) for key, n in hours.items()}
-    return d.design(policy(name, about=told), "opt0")
+    return d.Survey(name, [mechanism("bits")], about=told)
 
 
 def test_a_collection_takes_reports_between_its_times_only(store):
@@ -1604,7 +1619,7 @@ def test_an_upload_for_a_question_that_is_over_is_told_so_whatever_has_its_name_
     for name in ("late", "open"):
         store.close_collection(name)
         store.delete_collection(name)
-    new = [mechanism("bits", name) for name in ("late", "open")]
+    new = [survey("bits", name) for name in ("late", "open")]
     keys = [store.create(made).key for made in new]
     uploads = [
         upload(late, ids(2))._replace(key=over),
@@ -1644,7 +1659,7 @@ def test_a_collection_whose_time_is_over_is_closed_for_good(place, monkeypatch):
 
 
 def test_closing_and_reopening_is_written_down(store):
-    made = mechanism()
+    made = survey()
     store.create(made)
     for _ in range(2):  # a second time nothing happens, and nothing is written
         store.close_collection("bits")
@@ -1663,7 +1678,7 @@ def test_a_move_that_was_interrupted_is_remembered_until_it_is_closed_again(stor
         return [" ".join(filter(None, x.move)) for x in store.collections()]
 
     for name in ("open", "shut"):
-        store.create(mechanism("bits", name))
+        store.create(survey("bits", name))
     store.close_collection("shut")
     assert store.stop_collection("open", "one") and not store.stop_collection("shut", "one")
     assert moves() == ["leaving open one", "leaving closed one"]
@@ -1682,7 +1697,7 @@ def test_a_move_that_was_interrupted_is_remembered_until_it_is_closed_again(stor
 
 
 def test_what_was_published_in_the_end_is_not_opened_again(store):
-    made = mechanism()
+    made = survey()
     store.create(made)
     store.add([upload(made, ids(100))])
     assert store.published("bits").n == 100
@@ -1694,7 +1709,7 @@ def test_what_was_published_in_the_end_is_not_opened_again(store):
 
 
 def test_only_a_closed_collection_may_be_deleted(store):
-    store.create(mechanism())
+    store.create(survey())
     for use in (store.check_deletable, store.delete_collection):
         with pytest.raises(DataError, match='"bits" is open; discreet close it before'):
             use("bits")
@@ -1705,7 +1720,7 @@ def test_only_a_closed_collection_may_be_deleted(store):
 
 
 def test_a_survey_s_own_minimum_is_kept(store):
-    made = d.design(policy("patient", about={"minimum": 60}), "opt0")
+    made = d.Survey("patient", [mechanism("bits")], about={"minimum": 60})
     store.create(made)
     store.add([upload(made, ids(59))])
     assert store.published("patient").n == 0
@@ -1745,7 +1760,7 @@ def test_nothing_that_we_do_drops_the_locks_on_the_file(tmp_path):
 
 def test_a_log_that_was_replaced_is_noticed(tmp_path):
     """The file is the same, but what is written now would not be found again."""
-    path, made = tmp_path / "store", mechanism()
+    path, made = tmp_path / "store", survey()
     store = open_store(str(path))
     store.create(made)
     store.add([upload(made, ids(3))])
@@ -1763,7 +1778,7 @@ def test_a_reader_does_not_hold_up_the_others_when_a_collection_is_over(tmp_path
     monkeypatch.setattr(limits, "LOCK_SECONDS", 600)  # who waited would not come back
     place = str(tmp_path / "store")
     store, reader = open_store(place), open_store(place)
-    made, other = timed(closes=1), mechanism()
+    made, other = timed(closes=1), survey()
     for one in (made, other):
         store.create(one)
     store.add([upload(made, ids(3))])

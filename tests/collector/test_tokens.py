@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from click.testing import CliRunner
-from collecting import TOKEN, frames, mechanism, posting, serving, web
+from collecting import TOKEN, frames, posting, serving, survey, web
 
 from discreet.cli import main
 from discreet.collector import tokens
@@ -106,7 +106,7 @@ def test_a_token_of_the_environment_does_not_look_at_a_file(here, monkeypatch):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_running_collector_takes_the_new_token(here, workers):
     """Every worker, without a restart; uploads go on before and after."""
-    made = mechanism("fixed")
+    made = survey("fixed")
     made.save("m.json")
     arguments = (here / "m.json", "--workers", workers)
     with serving(here, *arguments, token=None) as server:

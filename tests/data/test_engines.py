@@ -270,7 +270,7 @@ def test_a_task_that_fails_and_is_retried(tmp_path):
         "import pyarrow as pa\n"
         "import discreet as d\n"
         "from discreet.data.engines import spark as engine\n"
-        "m = d.Mechanism.load(sys.argv[1])\n"
+        "m = d.Survey.load(sys.argv[1]).mechanism\n"
         "spark = engine.session('local[2,3]')\n"
         "spark.sparkContext.setLogLevel('OFF')\n"
         "spark.conf.set('spark.sql.execution.arrow.maxRecordsPerBatch', '100')\n"

@@ -21,7 +21,6 @@ def test_the_templates_are_these():
 @pytest.mark.parametrize("name", NAMES)
 def test_every_template_gives_a_certified_mechanism(name):
     mechanism = d.design(example(name))
-    assert mechanism.policy.name in (name, "toy-survey")
     assert mechanism.certificate.gap < 1e-5 and mechanism.guarantee().caution == ""
 
 

@@ -2,18 +2,16 @@
 certificate says the truth.
 """
 
-import itertools
 import math
 import random
 
 import numpy as np
 import ordered
 import pytest
+from brute import budgets_of, smallest_error
 from ordered import leveled, scale
 
 import discreet as d
-
-cp = pytest.importorskip("cvxpy")
 
 # total MSE / n of everybody at a uniform prior, to as many digits as they are known
 ONE_WAY = {
@@ -98,61 +96,6 @@ def item_errors(mechanism):
 
 
 # ---- the certificate against programs over all columns -------------------------------------------
-
-
-def extreme_columns(r):
-    """The extreme rays of {q >= 0, q_i <= e^r_ij q_j} over items, by brute force.
-
-    On its support, the tight pairs of an extreme column connect all items: so try every support,
-    and on it every tree of pairs with a budget, tight.
-    """
-    n, rays = len(r), set()
-    for support in itertools.chain.from_iterable(
-        itertools.combinations(range(n), k) for k in range(1, n + 1)
-    ):
-        outside = [j for j in range(n) if j not in support]
-        if np.isfinite(r[np.ix_(support, outside)]).any():
-            continue  # somebody would be told apart from an item that never sends it
-        inner = r[np.ix_(support, support)]
-        edges = [*zip(*(x.tolist() for x in np.nonzero(np.isfinite(inner))), strict=True)]
-        for tree in itertools.combinations(edges, len(support) - 1):
-            logs = along(tree, inner)
-            if logs is not None and all(logs[i] - logs[j] <= inner[i, j] + 1e-9 for i, j in edges):
-                column = np.zeros(n)
-                column[list(support)] = np.exp(logs)
-                rays.add(tuple(np.round(column / column.sum(), 12)))
-    return np.array(sorted(rays))
-
-
-def along(tree, r):
-    """ln q with every pair of the tree tight; None where it does not reach all items."""
-    logs = {0: 0.0}
-    while len(logs) < len(r):
-        fresh = {i: logs[j] + r[i, j] for i, j in tree if j in logs and i not in logs}
-        fresh |= {j: logs[i] - r[i, j] for i, j in tree if i in logs and j not in logs}
-        if not fresh:
-            return None
-        logs |= fresh
-    return [logs[i] for i in range(len(r))]
-
-
-def smallest_error(r, prior):
-    """The smallest total MSE / n of any mechanism: a convex program over all extreme columns."""
-    columns = extreme_columns(r)
-    columns = columns / (columns @ prior)[:, None]
-    mu = cp.Variable(len(columns), nonneg=True)
-    information = sum(mu[k] * np.outer(q, q) for k, q in enumerate(columns))
-    cost = cp.tr_inv(information)
-    cp.Problem(cp.Minimize(cost), [columns.T @ mu == 1]).solve(solver=cp.CLARABEL)
-    return float(cost.value) - 1  # what everybody knows of their own answer
-
-
-def budgets_of(policy):
-    """r of every two items; infinite where there is no budget, and of an item with itself."""
-    of = policy.level_of
-    r = np.array([[policy.pair_epsilon(i, j) for j in of] for i in of])
-    np.fill_diagonal(r, math.inf)
-    return r
 
 
 def random_table(draw):

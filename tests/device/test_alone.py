@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 from checks import must_fail
-from collecting import TOKEN, mechanism, serving
+from collecting import TOKEN, mechanism, serving, survey
 from test_packages import ROOT, built, check_origin, clean, environment, install, needed, run
 
 import discreet as d
@@ -162,22 +162,23 @@ def test_all_randomness_is_the_systems(alone):
     told = said(alone, AUDIT)
     assert told["modules"] == []  # no other generator is even loaded
     assert told["same"] and told["other"] == [] and told["stuck"] == []
-    assert told["kinds"] == ["bits", "each", "fixed", "hits", "ticket"]
+    assert told["kinds"] == ["bits", "each", "fixed", "hits", "picks", "ticket"]
 
 
 def test_it_answers_at_a_real_collector(alone, tmp_path):
     names = ("bits", "ticket", "set", "each")
     for name in names:
-        mechanism(name, name).save(tmp_path / f"{name}.json")
+        survey(name).save(tmp_path / f"{name}.json")
     files = [str(tmp_path / f"{name}.json") for name in names]
     home = str(tmp_path / "home")
     with serving(tmp_path, *files) as server:
         for name in names:
-            made = mechanism(name, name)
+            made = survey(name)
             link = f"{server.url}/c/{name}#{made.fingerprint}"
             code, out, err = discreet(alone, "invite", link)
             assert code == 0 and link in out and "[serve]" in err
-            items = made.policy.items[: 2 if made.policy.kind.lists else 1]
+            policy = made.mechanism.policy
+            items = policy.items[: 2 if policy.kind.lists else 1]
             for _ in range(2):
                 code, out, err = discreet(
                     alone, "answer", link, "--yes", "--agree", typed="\n".join(items),

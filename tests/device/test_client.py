@@ -2,7 +2,6 @@
 refuse.
 """
 
-import http.server
 import json
 import math
 import os
@@ -11,20 +10,18 @@ import socket
 import subprocess
 import threading
 import time
-from collections import deque
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
-from urllib.parse import unquote
 
 import pytest
 from click.testing import CliRunner
-from collecting import DEADLINE, DISCREET, KINDS, listening, mechanism, policy
+from collecting import DEADLINE, DISCREET, KINDS, listening, mechanism, policy, survey
 from parts import make_part
+from pretending import entries, single
 
 import discreet as d
-from discreet.check.document import fingerprint
 from discreet.check.exact import D
 from discreet.cli import answer as answer_command
 from discreet.cli import main
@@ -32,107 +29,15 @@ from discreet.collector import app
 from discreet.collector.metrics import Metrics
 from discreet.collector.store import open_store
 from discreet.device import client as module
-from discreet.device import network
+from discreet.device import ledger, network
 from discreet.device.client import Client, PromiseError, Receipt, invitation
 from discreet.device.ledger import Ledger, LedgerError, OverlapError, TotalError
 from discreet.encodings import Bits
 from discreet.errors import ClientError, DataError, FingerprintError, GuaranteeError, MechanismError
 from discreet.promises.words import in_words
+from discreet.survey.survey import survey_fingerprint
 
-COUNTED = b'{"accepted": 1, "duplicates": 0}'
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    """A ledger of the test's own, wherever the client looks for one."""
-    monkeypatch.setenv("DISCREET_LEDGER", str(tmp_path / "ledger.json"))
-    return tmp_path / "ledger.json"
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Time passes only when the client pauses; what it paused is kept."""
-    found = SimpleNamespace(now=0.0, pauses=[])
-
-    def sleep(seconds):
-        found.pauses.append(seconds)
-        found.now += seconds
-
-    monkeypatch.setattr(network, "time", SimpleNamespace(monotonic=lambda: found.now, sleep=sleep))
-    return found
-
-
-class Fake(http.server.ThreadingHTTPServer):
-    """A collector that is not one: says what the test wants, in turn, and remembers all that it was
-    sent.
-    """
-
-    daemon_threads = True
-
-    def __init__(self, *mechanisms):
-        super().__init__(("127.0.0.1", 0), Speaker)
-        self.url = f"http://127.0.0.1:{self.server_port}"
-        self.documents = {made.policy.name: document(made) for made in mechanisms}
-        self.script, self.seen = deque(), []
-
-    @property
-    def posts(self):
-        return [body for method, _, _, body in self.seen if method == "POST"]
-
-    def answer(self, method, path):
-        """(status, headers, body), or None to hang up."""
-        if self.script:
-            return self.script.popleft()
-        if method == "POST":
-            return 200, {}, COUNTED
-        name = unquote(path.removeprefix("/v1/collections/"))
-        if name not in self.documents:
-            return 404, {}, b'{"detail": "there is no such collection"}'
-        return (
-            200,
-            {},
-            json.dumps({"name": name, "state": "open", "mechanism": self.documents[name]}).encode(),
-        )
-
-
-class Speaker(http.server.BaseHTTPRequestHandler):
-    def speak(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.seen.append((self.command, self.path, dict(self.headers), body))
-        answer = self.server.answer(self.command, self.path)
-        if answer is None:
-            self.close_connection = True
-            return
-        status, headers, content = answer
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(content)), **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    do_GET = do_POST = speak
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture
-def fake():
-    """Makes fake collectors that end with the test."""
-    made = []
-
-    def make(*mechanisms):
-        server = Fake(*mechanisms)
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        made.append((server, thread))
-        return server
-
-    yield make
-    for server, thread in made:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +46,7 @@ def real(tmp_path_factory):
     folder = tmp_path_factory.mktemp("real")
     store = open_store(str(folder / "store"))
     for kind in KINDS:
-        store.create(mechanism(kind), "reports")
+        store.create(survey(kind), "reports")
     collector = app.Collector(store, Metrics(folder), "a-token-of-the-organiser")
     with listening(collector.application()) as url:
         yield SimpleNamespace(url=url, store=str(folder / "store"))
@@ -155,17 +60,20 @@ def stored(real, name):
         store.close()
 
 
-def document(made):
-    return {**made.to_canonical(), "fingerprint": made.fingerprint}
-
-
 def signed(content):
     content = {key: value for key, value in content.items() if key != "fingerprint"}
-    return {**content, "fingerprint": fingerprint(content)}
+    return {**content, "fingerprint": survey_fingerprint(content)}
 
 
-def entries(home):
-    return json.loads(home.read_text())["entries"]
+def inner(document):
+    """The mechanism in the document of a survey of one question."""
+    return document["questions"][0]["mechanism"]
+
+
+def only(sent):
+    """The frame of a survey of one question, prepared or sent."""
+    (frame,) = sent.frames
+    return frame
 
 
 def answer_of(kind):
@@ -180,19 +88,19 @@ def test_an_answer_is_perturbed_sent_and_counted_once(real, home, kind):
     before = stored(real, kind)
     client = Client(real.url)
     asked = client.collection(kind)
-    assert (asked.name, asked.mechanism, asked.state) == (kind, mechanism(kind), "open")
+    assert (asked.name, asked.survey, asked.state) == (kind, survey(kind), "open")
     prepared = client.prepare(asked, answer_of(kind))
     assert stored(real, kind) == before  # nothing has left yet
     assert asked.mechanism.coder.check(prepared.report) is None
     receipt = client.send(prepared)
     assert receipt == Receipt(1, 0) and repr(receipt) == "Receipt(accepted=1, duplicates=0)"
-    assert (receipt.id, receipt.report) == (prepared.id, prepared.report)
+    assert only(receipt) == only(prepared)
     assert client.send(prepared) == Receipt(0, 1)
     after = stored(real, kind)
     assert len(after) == len(before) + 1 and prepared.report in after
     (entry,) = entries(home)
     assert (entry["id"], entry["report"], entry["state"]) == (
-        prepared.id.hex(),
+        only(prepared).id.hex(),
         prepared.report.hex(),
         "counted",
     )
@@ -202,21 +110,21 @@ def test_a_report_is_remembered_before_anybody_sees_it(fake, home):
     """Drawing again and again until one likes the report is impossible: choosing among draws would
     tell more than the factor.
     """
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     first = Client(server.url).prepare(Client(server.url).collection("bits"), "high 0")
     assert [entry["state"] for entry in entries(home)] == ["shown"] and not server.posts
     for answer in ("high 0", "low 5") * 20:  # another process, another answer
         client = Client(server.url)
         again = client.prepare(client.collection("bits"), answer)
-        assert (again.id, again.report, again.repeated) == (first.id, first.report, True)
+        assert (only(again), again.repeated) == (only(first), True)
     assert client.send(again) == Receipt(1, 0)
-    assert server.posts == [first.id + first.report]
+    assert server.posts == [only(first).id + first.report]
     assert [entry["state"] for entry in entries(home)] == ["counted"]
 
 
 def test_bytes_that_are_no_report_are_neither_written_down_nor_sent(fake, home, monkeypatch):
     """It cannot happen; if it did, nothing must leave."""
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     client = Client(server.url)
     asked = client.collection("bits")
     for wrong in (b"\0", b"\xff\xff"):  # too short, and an item that is none
@@ -228,7 +136,7 @@ def test_bytes_that_are_no_report_are_neither_written_down_nor_sent(fake, home, 
 
 def test_without_a_ledger_every_preparation_is_another_draw(fake, home):
     """The twin: what the ledger prevents would be seen."""
-    client = Client(fake(mechanism("bits")).url)
+    client = Client(fake(survey("bits")).url)
     drawn = set()
     for _ in range(40):
         drawn.add(client.prepare(client.collection("bits"), "high 0").report)
@@ -252,16 +160,16 @@ def test_what_was_only_shown_has_told_nobody_anything(fake, home):
 
 
 def test_a_report_whose_ledger_was_removed_is_written_down_again(fake, home):
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     client = Client(server.url)
     prepared = client.prepare(client.collection("bits"), "high 0")
     home.unlink()
     client.send(prepared)
-    assert [(e["id"], e["state"]) for e in entries(home)] == [(prepared.id.hex(), "counted")]
+    assert [(e["id"], e["state"]) for e in entries(home)] == [(only(prepared).id.hex(), "counted")]
 
 
 def test_the_same_collection_gets_the_same_report_whatever_is_answered(fake, home):
-    made = mechanism("grr")
+    made = survey("grr")
     server = fake(made)
     client = Client(server.url)
     for answer in ("high 0", "low 5", "high 0", 3):
@@ -276,9 +184,9 @@ def test_what_is_sent_is_a_function_of_the_report_alone(fake, home, monkeypatch)
     """With the report and its id fixed, another answer changes no byte: of the requests, and of the
     ledger.
     """
-    made, seen = mechanism("set"), []
-    monkeypatch.setattr(module.os, "urandom", lambda n: b"i" * n)
-    fixed = made.perturb({"high 0"})
+    made, seen = survey("set"), []
+    monkeypatch.setattr(ledger.os, "urandom", lambda n: b"i" * n)
+    fixed = made.mechanism.perturb({"high 0"})
     monkeypatch.setattr(d.Mechanism, "perturb", lambda *_: fixed)
     for answer in ({"high 0"}, {"low 1", "low 2", "middle 0"}, set()):
         server = fake(made)
@@ -297,9 +205,9 @@ def test_what_is_sent_is_a_function_of_the_report_alone(fake, home, monkeypatch)
     assert set(post_headers) == set(get_headers) | {
         "Content-Type",
         "Content-Length",
-        "Discreet-Mechanism",
+        "Discreet-Survey",
     }
-    assert (post_headers["User-Agent"], post_headers["Discreet-Mechanism"]) == (
+    assert (post_headers["User-Agent"], post_headers["Discreet-Survey"]) == (
         "discreet",
         made.fingerprint,
     )
@@ -309,7 +217,7 @@ def test_a_report_is_random(fake, home):
     """Its twin: with nothing fixed, reports and ids differ (120 drawn bits: two of three are equal
     with a chance below 1e-20).
     """
-    made = d.design(policy("bits", sizes=(40, 40, 40)), "opt0")
+    made = d.Survey("bits", [d.design(policy(sizes=(40, 40, 40)), "opt0")])
     server = fake(made)
     for _ in range(3):
         Client(server.url).answer("bits", "high 0")
@@ -320,7 +228,7 @@ def test_a_report_is_random(fake, home):
 
 
 def test_a_report_that_could_not_be_sent_is_sent_the_next_time(fake, home, clock):
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     client = Client(server.url)
     asked = client.collection("bits")
     server.script.extend([(503, {}, b"")] * 1000)
@@ -344,7 +252,7 @@ def test_a_report_that_could_not_be_sent_is_sent_the_next_time(fake, home, clock
     ],
 )
 def test_a_receipt_must_say_that_the_report_is_there(fake, home, said):
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     client = Client(server.url)
     prepared = client.prepare(client.collection("bits"), "high 0")
     server.script.append((200, {}, said))
@@ -357,43 +265,47 @@ def test_a_receipt_must_say_that_the_report_is_there(fake, home, said):
 
 
 def test_a_pinned_policy_must_be_the_collection_s(fake):
-    made = mechanism("bits")
+    made = survey("bits")
     client = Client(fake(made).url)
-    assert client.collection("bits", policy=made.policy).mechanism == made
-    renamed = policy("another name")
-    assert client.collection("bits", policy=renamed).mechanism == made  # a name is no promise
+    assert client.collection("bits", policy=made.mechanism.policy).survey == made
+    assert client.collection("bits", policy=made).survey == made
     for other, sentence in (
-        (policy("bits", eps=0.5), 'item "high 0" has epsilon 1, not 0.5'),
-        (policy("bits", sizes=(2, 3, 7)), 'item "low 6" is missing'),
-        (policy("bits", sizes=(2, 3, 5)), 'item "low 5" is not in the policy'),
-        (policy("bits", notion="avg"), 'notion is "min", not "avg"'),
-        (policy("bits", kind="set"), 'kind is "single", not "set"'),
+        (policy(eps=0.5), 'item "high 0" has epsilon 1, not 0.5'),
+        (policy(sizes=(2, 3, 7)), 'item "low 6" is missing'),
+        (policy(sizes=(2, 3, 5)), 'item "low 5" is not in the policy'),
+        (policy(notion="avg"), 'notion is "min", not "avg"'),
+        (policy(kind="set"), 'kind is "single", not "set"'),
     ):
         with pytest.raises(
-            PromiseError, match=f'"bits" is not the policy you named: {sentence}; do not answer'
+            PromiseError, match=f'"bits" is not what you named: {sentence}; do not answer'
         ):
             client.collection("bits", policy=other)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_pinned_budget_bounds_what_is_promised(fake, kind):
-    made = mechanism(kind)
+    made = survey(kind)
     client = Client(fake(made).url)
     epsilons = (
-        made.policy.effective_budgets if made.policy.kind.lists else made.guarantee().epsilons
+        made.mechanism.policy.effective_budgets
+        if made.mechanism.policy.kind.lists
+        else made.mechanism.guarantee().epsilons
     )
     most = max(map(float, epsilons))
-    assert client.collection(kind, max_epsilon=most).mechanism == made
+    assert client.collection(kind, max_epsilon=most).survey == made
     with pytest.raises(PromiseError, match="above the .* you allow; do not answer"):
         client.collection(kind, max_epsilon=most - 1e-3)
 
 
 def test_a_budget_can_be_pinned_per_item(fake):
-    made = mechanism("bits")
+    made = survey("bits")
     client = Client(fake(made).url)
-    levels = [float(x) for x in made.guarantee().level_epsilons]
-    each = {item: levels[k] for item, k in zip(made.policy.items, made.policy.level_of)}
-    assert client.collection("bits", max_epsilon=each).mechanism == made
+    levels = [float(x) for x in made.mechanism.guarantee().level_epsilons]
+    each = {
+        item: levels[k]
+        for item, k in zip(made.mechanism.policy.items, made.mechanism.policy.level_of)
+    }
+    assert client.collection("bits", max_epsilon=each).survey == made
     with pytest.raises(PromiseError, match='"middle 1" has budget'):
         client.collection("bits", max_epsilon=each | {"middle 1": 0.5})
     client.collection("bits", max_epsilon={"high 0": levels[0]})
@@ -401,34 +313,34 @@ def test_a_budget_can_be_pinned_per_item(fake):
 
 @pytest.mark.parametrize("label", ["HIGH 0", "high  0", "ｈigh 0"])
 def test_a_budget_pinned_for_an_item_cannot_be_evaded_by_writing_it_otherwise(fake, label):
-    client = Client(fake(mechanism("bits")).url)
+    client = Client(fake(survey("bits")).url)
     with pytest.raises((PromiseError, DataError)):
         client.collection("bits", max_epsilon={label: 0.1})
 
 
 def test_a_pinned_budget_is_a_number(fake):
-    client = Client(fake(mechanism("bits")).url)
+    client = Client(fake(survey("bits")).url)
     with pytest.raises((PromiseError, DataError)):
         client.collection("bits", max_epsilon=math.nan)
 
 
 def test_a_pinned_fingerprint_must_be_the_collection_s(fake):
-    made = mechanism("bits")
+    made = survey("bits")
     client = Client(fake(made).url)
-    assert client.collection("bits", fingerprint=made.fingerprint).mechanism == made
+    assert client.collection("bits", fingerprint=made.fingerprint).survey == made
     with pytest.raises(PromiseError, match="the invitation is for fingerprint"):
-        client.collection("bits", fingerprint=mechanism("ticket").fingerprint)
+        client.collection("bits", fingerprint=survey("ticket").fingerprint)
 
 
 def tampered():
     """Documents that a dishonest server could serve, and how each is noticed."""
     parts, bits, grr, ticket = (
-        document(mechanism(kind)) for kind in ("fixed", "bits", "grr", "ticket")
+        survey(kind).to_document() for kind in ("fixed", "bits", "grr", "ticket")
     )
 
-    def changed(base, change, sign=True):
+    def changed(base, change, sign=True, whole=False):
         copy = json.loads(json.dumps(base))
-        change(copy)
+        change(copy if whole else inner(copy))
         return signed(copy) if sign else copy
 
     def louder(raw):
@@ -491,6 +403,17 @@ def tampered():
     )
     yield "another key", changed(parts, lambda raw: raw.update(note="hello")), MechanismError
     yield "no policy", changed(parts, lambda raw: raw.pop("policy")), MechanismError
+    for name, change in {
+        "a survey of format 2": lambda raw: raw.update(format="discreet-survey/2"),
+        "another key beside the questions": lambda raw: raw.update(note="hello"),
+        "no questions": lambda raw: raw.update(questions=[]),
+        "questions that are no list": lambda raw: raw.update(questions={}),
+        "two answers to one question": lambda raw: raw.update(answers=2),
+        "a question twice": lambda raw: raw.update(questions=raw["questions"] * 2),
+        "a question without a name": lambda raw: raw["questions"][0].pop("name"),
+        "a cross of nothing": lambda raw: raw["questions"][0].update(of=["a", "b"]),
+    }.items():
+        yield name, changed(parts, change, whole=True), MechanismError
     yield "no parts", changed(parts, lambda raw: raw.update(parts=[])), d.DiscreetError
     yield "nothing", {}, d.DiscreetError
 
@@ -514,8 +437,8 @@ GARBAGE = [
     b"null",
     b"[]",
     b"{}",
-    b'{"mechanism": 5, "state": "open"}',
-    b'{"mechanism": {}}',
+    b'{"survey": 5, "state": "open"}',
+    b'{"survey": {}}',
 ]
 
 
@@ -550,7 +473,7 @@ def test_an_answer_without_end_is_not_read(fake, monkeypatch):
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_are_not_followed(fake, home, status):
-    elsewhere, server = fake(mechanism("bits")), fake(mechanism("bits"))
+    elsewhere, server = fake(survey("bits")), fake(survey("bits"))
     client = Client(server.url)
     prepared = client.prepare(client.collection("bits"), "high 0")
     away = (status, {"Location": f"{elsewhere.url}/v1/collections/bits"}, b"")
@@ -567,7 +490,7 @@ def test_redirects_are_not_followed(fake, home, status):
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
 def test_a_busy_collector_is_asked_again_with_the_same_bytes(fake, clock, status):
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     client = Client(server.url)
     prepared = client.prepare(client.collection("bits"), "high 0")
     server.script.extend(
@@ -578,7 +501,7 @@ def test_a_busy_collector_is_asked_again_with_the_same_bytes(fake, clock, status
         ]
     )
     assert client.send(prepared) == Receipt(1, 0)
-    assert len(server.posts) == 4 and set(server.posts) == {prepared.id + prepared.report}
+    assert len(server.posts) == 4 and set(server.posts) == {only(prepared).id + prepared.report}
     first, second, third = clock.pauses
     assert (
         first >= 7 and 0.25 <= second <= 7 and third == 20
@@ -586,7 +509,7 @@ def test_a_busy_collector_is_asked_again_with_the_same_bytes(fake, clock, status
 
 
 def test_pauses_grow_and_differ(fake, clock):
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     server.script.extend([(503, {}, b"")] * 5)
     Client(server.url).collection("bits")
     assert (
@@ -599,7 +522,7 @@ def test_dropped_connections_are_tried_again_with_the_same_bytes(fake, clock):
     """The first time the report was counted and only the answer was lost: then it is a duplicate,
     which is as good.
     """
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     client = Client(server.url)
     asked = client.collection("bits")
     server.script.extend([None, None, (200, {}, b'{"accepted": 0, "duplicates": 1}')])
@@ -608,15 +531,12 @@ def test_dropped_connections_are_tried_again_with_the_same_bytes(fake, clock):
 
 
 def test_an_answer_that_was_cut_off_is_asked_for_again(fake, clock):
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     _, _, whole = server.answer("GET", "/v1/collections/bits")
     server.script.append(
         (200, {"Content-Length": str(len(whole)), "Connection": "close"}, whole[:200])
     )
-    assert (
-        Client(server.url).collection("bits").mechanism == mechanism("bits")
-        and len(clock.pauses) == 1
-    )
+    assert Client(server.url).collection("bits").survey == survey("bits") and len(clock.pauses) == 1
 
 
 def test_a_collector_that_stays_away_is_given_up_after_a_while(clock):
@@ -640,7 +560,7 @@ def test_the_command_says_once_that_it_waits(clock):
 
 @pytest.mark.parametrize("status", [400, 401, 404, 409, 410, 413, 415, 422])
 def test_a_refusal_is_told_and_not_repeated(fake, clock, status):
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     client = Client(server.url)
     prepared = client.prepare(client.collection("bits"), "high 0")
     server.script.append((status, {}, b'{"detail": "this is why"}'))
@@ -654,7 +574,7 @@ SAID = "no\x1b[2J\r\n  such \u202ename\u200b\x9b1m " + "x" * 999
 
 def test_what_a_server_says_is_cleaned_before_it_is_shown(fake):
     """Also a detail that is none, and a fingerprint that is an escape sequence."""
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     server.script.append((404, {}, json.dumps({"detail": SAID}).encode()))
     with pytest.raises(ClientError) as caught:
         Client(server.url).collection("bits")
@@ -697,19 +617,36 @@ def test_an_answer_that_is_no_http_is_cleaned(clock):
 @pytest.mark.parametrize(
     "text", ["a\nb", "a\x1b[2Jb", "a\x9b1m", "a\u202eb", "a\u200bb", "a\u2028"]
 )
-@pytest.mark.parametrize("where", ["question", "name", "items", "levels", "note"])
-def test_a_verified_mechanism_cannot_steer_the_terminal(fake, where, text):
+@pytest.mark.parametrize(
+    "where",
+    [
+        *("question", "name", "items", "levels", "note"),
+        *("question's name", "organiser", "public", "translations"),
+    ],
+)
+def test_a_verified_survey_cannot_steer_the_terminal(fake, where, text):
     """Whatever people read of it: refused, with a sentence that is fit for a terminal itself."""
-    made = mechanism("bits")
-    changed = document(made)
+    made = survey("bits")
+    changed = made.to_document()
+    told = inner(changed)
     if where == "items":
-        changed["policy"]["items"][0] = text
+        told["policy"]["items"][0] = text
     elif where == "levels":
-        changed["policy"]["levels"][0]["name"] = text
+        told["policy"]["levels"][0]["name"] = text
     elif where == "note":
-        changed["certificate"] = {"value": "1", "lower_bound": "", "note": text}
+        told["certificate"] = {"value": "1", "lower_bound": "", "note": text}
+    elif where == "question":
+        told["policy"]["question"] = text
+    elif where == "name":
+        changed["name"] = text
+    elif where == "question's name":
+        changed["questions"][0]["name"] = text
+    elif where == "organiser":
+        changed["about"] = {"organiser": text}
+    elif where == "public":
+        changed["public"] = [{"name": "region", "text": "Where?", "items": ["north", text]}]
     else:
-        changed["policy"][where] = text
+        changed["translations"] = {"de": {"questions": {"question": {"text": text}}}}
     server = fake(made)
     server.documents["bits"] = signed(changed)
     with pytest.raises(MechanismError) as caught:
@@ -718,7 +655,7 @@ def test_a_verified_mechanism_cannot_steer_the_terminal(fake, where, text):
 
 
 def test_a_body_that_was_too_slow_is_sent_again(fake, clock):
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     client = Client(server.url)
     prepared = client.prepare(client.collection("bits"), "high 0")
     server.script.append((408, {}, b'{"detail": "the body did not arrive in time; send it again"}'))
@@ -727,14 +664,14 @@ def test_a_body_that_was_too_slow_is_sent_again(fake, clock):
 
 @pytest.mark.parametrize("said", ["-5", "soon", "Wed, 21 Oct 2015 07:28:00 GMT", "1e99", ""])
 def test_a_strange_retry_after_is_not_believed(fake, clock, said):
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     server.script.append((503, {"Retry-After": said}, b""))
     Client(server.url).collection("bits")
     assert 0.25 <= clock.pauses[0] <= 0.5
 
 
 def test_a_retry_after_of_superscript_digits_is_not_believed(fake, clock):
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     server.script.append((503, {"Retry-After": "²"}, b""))
     Client(server.url).collection("bits")
 
@@ -754,15 +691,10 @@ def test_headers_that_are_whole_numbers(said, found):
 # ---- questions about the same items --------------------------------------------------------------
 
 
-def single(name, *labels, eps=1.0, model="oue"):
-    """A question of one level about these items."""
-    return d.design(d.Policy.from_levels([("only", eps, list(labels))], name=name), model)
-
-
 def test_a_renamed_question_is_refused_until_agreed(fake, home):
-    made = mechanism("bits")
+    made = survey("bits")
     server = fake(made)
-    server.documents["renamed"] = document(mechanism("bits", "renamed"))
+    server.documents["renamed"] = survey("bits", "renamed").to_document()
     client = Client(server.url)
     client.answer("bits", "high 0")
     asked = client.collection("renamed")
@@ -770,11 +702,11 @@ def test_a_renamed_question_is_refused_until_agreed(fake, home):
         OverlapError, match="you already gave an earlier answer about the same items"
     ) as caught:
         client.prepare(asked, "high 0")
-    twice = d.compose([made.guarantee(), made.guarantee()])
+    twice = d.compose([made.mechanism.guarantee(), made.mechanism.guarantee()])
     assert (
         caught.value.epsilon
         == pytest.approx(twice.ldp_epsilon)
-        == pytest.approx(2 * made.guarantee().ldp_epsilon)
+        == pytest.approx(2 * made.mechanism.guarantee().ldp_epsilon)
     )
     assert in_words(math.exp(twice.ldp_epsilon)) in str(caught.value)
     assert len(server.posts) == 1 and len(entries(home)) == 1
@@ -786,12 +718,12 @@ def test_a_nudged_probability_is_another_question(fake):
     """The same name and items, one number of the mechanism a little smaller: asked again in
     vain.
     """
-    made = mechanism("bits")
+    made = survey("bits")
     server = fake(made)
     client = Client(server.url)
     client.answer("bits", "high 0")
-    nudged = document(made)
-    nudged["parts"][0]["own"][0] -= 1
+    nudged = made.to_document()
+    inner(nudged)["parts"][0]["own"][0] -= 1
     server.documents["bits"] = signed(nudged)
     with pytest.raises(OverlapError):
         client.answer("bits", "high 0")
@@ -799,7 +731,7 @@ def test_a_nudged_probability_is_another_question(fake):
 
 
 def test_another_server_is_another_question(fake):
-    made = mechanism("bits")
+    made = survey("bits")
     first, second = fake(made), fake(made)
     Client(first.url).answer("bits", "high 0")
     for url in (second.url, first.url.replace("127.0.0.1", "localhost")):
@@ -809,7 +741,7 @@ def test_another_server_is_another_question(fake):
 
 
 def test_the_address_of_one_server_may_be_written_in_several_ways(fake):
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     Client(server.url).answer("bits", "high 0")
     assert (
         Client(server.url.replace("http", "HTTP") + "/")
@@ -872,15 +804,16 @@ def test_budgets_add_up_item_by_item(fake):
 
 
 def test_the_sum_is_at_least_what_composition_promises(fake):
-    """Same items, two different mechanisms: compose() knows the pairs and may be smaller, never
+    """Same items, two different surveys: compose() knows the pairs and may be smaller, never
     larger.
     """
-    first, second = mechanism("bits", "first"), mechanism("grr", "second")
+    first, second = survey("bits", "first"), survey("grr", "second")
     server = fake(first, second)
     client = Client(server.url)
     client.answer("first", "high 0")
     with pytest.raises(OverlapError) as caught:
         client.answer("second", "high 0")
+    first, second = first.mechanism, second.mechanism
     both = d.compose([first.guarantee(), second.guarantee()])
     each = zip(first.guarantee().level_epsilons, second.guarantee().level_epsilons)
     assert caught.value.epsilon == pytest.approx(max(map(sum, each)))
@@ -888,12 +821,12 @@ def test_the_sum_is_at_least_what_composition_promises(fake):
 
 
 def test_sets_and_single_answers_add_up(fake):
-    sets, one = mechanism("set"), mechanism("bits")
+    sets, one = survey("set"), survey("bits")
     client = Client(fake(sets, one).url)
     client.answer("set", {"high 0"})
     with pytest.raises(OverlapError) as caught:
         client.answer("bits", "high 0")
-    each = zip(sets.guarantee().item_epsilons, one.guarantee().level_epsilons)
+    each = zip(sets.mechanism.guarantee().item_epsilons, one.mechanism.guarantee().level_epsilons)
     assert caught.value.epsilon == pytest.approx(max(map(sum, each)))
 
 
@@ -912,9 +845,9 @@ def test_what_was_agreed_is_not_stretched(fake):
 
 def test_a_cap_counts_all_items_where_each_is_protected_on_its_own(fake, home):
     """Whatever is ticked: what is refused must not depend on the answer."""
-    made = mechanism("each")
-    guarantee = made.guarantee()
-    total = sum(float(guarantee.epsilons[k]) for k in made.policy.level_of)
+    made = survey("each")
+    guarantee = made.mechanism.guarantee()
+    total = sum(float(guarantee.epsilons[k]) for k in made.mechanism.policy.level_of)
     assert guarantee.ldp_epsilon == pytest.approx(total)
     client = Client(fake(made).url)
     for answer in ((), {"high 0"}):
@@ -925,8 +858,13 @@ def test_a_cap_counts_all_items_where_each_is_protected_on_its_own(fake, home):
 
 def test_a_limit_of_the_budgets_is_of_those_that_the_policy_names(fake, home):
     """An item of a set is told by less than its budget, its list by more."""
-    made = mechanism("hits")
-    assert max(made.guarantee().epsilons) < 1.9 < 2 == float(made.policy.effective_budgets[2])
+    made = survey("hits")
+    assert (
+        max(made.mechanism.guarantee().epsilons)
+        < 1.9
+        < 2
+        == float(made.mechanism.policy.effective_budgets[2])
+    )
     client = Client(fake(made).url)
     with pytest.raises(PromiseError, match="has budget 2 in this collection, above the 1.9"):
         client.collection("hits", max_epsilon=1.9)
@@ -935,8 +873,8 @@ def test_a_limit_of_the_budgets_is_of_those_that_the_policy_names(fake, home):
 
 def test_a_cap_counts_what_is_told_of_a_whole_list(fake, home):
     """No item is told by more than its own factor, and the list by more than any of them."""
-    made = mechanism("hits")
-    guarantee = made.guarantee()
+    made = survey("hits")
+    guarantee = made.mechanism.guarantee()
     between = (max(guarantee.epsilons) + guarantee.ldp_epsilon) / 2
     assert max(guarantee.epsilons) < between < guarantee.ldp_epsilon
     client = Client(fake(made).url)
@@ -969,9 +907,54 @@ def test_a_cap_on_the_sum_holds_whatever_is_agreed_to(fake, home):
     assert states == {"one": "counted", "two": "shown", "three": "counted"}
 
 
+def one_way(name, *levels):
+    rows = [(str(k), epsilon, [f"{name} {k}"]) for k, epsilon in enumerate(levels)]
+    opened = [row[0] for row in rows if row[1] is None]
+    return d.Survey(name, [d.design(d.Policy.from_levels(rows, notion="one-way", open=opened))])
+
+
+def test_a_cap_counts_one_way_answers_by_name_only(fake, home):
+    """Either way there is no limit; of raised odds 1, 1 and 2 add up to 4."""
+    two_way = single("both", "both x", "both y")
+    own = two_way.mechanism.guarantee().ldp_epsilon
+    named = [one_way("first", 1, None), one_way("second", 1, 2), two_way]
+    client = Client(fake(*named).url)
+    assert [s.mechanism.guarantee().raise_epsilon for s in named] == pytest.approx(
+        [1, 2, own], rel=1e-6
+    )
+    with pytest.raises(TotalError, match=r"budget inf, .*raised odds have 1: accept that"):
+        client.answer("first", "first 0", max_total=9)
+    with pytest.raises(TotalError, match=r"budget 1, above the 0\.9 .*even if you agree$"):
+        client.answer("first", "first 0", max_total=0.9, one_way=True)
+    client.answer("first", "first 0", max_total=1.01, one_way=True)
+    with pytest.raises(TotalError, match="budget 3, above the 2.9"):
+        client.answer("second", "second 0", max_total=2.9, one_way=True)
+    client.answer("second", "second 0", max_total=3.01, one_way=True)
+    with pytest.raises(TotalError, match="budget inf"):  # the first answer has no limit either way
+        client.answer("both", "both x", max_total=99)
+    late = client.collection("both", one_way=True)
+    with pytest.raises(TotalError):
+        client.prepare(late, "both x", max_total=2.99 + own)
+    assert client.send(client.prepare(late, "both x", max_total=3.01 + own)).accepted == 1
+    budgets = {entry["name"]: entry["budgets"] for entry in entries(home)}
+    assert budgets["first"]["whole"] is None and budgets["second"]["whole"] == pytest.approx(2)
+    assert [x["raised"] for x in budgets.values()] == pytest.approx([1, 2, own])
+
+
+def test_a_level_that_is_not_open_and_has_a_gap_has_no_limit_of_raised_odds():
+    rows = [("a", 1, ["a", "x"]), ("b", 1, ["b"]), ("c", None, ["c"])]
+    policy = d.Policy.from_levels(
+        rows, notion="one-way", open=["c"], pairs=[("a", "b", None, True)]
+    )
+    assert d.design(policy).guarantee().raise_epsilon == math.inf
+    each = d.design(d.Policy.from_levels(rows[:2], notion="one-way", kind="each"))
+    assert each.guarantee().raise_epsilon == pytest.approx(3)
+    assert each.guarantee().ldp_epsilon == math.inf
+
+
 @pytest.mark.parametrize("cap", [0, -1, math.nan, True, "1"])
 def test_a_cap_is_a_positive_number(fake, cap):
-    client = Client(fake(mechanism("bits")).url)
+    client = Client(fake(survey("bits")).url)
     with pytest.raises(DataError, match="max_total is a positive number"):
         Client(client.url, max_total=cap)
     with pytest.raises(DataError, match="max_total is a positive number"):
@@ -986,7 +969,7 @@ def test_the_ledger_is_for_its_owner_alone(fake, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     old = os.umask(0)
     try:
-        Client(fake(mechanism("bits")).url).answer("bits", "high 0")
+        Client(fake(survey("bits")).url).answer("bits", "high 0")
     finally:
         os.umask(old)
     folder = tmp_path / "data" / "discreet"
@@ -1001,7 +984,7 @@ def test_the_ledger_is_for_its_owner_alone(fake, tmp_path, monkeypatch):
 
 
 def test_the_ledger_holds_what_was_told_and_no_time(fake, home):
-    made = mechanism("bits")
+    made = survey("bits")
     server = fake(made)
     Client(server.url).answer("bits", "high 0")
     (entry,) = entries(home)
@@ -1010,14 +993,17 @@ def test_the_ledger_holds_what_was_told_and_no_time(fake, home):
         "origin": server.url,
         "name": "bits",
         "fingerprint": made.fingerprint,
+        "question": "question",
         "id": body[:16].hex(),
         "report": body[16:].hex(),
-        "items": list(made.policy.items),
+        "told": [],
+        "items": list(made.mechanism.policy.items),
         "state": "counted",
         "budgets": {
-            "levels": [float(x) for x in made.guarantee().level_epsilons],
-            "levelOf": list(made.policy.level_of),
-            "whole": made.guarantee().ldp_epsilon,
+            "levels": [float(x) for x in made.mechanism.guarantee().level_epsilons],
+            "levelOf": list(made.mechanism.policy.level_of),
+            "whole": made.mechanism.guarantee().ldp_epsilon,
+            "raised": made.mechanism.guarantee().ldp_epsilon,
             "oneWay": False,
         },
     }
@@ -1029,16 +1015,18 @@ def damages():
         "origin": "http://x",
         "name": "n",
         "fingerprint": "f",
+        "question": "q",
         "id": "00" * 16,
         "report": "00",
         "items": ["a"],
+        "told": [],
         "state": "counted",
-        "budgets": {"levels": [1.0], "levelOf": [0], "whole": 1.0, "oneWay": False},
+        "budgets": {"levels": [1.0], "levelOf": [0], "whole": 1.0, "raised": 1.0, "oneWay": False},
     }
     for key in good:
         yield f"no {key}", {k: v for k, v in good.items() if k != key}
         for value in (None, 5, [], {}, [5]):
-            if not (key == "items" and value == []):
+            if not (key in ("items", "told") and value == []):
                 yield f"{key} = {value}", {**good, key: value}
     for levels, level_of in (
         ([], [0]),
@@ -1053,7 +1041,13 @@ def damages():
             f"budgets {levels} {level_of}",
             {
                 **good,
-                "budgets": {"levels": levels, "levelOf": level_of, "whole": 1.0, "oneWay": False},
+                "budgets": {
+                    "levels": levels,
+                    "levelOf": level_of,
+                    "whole": 1.0,
+                    "raised": 1.0,
+                    "oneWay": False,
+                },
             },
         )
     for key, value in (
@@ -1063,36 +1057,74 @@ def damages():
         ("id", "00"),
         ("report", ""),
         ("report", "AB"),
+        ("told", "a"),
+        ("state", "lost"),
+        ("state", "drawn"),  # and it has a report already
     ):
         yield f"{key} {value}", {**good, key: value}
+    yield "counted and no report", {**good, "id": "", "report": ""}
     yield (
         "no items",
         {
             **good,
             "items": [],
-            "budgets": {"levels": [1.0], "levelOf": [], "whole": 1.0, "oneWay": False},
+            "budgets": {
+                "levels": [1.0],
+                "levelOf": [],
+                "whole": 1.0,
+                "raised": 1.0,
+                "oneWay": False,
+            },
         },
     )
     yield (
         "levels are true",
-        {**good, "budgets": {"levels": [True], "levelOf": [0], "whole": 1.0, "oneWay": False}},
+        {
+            **good,
+            "budgets": {
+                "levels": [True],
+                "levelOf": [0],
+                "whole": 1.0,
+                "raised": 1.0,
+                "oneWay": False,
+            },
+        },
     )
     yield (
         "levels are a table",
-        {**good, "budgets": {"levels": {"0": 1.0}, "levelOf": [0], "whole": 1.0, "oneWay": False}},
+        {
+            **good,
+            "budgets": {
+                "levels": {"0": 1.0},
+                "levelOf": [0],
+                "whole": 1.0,
+                "raised": 1.0,
+                "oneWay": False,
+            },
+        },
     )
     yield (
         "nan",
-        {**good, "budgets": {"levels": [math.nan], "levelOf": [0], "whole": 1.0, "oneWay": False}},
+        {
+            **good,
+            "budgets": {
+                "levels": [math.nan],
+                "levelOf": [0],
+                "whole": 1.0,
+                "raised": 1.0,
+                "oneWay": False,
+            },
+        },
     )
-    for whole in (math.nan, math.inf, -1.0, True, "1"):  # None: no limit
-        budgets = {"levels": [1.0], "levelOf": [0], "whole": whole, "oneWay": False}
-        yield f"whole is {whole}", {**good, "budgets": budgets}
-    yield "no whole", {**good, "budgets": {"levels": [1.0], "levelOf": [0], "oneWay": False}}
+    budgets = good["budgets"]
+    for key in ("whole", "raised"):
+        for whole in (math.nan, math.inf, -1.0, True, "1"):  # None: no limit
+            yield f"{key} is {whole}", {**good, "budgets": {**budgets, key: whole}}
     for one_way in (None, 1, "no"):
-        budgets = {"levels": [1.0], "levelOf": [0], "whole": 1.0, "oneWay": one_way}
-        yield f"one way is {one_way}", {**good, "budgets": budgets}
-    yield "no word on one way", {**good, "budgets": {"levels": [1.0], "levelOf": [0], "whole": 1.0}}
+        yield f"one way is {one_way}", {**good, "budgets": {**budgets, "oneWay": one_way}}
+    for key in budgets:
+        rest = {name: value for name, value in budgets.items() if name != key}
+        yield f"no {key} in the budgets", {**good, "budgets": rest}
     yield "no hex", {**good, "report": "xy"}
 
 
@@ -1121,7 +1153,7 @@ WRECKS += [
 @pytest.mark.parametrize("raw", [pytest.param(raw, id=name[:40]) for name, raw in WRECKS])
 def test_with_a_damaged_ledger_nothing_is_sent(fake, home, raw):
     home.write_bytes(raw)
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     with pytest.raises(LedgerError, match="nothing is sent"):
         Client(server.url).answer("bits", "high 0")
     assert server.posts == [] and home.read_bytes() == raw
@@ -1141,7 +1173,7 @@ def test_a_ledger_that_is_whole_is_not_damaged(fake, home):
     """The twin of the damages: the entry they were made of is taken."""
     good = dict(damages())["no origin"] | {"origin": "http://x"}
     home.write_text(json.dumps({"entries": [good]}))
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     assert Client(server.url).answer("bits", "high 0") == Receipt(1, 0) and entries(home)[0] == good
 
 
@@ -1149,7 +1181,7 @@ def test_a_ledger_that_is_whole_is_not_damaged(fake, home):
 def test_with_a_ledger_that_cannot_be_used_nothing_is_sent(fake, tmp_path, place):
     (tmp_path / "file").touch()
     path = tmp_path / "file" / "ledger.json" if place == "under a file" else tmp_path
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     with pytest.raises(LedgerError, match="nothing is sent without it"):
         Client(server.url, Ledger(path)).answer("bits", "high 0")
     assert server.posts == []
@@ -1177,7 +1209,7 @@ def full_disk():
 
 
 def test_with_a_full_disk_nothing_is_sent_and_the_ledger_stays(fake, home):
-    server = fake(mechanism("bits"), single("other", "x", "y"))
+    server = fake(survey("bits"), single("other", "x", "y"))
     client = Client(server.url)
     client.answer("other", "x")
     prepared = client.prepare(client.collection("bits"), "high 0")
@@ -1193,7 +1225,7 @@ def test_with_a_full_disk_nothing_is_sent_and_the_ledger_stays(fake, home):
 
 
 def test_a_full_disk_is_a_ledger_error(fake):
-    client = Client(fake(mechanism("bits")).url)
+    client = Client(fake(survey("bits")).url)
     prepared = client.prepare(client.collection("bits"), "high 0")
     with full_disk(), pytest.raises(LedgerError, match="nothing is sent without it"):
         client.send(prepared)
@@ -1201,7 +1233,7 @@ def test_a_full_disk_is_a_ledger_error(fake):
 
 def test_whoever_is_second_sends_the_first_one_s_report(fake, home):
     """Two processes that prepared at the same time: one report leaves, whoever sends first."""
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     one, two = Client(server.url), Client(server.url)
     prepared = [
         client.prepare(client.collection("bits"), answer)
@@ -1209,7 +1241,9 @@ def test_whoever_is_second_sends_the_first_one_s_report(fake, home):
     ]
     two.send(prepared[1])
     one.send(prepared[0])
-    assert set(server.posts) == {prepared[1].id + prepared[1].report} and len(entries(home)) == 1
+    assert (
+        set(server.posts) == {only(prepared[1]).id + prepared[1].report} and len(entries(home)) == 1
+    )
 
 
 def test_two_processes_at_once_send_one_report(real, home):
@@ -1261,7 +1295,7 @@ def person(monkeypatch):
 
 
 def test_an_answer_is_never_taken_from_the_command_line(fake, home):
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     (line,) = run(f"{server.url}/c/bits", "high 0", "-y", code=2).stderr.splitlines()
     assert "other users and the shell's history can see an answer" in line and "high 0" not in line
     assert server.seen == [] and not home.exists()
@@ -1269,14 +1303,14 @@ def test_an_answer_is_never_taken_from_the_command_line(fake, home):
 
 @pytest.mark.parametrize("typed", ["high 0", "1"])
 def test_the_command_lists_asks_shows_and_sends(fake, home, person, typed):
-    made = mechanism("bits")
+    made = survey("bits")
     server = fake(made)
     url = f"{server.url}/c/bits#{made.fingerprint}"
     output = run(url, stdin=f"{typed}\ny\n").stdout
     (body,) = server.posts
     assert output.startswith("Which one?\n")
-    assert all(sentence in output for sentence in made.guarantee().sentences())
-    assert all(item in output for item in made.policy.items)
+    assert all(sentence in output for sentence in made.mechanism.guarantee().sentences())
+    assert all(item in output for item in made.mechanism.policy.items)
     assert f"This report will be sent: {body[16:].hex()}\n" in output
     assert "\nSend it? It cannot be taken back [y/N]" in output
     assert output.endswith("Counted.\n")
@@ -1295,21 +1329,22 @@ def test_the_command_lists_asks_shows_and_sends(fake, home, person, typed):
 
 @pytest.mark.parametrize("said", ["n\n", "\n", ""])
 def test_without_a_yes_nothing_is_sent_and_the_draw_is_kept(fake, home, person, said):
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     result = run(f"{server.url}/c/bits", stdin=f"high 0\n{said}", code=130)
     assert "stopped; nothing was left half-written" in result.stderr
     assert server.posts == [] and [entry["state"] for entry in entries(home)] == ["shown"]
 
 
 def test_the_command_for_machines(fake, home):
-    server = fake(mechanism("grr"))
+    server = fake(survey("grr"))
     found = json.loads(told(f"{server.url}/c/grr", "high 0", "--json").stdout)
     (body,) = server.posts
     assert found == {
         "accepted": 1,
         "duplicates": 0,
-        "id": body[:16].hex(),
-        "report": body[16:].hex(),
+        "reports": [
+            {"question": "question", "id": body[:16].hex(), "report": body[16:].hex()},
+        ],
         "repeated": False,
     }
     (line,) = run(f"{server.url}/c/grr", stdin="high 0\n", code=2).stderr.splitlines()
@@ -1317,7 +1352,7 @@ def test_the_command_for_machines(fake, home):
 
 
 def test_the_command_takes_sets(fake, home, monkeypatch):
-    server = fake(mechanism("set"))
+    server = fake(survey("set"))
     url = f"{server.url}/c/set"
     for items in (("high 0", "low 5"), ("-",), ("low 1", "low 1")):
         told(url, *items)
@@ -1328,7 +1363,7 @@ def test_the_command_takes_sets(fake, home, monkeypatch):
         home.unlink()
     assert len(server.posts) == 5
     for body in server.posts:
-        assert mechanism("set").coder.check(body[16:]) is None
+        assert survey("set").mechanism.coder.check(body[16:]) is None
 
 
 def test_the_command_perturbs_the_answer_it_was_given(fake, monkeypatch):
@@ -1337,7 +1372,7 @@ def test_the_command_perturbs_the_answer_it_was_given(fake, monkeypatch):
     monkeypatch.setattr(
         d.Mechanism, "perturb", lambda self, answer: given.append(answer) or perturb(self, answer)
     )
-    server = fake(mechanism("set"), single("one", "x", "y"))
+    server = fake(survey("set"), single("one", "x", "y"))
     told(f"{server.url}/c/set", "high 0", "low 5")
     told(f"{server.url}/c/one", "x")
     told(f"{server.url}/c/set", "-")
@@ -1345,28 +1380,34 @@ def test_the_command_perturbs_the_answer_it_was_given(fake, monkeypatch):
 
 
 def test_the_question_can_be_looked_at(fake):
-    made = mechanism("bits")
+    made = survey("bits")
     server = fake(made)
     url = f"{server.url}/c/bits"
     output = run(url, "--question").stdout
     assert output.startswith("Which one?\n") and all(
-        sentence in output for sentence in made.guarantee().sentences()
+        sentence in output for sentence in made.mechanism.guarantee().sentences()
     )
     found = json.loads(run(url, "--question", "--json").stdout)
     assert found == {
         "about": {},
         "state": "open",
         "caution": "",
-        "question": "Which one?",
-        "promises": made.guarantee().sentences(),
-        "items": list(made.policy.items),
+        "promises": made.mechanism.guarantee().sentences(),
+        "public": [],
+        "questions": [
+            {
+                "name": "question",
+                "question": "Which one?",
+                "items": list(made.mechanism.policy.items),
+            }
+        ],
     }
     assert server.posts == []
 
 
 def test_the_command_refuses_with_a_sentence(fake, home, tmp_path, clock):
-    made = mechanism("bits")
-    server = fake(made, mechanism("set"))
+    made = survey("bits")
+    server = fake(made, survey("set"))
     url = f"{server.url}/c/bits"
     assert '"hihg 0" is not an item; did you mean "high 0"?' in refused(url, "hihg 0")
     assert "one item on one line, got 2 lines" in refused(url, "high 0", "low 1")
@@ -1379,7 +1420,7 @@ def test_the_command_refuses_with_a_sentence(fake, home, tmp_path, clock):
     pin.write_text(
         'question = "Which one?"\n[[level]]\nname = "a"\nepsilon = 1\nitems = ["high 0", "x"]\n'
     )
-    assert "is not the policy you named" in refused(url, "high 0", "--policy", pin)
+    assert "is not the survey you named: item" in refused(url, "high 0", "--policy", pin)
     assert "there is no such collection" in refused(f"{server.url}/c/none", "high 0")
     assert server.posts == [] and not home.exists()
     told(url, "high 0")
@@ -1470,16 +1511,16 @@ def test_a_broken_address_is_refused(use):
 def test_a_question_is_over_when_it_says_so_whatever_the_collector_says(fake, home):
     now = datetime.now(UTC).replace(microsecond=0)
     over, just = (
-        d.design(policy(name, about={"closes": now - timedelta(minutes=minutes)}), "opt0")
+        d.Survey(name, [mechanism("bits")], {"closes": now - timedelta(minutes=minutes)})
         for name, minutes in (("over", 70), ("just", 30))
     )
-    client = Client(fake(over, just, mechanism("bits")).url)
+    client = Client(fake(over, just, survey("bits")).url)
     assert client.collection("over").state == "closed"
     assert client.collection("just").state == "open"  # clocks may differ
-    server = fake(mechanism("bits"))
-    early = {"name": "bits", "state": "upcoming", "mechanism": server.documents["bits"]}
+    server = fake(survey("bits"))
+    early = {"name": "bits", "state": "upcoming", "survey": server.documents["bits"]}
     server.script.append((200, {}, json.dumps(early).encode()))
-    with pytest.raises(ClientError, match="a question without a date has not opened yet"):
+    with pytest.raises(ClientError, match="a survey without a date has not opened yet"):
         Client(server.url).collection("bits")
 
 
@@ -1488,18 +1529,17 @@ def test_a_question_is_over_when_it_says_so_whatever_the_collector_says(fake, ho
 
 def told_in_clear():
     """Sets, budget 1, whose one pair is not protected: nearly every report is the answer itself."""
-    policy = d.Policy.from_levels(
-        [("a", 1, ["x", "y", "z"])], pairs=[("a", "a", None)], kind="set", name="clear"
-    )
+    policy = d.Policy.from_levels([("a", 1, ["x", "y", "z"])], pairs=[("a", "a", None)], kind="set")
     part = make_part((D,), (D - 1,), (1,), D, (D,), (0,))
-    return d.Mechanism(policy, "opt0", Bits(), (0,), (part,), (D // 2, D // 2), padding=1)
+    made = d.Mechanism(policy, "opt0", Bits(), (0,), (part,), (D // 2, D // 2), padding=1)
+    return d.Survey("clear", [made])
 
 
 def far_apart():
     """An honest one: the smaller budget binds less than it reads, because `avg` adds half of 6."""
     rows = [("a", 0.5, ["x", "y"]), ("b", 6, ["z", "u"])]
-    policy = d.Policy.from_levels(rows, notion="avg", kind="set", name="avg")
-    return d.design(policy, padding=1)
+    policy = d.Policy.from_levels(rows, notion="avg", kind="set")
+    return d.Survey("avg", [d.design(policy, padding=1)])
 
 
 @pytest.mark.parametrize(
@@ -1516,26 +1556,30 @@ def test_a_limit_is_of_what_is_told(fake, made, limit):
     made = made()
     client = Client(fake(made).url)
     with pytest.raises(PromiseError, match="above the .* you allow; do not answer"):
-        client.collection(made.policy.name, max_epsilon=limit)
-    enough = max(made.guarantee().budgets)
+        client.collection(made.name, max_epsilon=limit)
+    enough = max(made.mechanism.guarantee().budgets)
     assert (
         enough
-        >= max(made.guarantee().ldp_epsilon, *map(float, made.policy.effective_budgets)) - 1e-9
+        >= max(
+            made.mechanism.guarantee().ldp_epsilon,
+            *map(float, made.mechanism.policy.effective_budgets),
+        )
+        - 1e-9
     )
-    assert client.collection(made.policy.name, max_epsilon=enough).mechanism == made
+    assert client.collection(made.name, max_epsilon=enough).survey == made
 
 
 def test_a_limit_of_lists_protected_item_by_item_is_of_the_items(fake):
-    made = mechanism("each")
+    made = survey("each")
     client = Client(fake(made).url)
-    assert made.guarantee().ldp_epsilon > 2
+    assert made.mechanism.guarantee().ldp_epsilon > 2
     assert client.collection("each", max_epsilon=2).state == "open"
 
 
 def test_a_link_of_one_s_own_is_refused(fake):
-    made = mechanism("bits")
+    made = survey("bits")
     server = fake(made)
-    server.documents["for you"] = document(made)
+    server.documents["for you"] = made.to_document()
     client = Client(server.url)
     with pytest.raises(
         PromiseError, match='link is for "for you", but .* called "bits".*whole link'
@@ -1544,21 +1588,23 @@ def test_a_link_of_one_s_own_is_refused(fake):
 
 
 def test_a_padding_that_was_pinned_is_compared(fake):
-    made = mechanism("hits")
+    made = survey("hits")
     client = Client(fake(made).url)
-    assert client.collection("hits", policy=replace(made.policy, padding=2)).state == "open"
+    assert (
+        client.collection("hits", policy=replace(made.mechanism.policy, padding=2)).state == "open"
+    )
     with pytest.raises(PromiseError, match="padding is 2, not 3"):
-        client.collection("hits", policy=replace(made.policy, padding=3))
+        client.collection("hits", policy=replace(made.mechanism.policy, padding=3))
 
 
 @pytest.mark.parametrize("kind", ["hits", "each", "set"])
 def test_consent_for_lists_is_to_the_sum_of_whole_lists_too(fake, home, kind):
-    made, other = mechanism(kind), mechanism(kind, "again")
+    made, other = survey(kind), survey(kind, "again")
     client = Client(fake(made, other).url)
     client.answer(kind, {"high 0"})
     with pytest.raises(OverlapError) as caught:
         client.answer("again", {"low 5"})
-    whole = 2 * made.guarantee().ldp_epsilon
+    whole = 2 * made.mechanism.guarantee().ldp_epsilon
     assert caught.value.whole == pytest.approx(whole) and caught.value.whole > caught.value.epsilon
     assert f"about whole lists by at most {in_words(math.exp(whole) * (1 + 1e-12))};" in str(
         caught.value
@@ -1566,7 +1612,7 @@ def test_consent_for_lists_is_to_the_sum_of_whole_lists_too(fake, home, kind):
 
 
 def test_consent_for_an_answer_is_to_one_sum(fake, home):
-    client = Client(fake(mechanism("bits"), mechanism("bits", "again")).url)
+    client = Client(fake(survey("bits"), survey("bits", "again")).url)
     client.answer("bits", "high 0")
     with pytest.raises(OverlapError) as caught:
         client.answer("again", "high 0")
@@ -1577,12 +1623,12 @@ def test_consent_for_an_answer_is_to_one_sum(fake, home):
 
 
 def test_nobody_has_agreed_to_anything_who_was_not_asked():
-    silent = module.Prepared(None, b"id", b"report", False)
+    silent = module.Prepared(None, (), False)
     assert (silent.agreed, silent.max_total) == (0, None)
 
 
 def test_what_was_on_its_way_is_sent_again(fake, home):
-    made = mechanism("bits")
+    made = survey("bits")
     server = fake(made)
     client = Client(server.url, patience=0.1)
     asked = client.collection("bits")
@@ -1594,14 +1640,14 @@ def test_what_was_on_its_way_is_sent_again(fake, home):
         client.send(prepared)
     server.script.clear()
     unsent = client.unsent(asked)
-    assert (unsent.id, unsent.report) == (prepared.id, prepared.report)
+    assert only(unsent) == only(prepared)
     assert client.send(unsent) == Receipt(1, 0) and client.unsent(asked) is None
     assert len(set(server.posts)) == 1 and entries(home)[0]["state"] == "counted"
 
 
 def test_an_answer_that_was_killed_on_its_way_is_sent_by_the_next_call(fake, home, tmp_path):
     """A real process, killed when the collector has its report and has not said so."""
-    made = mechanism("bits")
+    made = survey("bits")
     server = fake(made)
     arrived = threading.Event()
     answer = server.answer
@@ -1634,18 +1680,18 @@ def test_an_answer_that_was_killed_on_its_way_is_sent_by_the_next_call(fake, hom
     assert entries(home)[0]["state"] == "counted"
     found = CliRunner().invoke(main, ["answer", url, "--yes", "--json"], input="low 5\n")
     facts = json.loads(found.output)
-    assert facts["report"] == entries(home)[0]["report"] and facts["repeated"] is True
+    assert facts["reports"][0]["report"] == entries(home)[0]["report"] and facts["repeated"] is True
 
 
 def test_whoever_sends_a_report_that_was_drawn_before_is_told(fake, home):
     """Drawn for one answer and not sent; the next call sends it, whatever it is given."""
-    made = mechanism("bits")
+    made = survey("bits")
     server = fake(made)
     client = Client(server.url)
     drawn = client.prepare(client.collection("bits"), "high 0")
     url = f"{server.url}/c/bits#{made.fingerprint}"
     found = CliRunner().invoke(main, ["answer", url, "--yes"], input="low 5\n")
-    assert found.exit_code == 0 and server.posts == [drawn.id + drawn.report]
+    assert found.exit_code == 0 and server.posts == [only(drawn).id + drawn.report]
     assert (
         "Sent the report that was drawn earlier; it does not depend on this answer." in found.output
     )
@@ -1663,7 +1709,7 @@ def test_whoever_sends_a_report_that_was_drawn_before_is_told(fake, home):
     ],
 )
 def test_an_answer_is_read_as_browsers_read_it(fake, raw, fine):
-    server = fake(mechanism("bits"))
+    server = fake(survey("bits"))
     client = Client(server.url)
     prepared = client.prepare(client.collection("bits"), "high 0")
     server.script.append((200, {}, raw))

@@ -11,7 +11,7 @@ def test_a_path_holds_any_name():
     assert wire.path_of("a b/ü?") == "/v1/collections/a%20b%2F%C3%BC%3F"
     assert wire.upload_headers("f") == {
         "Content-Type": "application/octet-stream",
-        "Discreet-Mechanism": "f",
+        "Discreet-Survey": "f",
     }
 
 
@@ -20,6 +20,6 @@ def test_nobody_else_spells_them():
     for path in Path(discreet.__file__).parent.rglob("*.py"):
         text = re.sub(r'"""(.|\n)*?"""', "", path.read_text(encoding="utf-8"))
         if path.name != "wire.py":
-            assert not re.search(
-                r"Discreet-Mechanism|/v1/coll|octet-stream|token_bytes\(16", text
-            ), path
+            assert not re.search(r"Discreet-Survey|/v1/coll|octet-stream|token_bytes\(16", text), (
+                path
+            )

@@ -47,12 +47,12 @@ def test_reports_are_drawn_by_the_law_of_the_mechanism(maker, eps):
     for name in maker.DRAWN:
         if name == maker.SLOW:
             continue
-        mechanism = maker.made({**maker.ONE_PART, **maker.PARTS}[name], eps)
+        mechanism = maker.made(name, eps)
         check_laws(maker, mechanism, 0.3)
 
 
 def test_a_wrong_law_is_noticed(maker, monkeypatch):
-    mechanism = maker.made(maker.ONE_PART["subsets of fixed size (ss)"], 2)
+    mechanism = maker.made("subsets of fixed size (ss)", 2)
     right = exhaustive.distribution
 
     def wrong(document, item):
@@ -65,8 +65,41 @@ def test_a_wrong_law_is_noticed(maker, monkeypatch):
     must_fail(check_laws, maker, mechanism, 0.3)
 
 
+def test_a_wrong_law_of_hits_is_noticed(maker, monkeypatch):
+    mechanism, right = maker.made("counted hits", 2), exhaustive.own_hits
+
+    def wrong(document, part, own):
+        return [(own - named, p) for named, p in right(document, part, own)]
+
+    check_laws(maker, mechanism, 0.3)
+    monkeypatch.setattr(exhaustive, "own_hits", wrong)
+    must_fail(check_laws, maker, mechanism, 0.3)
+
+
+def check_stacked(maker, tallies, place):
+    """A column of the stacked estimates has the intervals and the differences of its sample."""
+    found, mine = maker.stacked(tallies), tallies[place].estimate()
+    for about in ("population", "respondents"):
+        for together in (False, True):
+            columns = found.shares(about=about, simultaneous=together)
+            own = mine.shares(about=about, simultaneous=together)
+            np.testing.assert_allclose([x[:, 1] for x in columns], own, rtol=1e-12, atol=1e-12)
+    one, two = (maker.taken(found, slice(k, k + 1)) for k in (0, 1))
+    ends = tallies[0].estimate().compare(tallies[place].estimate()).interval
+    together = one.compare(two).interval
+    np.testing.assert_allclose([x[:, 0] for x in together], ends, rtol=1e-12, atol=1e-12)
+
+
+def test_stacked_samples_are_worked_out_one_by_one(maker):
+    name, eps, rng = "scale, per step", 2, np.random.default_rng(1)
+    held, chance = maker.answers_of(maker.made(name, eps), 0.3)
+    tallies = [*maker.tallies(name, eps, held, rng.multinomial(200, chance, 3), rng)]
+    check_stacked(maker, tallies, 1)
+    must_fail(check_stacked, maker, tallies, 2)
+
+
 def test_tickets_that_are_counted_are_those_that_are_listed(maker):
-    document = maker.made(maker.PARTS["subset, tickets"], 2).to_document()
+    document = maker.made("subset, tickets", 2).to_document()
     found, (parts, counts) = maker.ticket_laws(document)
     for item in (0, 3):
         listed = np.zeros(found.shape[1])

@@ -157,7 +157,7 @@ def check_result(folder):
     for item, row in rows.items():  # 6 standard errors: 8 false alarms in 10^9 for eight items
         assert abs(float(row["count"]) - TRUTH[item]) < 6 * float(row["stderr"]), row
     policy = d.Policy.load(folder / "term.toml")
-    assert d.Mechanism.load(folder / "mechanism.json").policy == policy
+    assert d.Survey.load(folder / "survey.json").mechanism.policy == policy
     assert policy == in_python()
 
 

@@ -67,6 +67,7 @@ SUBJECTS = [
     pytest.param(lambda: d.design(d.Policy.from_levels(LEVELS, kind="each")), id="each"),
     pytest.param(tiny_hits, id="hits"),
     pytest.param(lambda: tiny_hits(2), id="hits of two"),
+    pytest.param(lambda: d.design(d.Policy.from_levels(LEVELS, kind="set"), padding=2), id="picks"),
     pytest.param(lambda: d.design(d.Policy.from_levels(LEVELS)), id="designed"),
     pytest.param(lambda: d.design(d.Policy.from_levels(LEVELS), "grr"), id="grr"),
 ]
@@ -219,6 +220,15 @@ def test_bits_are_compared_with_their_thresholds(name):
             ]
 
 
+def test_the_own_item_is_named_below_its_threshold():
+    """By `own` of all 2^32 numbers, no more and no less; no other item is named here."""
+    mechanism = small("bits", "one")
+    own = mechanism.parts[0].ints.own[mechanism.coder.group(2)]
+    for number, named in ((0, [2]), (own - 1, [2]), (own, []), (D - 1, [])):
+        script = Script([0, number], planes=[2**mechanism.m - 1] * 32)
+        assert mechanism.coder.named(mechanism.coder.write(script, [2])) == named
+
+
 @pytest.mark.parametrize("chance", [0, 1, 2, 0x8000, 0xFFFF, 0x1234])
 def test_guesses_have_their_chance(chance):
     """Of 2^16 items, one for every 16-bit number, so many are 1."""
@@ -236,6 +246,9 @@ def test_sampling_choosing_and_drawing_by_all_their_numbers():
         frozenset(choose(Script(numbers), "abcd", 2)) for numbers in product(range(4), range(3))
     )
     assert chosen == dict.fromkeys(map(frozenset, combinations("abcd", 2)), 2)
+    script = Script([3, 0, 1])
+    choose(script, "abcd", 3)
+    assert script.asked == [4, 3, 2]
 
 
 def test_what_is_drawn_before_a_ticket():

@@ -12,6 +12,7 @@ import discreet as d
 from discreet.cli import main
 from discreet.errors import DataError
 from discreet.estimates.comparison import Comparison
+from discreet.survey.about import REHEARSAL
 
 ITEMS = [f"i{k}" for k in range(12)]
 POLICY = d.Policy.from_levels([("a", 1, ITEMS[:3]), ("b", 2, ITEMS[3:])])
@@ -227,8 +228,9 @@ def test_the_table_has_the_numbers_of_both():
 def test_the_note_names_rehearsals_and_paddings():
     def made(padding=None, rehearsal=False):
         rows = [("a", 1, ["x", "y", "z"])]
-        about = {"rehearsal": True} if rehearsal else {}
-        policy = d.Policy.from_levels(rows, kind="set" if padding else "single", about=about)
+        question = REHEARSAL + "Which?" if rehearsal else "Which?"
+        kind = "set" if padding else "single"
+        policy = d.Policy.from_levels(rows, kind=kind, question=question)
         mechanism, some = d.design(policy, padding=padding), np.ones(3)
         return d.Estimate(mechanism, 10, some, some, some, some)
 
@@ -254,7 +256,7 @@ def folder(tmp_path, monkeypatch):
     rng = np.random.default_rng(4)
     for name, policy in (("mechanism", POLICY), ("other", TURNED)):
         made = d.design(policy)
-        made.save(f"{name}.json")
+        made.save(f"{name.replace('mechanism', 'survey')}.json")
         for k, weight in enumerate((1, 20)):
             share = np.where(np.array(policy.items) == "i5", weight, 1.0)
             held = rng.choice(12, 20_000, p=share / share.sum())
@@ -273,7 +275,7 @@ def test_the_command(folder):
     output = run("mechanism0.json", "mechanism1.json").output
     assert "mechanism0: 20,000 reports; mechanism1: 20,000 reports" in output
     assert '"i5" is more frequent in mechanism1' in " ".join(output.split())
-    again = run("mechanism0.json", "other1.json", "-m", "mechanism.json", "-m", "other.json",
+    again = run("mechanism0.json", "other1.json", "-m", "survey.json", "-m", "other.json",
                 "--json", "-o", "t.csv", "--plot", "t.png", "--top", 3)  # fmt: skip
     facts = json.loads(again.output)
     assert facts["n"] == {"mechanism0": 20_000, "other1": 20_000} and len(facts["items"]) == 3
@@ -288,7 +290,7 @@ def test_the_command(folder):
         (("mechanism0.json", "mechanism0.json"), "are the same file"),
         (("mechanism0.json", "other1.json"), "other1.json is a tally of another mechanism"),
         (("mechanism0.json", "nothing.json"), "nothing.json cannot be read"),
-        (("mechanism0.json", "mechanism.json"), "mechanism.json is not a tally file"),
+        (("mechanism0.json", "survey.json"), "survey.json is not a tally file"),
         (("mechanism0.json", "mechanism1.json", "-m", "none.json"), "none.json does not exist"),
         (("mechanism0.json", "mechanism1.json", "-o", "t.txt"), "must end in .csv or .parquet"),
         (("mechanism0.json", "mechanism1.json", "--plot", "t.pdf"), "must end in .png or .svg"),

@@ -31,7 +31,7 @@ from discreet.estimates.table import COLUMNS
 UNARY = ("opt0", "opt1", "opt2", "rappor", "oue")
 SINGLE = [("subset", None), ("opt0", "ticket"), ("grr", None), ("ss", None),
           *((model, None) for model in UNARY)]  # fmt: skip
-SETS = [("subset", None), ("oue", "ticket"), *((m, None) for m in UNARY)]
+SETS = [("subset", "bits"), ("oue", "ticket"), *((m, None) for m in UNARY)]
 single = pytest.mark.parametrize(("model", "encoding"), SINGLE)
 
 
@@ -79,7 +79,8 @@ def data_of(kind, m, n):
 @pytest.mark.parametrize("n", [1, 1000, 10**11])
 @pytest.mark.parametrize(
     ("model", "encoding", "padding"),
-    [*((*x, None) for x in SINGLE), *((x, None, ell) for x in ("subset", "opt0") for ell in (1, 5)),
+    [*((*x, None) for x in SINGLE),
+     *((x, "bits", ell) for x in ("subset", "opt0") for ell in (1, 5)),
      *((*x, 2) for x in SETS), *product(["small"], KINDS, (None, 2))],
 )  # fmt: skip
 def test_expected_counts_in_truth_out(model, encoding, padding, n):

@@ -76,7 +76,7 @@ def test_the_reach_is_that_of_the_worst_report(kind):
 def test_the_reach_of_the_health_survey():
     from discreet.data.examples import example
 
-    mechanism = d.design(example("health-survey"))
+    mechanism = d.design(example("health-survey"), goal="total")
     assert fakes.Reach.for_mechanism(mechanism).sentence(mechanism) == (
         'One fake report can move an item by up to 6.9 ("serious"), 4.4 ("moderate") and 2.4 '
         '("common") people, all together by 1.0.'
@@ -272,10 +272,17 @@ SOME = {
     "subset": lambda: d.design(SURVEY),
     "opt0": lambda: d.design(SURVEY, "opt0"),
     "ticket": lambda: d.design(SURVEY, encoding="ticket"),
-    "hits": lambda: d.design(d.Policy.from_levels(
-        [(lv.name, 1 + k, list(SURVEY.items)[5 * k : 5 + 30 * k]) for k, lv in
-         enumerate(SURVEY.levels)], kind="set"), padding=3),
-}  # fmt: skip
+    "hits": lambda: d.design(lists_of_survey(), "hits", padding=3),
+    "picks": lambda: d.design(lists_of_survey(), "subset", padding=3),
+}
+
+
+def lists_of_survey():
+    rows = enumerate(SURVEY.levels)
+    items = list(SURVEY.items)
+    return d.Policy.from_levels(
+        [(level.name, 1 + k, items[5 * k : 5 + 30 * k]) for k, level in rows], kind="set"
+    )
 
 
 def given(mechanism, rng, n):

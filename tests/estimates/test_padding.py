@@ -2,10 +2,12 @@
 budget twice.
 """
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 import discreet as d
 from discreet.arrays import perturb, theory
@@ -54,7 +56,7 @@ def policy(m, eps):
     ("mean", "eps", "skew"),
     [(1, 1, 1), (4, 3, 1), (8, 4, 0.5), (8, 4, 1.2), (3, 0.5, 1), (15, 6, 1)],
 )
-@pytest.mark.parametrize("model", ["subset", "opt0"])
+@pytest.mark.parametrize("model", ["opt1", "opt0"])
 def test_the_choice_is_within_ten_percent_of_the_best(model, mean, eps, skew):
     items, offsets = people(np.random.default_rng(1), 4000, 60, mean, skew)
     chosen, lengths = policy(60, eps), np.diff(offsets)
@@ -96,7 +98,7 @@ CLOSE = 1e-4  # who holds what is read off a grid
 
 
 @pytest.mark.parametrize("users", [1, 50, 10_000])
-@pytest.mark.parametrize("model", ["subset", None])
+@pytest.mark.parametrize("model", ["opt1", None])
 def test_the_error_is_what_users_lose_and_their_noise(users, model):
     """Everybody has 3 of 40 items, all alike: a padding of L counts L / 3 of each, and what is lost
     is squared and grows with the users; the variance does not.
@@ -108,7 +110,7 @@ def test_the_error_is_what_users_lose_and_their_noise(users, model):
         share = 3 / 40 * ell / 3
         slope = mechanism.scale * mechanism.arrays.decoder.slope[list(mechanism.groups)] - 1
         absent, slope = theory.absent_variance(mechanism), slope
-        if model == "subset":  # one design, for what a sample stands for
+        if model:  # one design, for what a sample stands for
             absent, slope = absent * (ell / 3) ** 2, (slope + 1) * ell / 3 - 1
         sizes = np.array([4, 36])
         variance = sizes @ absent + share * (sizes @ (slope - 1))
@@ -140,14 +142,14 @@ def test_the_relative_error_of_the_top():
 )
 def test_paddings_up_to_the_largest_set_are_tried(sizes, largest):
     """But no more than there are items; nobody with items needs a padding of one."""
-    choice = choose_padding(policy(40, 1), sizes, 100, model="subset")
+    choice = choose_padding(policy(40, 1), sizes, 100, model="opt0")
     assert choice.paddings.tolist() == [*range(1, largest + 1)]
     assert choice.padding == choice.paddings[np.argmin(choice.expected)]
     assert choice.objective == "mse"
 
 
 def test_no_padding_above_64_is_tried():
-    assert choose_padding(policy(100, 1), {90: 1}, 100, model="subset").paddings[-1] == 64
+    assert choose_padding(policy(100, 1), {90: 1}, 100, model="opt0").paddings[-1] == 64
 
 
 @pytest.mark.parametrize("popularity", [np.ones(30), 1 / np.arange(1, 31)])
@@ -455,6 +457,21 @@ def test_the_expected_error_after_shrinking_is_what_shrinking_gives():
         assert np.mean(found) == pytest.approx(choice.curve[ell], rel=0.35)
 
 
+@pytest.mark.parametrize("noise", [1.0, 4.0])
+def test_the_error_of_posterior_means_of_two_items(noise):
+    """Of two items one is held by 3 people and one by nobody: the integral of the variance of the
+    posterior over all estimates.
+    """
+    counts = np.array([3.0, 0.0])
+
+    def at(y):
+        seen = [math.exp(-((y - x) ** 2) / (2 * noise)) / 2 for x in counts]
+        return 9 * seen[0] * seen[1] / sum(seen) / math.sqrt(2 * math.pi * noise)
+
+    expected, _ = quad(at, -20, 23)
+    assert padding._risk(counts, counts, noise, 0.0) == pytest.approx(expected, rel=1e-3)
+
+
 def test_a_power_law_has_the_concentration_that_was_asked_for():
     for wanted in (1 / 50, 0.1, 0.6, 0.999):
         s = padding.occurrence_shares(wanted, 50)
@@ -496,6 +513,7 @@ def test_two_phases_of_few_people_keep_the_padding_of_the_pilot(seeded):
         ({"popularity": float("nan")}, "popularity = nan"),
         ({"popularity": -0.5}, "popularity = -0.5"),
         ({"popularity": 1.5}, "popularity = 1.5"),
+        ({"prior": "nonsense"}, "nonsense"),
     ],
 )
 def test_odd_arguments_get_a_sentence(arguments, sentence):

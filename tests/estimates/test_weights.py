@@ -92,6 +92,11 @@ def test_a_weighted_tally_is_read_back(tmp_path):
         ([1, float("nan"), 2], "weights are numbers from 0"),
         ([0, 0, 0], "all weights are 0"),
         (["a", 1, 2], "weights are numbers"),
+        (["1", "2", "3"], "weights are numbers"),  # numpy would read them
+        ([True, False, True], "weights are numbers"),
+        (np.array(["2026", "2027", "2028"], "datetime64[Y]"), "weights are numbers"),
+        (np.array([1, "2", 3.0], object), "weights are numbers"),
+        ([1, None, 2], "weights are numbers from 0"),
     ],
 )
 def test_what_is_no_weight(weights, why):

@@ -31,12 +31,34 @@ DEADLINE = 120.0  # seconds until something that must happen has not happened
 TOKEN = "the organiser's token of these tests"
 POLICY = d.Policy.from_levels(
     [("high", 1.0, [f"h{i}" for i in range(4)]), ("low", 2.0, [f"l{i}" for i in range(33)])],
-    name="faults",
     question="Which?",
 )
 MECHANISM = d.design(POLICY)  # several parts, bits: 1 + 5 bytes
+SMALL = d.design(d.Policy.from_budgets(dict.fromkeys("abc", 1), question="What?"), "opt0")
 assert len(MECHANISM.parts) > 1 and MECHANISM.report_size == 6
-POOL = [row.tobytes() for row in MECHANISM.perturb_many(np.arange(4000) % POLICY.m)]
+assert len(SMALL.parts) == 1 == SMALL.report_size  # frames of two widths
+SURVEY = d.Survey(
+    "faults",
+    {"which": MECHANISM, "what": SMALL},
+    public=[
+        {"name": "region", "text": "Where?", "items": ["north", "south", "west"]},
+        {"name": "shift", "text": "When?", "items": ["day", "night"]},
+    ],
+)
+FRONT = 3  # bytes before a report: the question, and the two public answers
+
+
+def _pool() -> list[bytes]:
+    """What stands behind the ids: reports on both questions from every group of people."""
+    rng, found = np.random.default_rng(3), []
+    for place, mechanism in enumerate((MECHANISM, SMALL)):
+        for report in mechanism.perturb_many(np.arange(2000) % mechanism.m):
+            group = [int(rng.integers(3)), int(rng.integers(2))]
+            found.append(bytes([place, *group]) + report.tobytes())
+    return [found[k] for k in rng.permutation(len(found))]
+
+
+POOL = _pool()
 
 
 def seed() -> int:
@@ -93,11 +115,11 @@ class Service:
         self.temporary = temporary or folder / "tmp"
         self.temporary.mkdir(exist_ok=True)
         self._said = folder / "stderr"
-        MECHANISM.save(folder / "mechanism.json")
+        SURVEY.save(folder / "survey.json")
 
     def arguments(self) -> list[str]:
         """Of `discreet serve`; the port is the last."""
-        found = ["mechanism.json", "--store", self.store, "--workers", str(self.workers)]
+        found = ["survey.json", "--store", self.store, "--workers", str(self.workers)]
         return [*found, "--keep-reports", "--port", "0"]
 
     def launch(self) -> None:
@@ -182,10 +204,10 @@ class Service:
             return False
 
     def n(self) -> int:
-        """The number of reports, as the organiser is told."""
+        """The number of reports on all questions, as the organiser is told."""
         status, _, body = self.request("GET", "/v1/collections/faults/estimate")
         assert status == 200, body
-        return json.loads(body)["n"]
+        return sum(question["n"] for question in json.loads(body)["asked"])
 
     def words(self) -> str:
         """The end of what it said on stderr."""
@@ -194,7 +216,7 @@ class Service:
 
 HEADERS = {
     "Content-Type": "application/octet-stream",
-    "Discreet-Mechanism": MECHANISM.fingerprint,
+    "Discreet-Survey": SURVEY.fingerprint,
     "Authorization": f"Bearer {TOKEN}",
 }
 PATH = "/v1/collections/faults/reports"
@@ -385,12 +407,16 @@ class Load:
 # ---- the checker ---------------------------------------------------------------------------------
 
 
+# By question and group: reports per part, then the counts.
+Numbers = dict[bytes, np.ndarray]
+
+
 class Contents(NamedTuple):
     """All that a store holds of the collection."""
 
     ids: list[bytes]
     reports: list[bytes]
-    numbers: np.ndarray  # reports per part, then the counts; with those that wait
+    numbers: Numbers  # with those that wait
 
 
 def look_into(store: str) -> Contents:
@@ -408,7 +434,8 @@ def look_into(store: str) -> Contents:
             rows = db.execute("SELECT id, report FROM report").fetchall()
             (numbers,) = db.execute("SELECT numbers FROM tally").fetchone()
             waiting = db.execute("SELECT reports FROM waiting").fetchall()
-    whole = np.frombuffer(_open(numbers), "<i8") + recount([_open(some) for (some,) in waiting])
+    pending = [one for (some,) in waiting for one in _cut(_open(some))]
+    whole = _sum(_read(_open(numbers)), recount(pending))
     return Contents([id_ for id_, _ in rows], [report for _, report in rows], whole)
 
 
@@ -418,31 +445,81 @@ def _open(raw: bytes) -> bytes:
     return raw[5:]
 
 
-def recount(reports: list[bytes]) -> np.ndarray:
-    """Reports per part and the count of every bit, the slow and plain way."""
-    rows = np.frombuffer(b"".join(reports), np.uint8).reshape(-1, MECHANISM.report_size)
-    bits = np.unpackbits(rows[:, 1:], axis=1, bitorder="little")[:, : POLICY.m].astype(np.int64)
-    parts = range(len(MECHANISM.parts))
+def _read(raw: bytes) -> Numbers:
+    """The numbers of every question and group, one after the other."""
+    found, at = {}, 0
+    while at < len(raw):
+        slot = raw[at : at + FRONT]
+        mechanism = (MECHANISM, SMALL)[slot[0]]
+        end = at + FRONT + 8 * len(mechanism.parts) * (mechanism.m + 1)
+        assert slot not in found and end <= len(raw)
+        found[slot] = np.frombuffer(raw[at + FRONT : end], "<i8")
+        at = end
+    return found
+
+
+def _cut(raw: bytes) -> list[bytes]:
+    """Reports one after the other, each behind its front."""
+    found, at = [], 0
+    while at < len(raw):
+        end = at + FRONT + (MECHANISM, SMALL)[raw[at]].report_size
+        assert end <= len(raw)
+        found.append(raw[at:end])
+        at = end
+    return found
+
+
+def _sum(first: Numbers, second: Numbers) -> Numbers:
+    slots = {*first, *second}
+    return {slot: first.get(slot, 0) + second.get(slot, 0) for slot in slots}
+
+
+def recount(contents: list[bytes]) -> Numbers:
+    """By question and group, reports per part and the count of every bit, the slow and plain
+    way.
+    """
+    by_slot: dict[bytes, list[bytes]] = {}
+    for content in contents:
+        by_slot.setdefault(content[:FRONT], []).append(content[FRONT:])
+    return {
+        slot: _recount((MECHANISM, SMALL)[slot[0]], reports) for slot, reports in by_slot.items()
+    }
+
+
+def _recount(mechanism: d.Mechanism, reports: list[bytes]) -> np.ndarray:
+    parts, several = range(len(mechanism.parts)), len(mechanism.parts) > 1
+    rows = np.frombuffer(b"".join(reports), np.uint8).reshape(-1, mechanism.report_size)
+    bits = np.unpackbits(rows[:, several:], axis=1, bitorder="little")[:, : mechanism.m]
+    mine = [rows[:, 0] == k if several else np.full(len(rows), True) for k in parts]
     return np.concatenate(
-        [
-            [np.sum(rows[:, 0] == k) for k in parts],
-            *(bits[rows[:, 0] == k].sum(axis=0) for k in parts),
-        ]
+        [[which.sum() for which in mine], *(bits[which].sum(axis=0, dtype="<i8") for which in mine)]
     )
+
+
+def reports_in(numbers: Numbers) -> int:
+    """How many reports were counted."""
+    return sum(
+        int(x[: len((MECHANISM, SMALL)[slot[0]].parts)].sum()) for slot, x in numbers.items()
+    )
+
+
+def same(first: Numbers, second: Numbers) -> bool:
+    """Whether they are equal, with or without those that are all zero."""
+    return all(not x.any() for x in _sum(first, {slot: -x for slot, x in second.items()}).values())
 
 
 def problems(contents: Contents, book: Book) -> list[str]:
     """Everything that is not as it must be, in words."""
     found = []
     stored, numbers = set(contents.ids), contents.numbers
-    n = int(numbers[: len(MECHANISM.parts)].sum())
+    n = reports_in(numbers)
     if lost := book.acknowledged - stored:
         found.append(f"lost: {len(lost)} acknowledged reports are not in the store")
     if len(stored) < len(contents.ids):
         found.append(f"twice: {len(contents.ids) - len(stored)} ids are stored more than once")
     if n != len(stored):
         found.append(f"n: the tally has {n} reports, the store {len(stored)} ids")
-    if not np.array_equal(numbers, recount(contents.reports)):
+    if not same(numbers, recount(contents.reports)):
         found.append("tally: it differs from a recount of the stored reports")
     if strange := sum(
         report not in book.sent.get(id_, ()) for id_, report in zip(contents.ids, contents.reports)

@@ -8,7 +8,17 @@ import pytest
 
 from discreet.collector.checksums import with_checksum
 from discreet.collector.store import Upload, open_store
-from faults.harness import MECHANISM, POOL, Book, look_into, problems, recount
+from faults.harness import (
+    FRONT,
+    MECHANISM,
+    POOL,
+    SMALL,
+    SURVEY,
+    Book,
+    look_into,
+    problems,
+    recount,
+)
 
 FRAMES = [(bytes([k]) * 16, POOL[k]) for k in range(40)]
 
@@ -18,11 +28,9 @@ def kept(tmp_path):
     """A store with forty acknowledged reports, and what their clients know."""
     path, book = str(tmp_path / "store.sqlite"), Book()
     store = open_store(path)
-    store.create(MECHANISM, "reports")
-    rows = np.frombuffer(b"".join(report for _, report in FRAMES), np.uint8).reshape(
-        len(FRAMES), -1
-    )
-    (outcome,) = store.add([Upload("faults", [id_ for id_, _ in FRAMES], rows)])
+    store.create(SURVEY, "reports")
+    ids, contents = (list(column) for column in zip(*FRAMES, strict=True))
+    (outcome,) = store.add([Upload("faults", ids, contents)])
     store.close()
     book.send(FRAMES)
     body = b'{"accepted": %d, "duplicates": %d}' % (outcome.accepted, outcome.duplicates)
@@ -37,7 +45,8 @@ def run(path, *statements):
 
 
 def put_numbers(path, numbers):
-    raw = with_checksum(numbers.astype("<i8").tobytes())
+    parts = (slot + x.astype("<i8").tobytes() for slot, x in sorted(numbers.items()))
+    raw = with_checksum(b"".join(parts))
     run(path, ("UPDATE tally SET numbers = ?", raw), ("DELETE FROM waiting",))
 
 
@@ -82,25 +91,21 @@ def test_a_tally_that_differs_is_seen(kept):
     """By one bit of one item."""
     path, book = kept
     numbers = recount([report for _, report in FRAMES])
-    numbers[-1] += 1
+    numbers[max(numbers)][-1] += 1
     put_numbers(path, numbers)
     assert kinds(path, book) == {"tally"}
 
 
 def test_a_report_exchanged_for_another_is_seen(kept):
     path, book = kept
+    other = FRAMES[5][1][:FRONT] + bytes(len(FRAMES[5][1]) - FRONT)
     run(
         path,
-        ("UPDATE report SET report = ? WHERE id = ?", b"\0" * MECHANISM.report_size, FRAMES[5][0]),
+        ("UPDATE report SET report = ? WHERE id = ?", other, FRAMES[5][0]),
     )
     put_numbers(
         path,
-        recount(
-            [
-                b"\0" * MECHANISM.report_size if k == 5 else report
-                for k, (_, report) in enumerate(FRAMES)
-            ]
-        ),
+        recount([other if k == 5 else report for k, (_, report) in enumerate(FRAMES)]),
     )
     assert kinds(path, book) == {"strange"}
 
@@ -129,6 +134,24 @@ def test_a_wrong_answer_is_written_down(status, headers, body):
     assert not book.wrong and not book.acknowledged
 
 
+def test_a_report_counted_in_another_group_is_seen(kept):
+    """By question alone, everything would be right."""
+    path, book = kept
+    numbers = recount([report for _, report in FRAMES])
+    slot = max(numbers)
+    moved = slot[:-1] + bytes([1 - slot[-1]])
+    mine = numbers.pop(slot)
+    numbers[moved] = numbers.get(moved, 0) + mine
+    put_numbers(path, numbers)
+    assert kinds(path, book) == {"tally"}
+
+
 def test_the_plain_recount_is_the_tally():
-    tally = MECHANISM.tally(POOL)
-    assert np.array_equal(recount(POOL), np.concatenate((tally.part_n, tally.counts.ravel())))
+    """Of both questions and of all six groups."""
+    again = recount(POOL)
+    assert len(again) == 12 and len({len(content) for content in POOL}) == 2
+    for slot, numbers in again.items():
+        tally = (MECHANISM, SMALL)[slot[0]].tally(
+            [content[FRONT:] for content in POOL if content[:FRONT] == slot]
+        )
+        assert np.array_equal(numbers, np.concatenate((tally.part_n, tally.counts.ravel())))

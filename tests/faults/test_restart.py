@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from faults.harness import DEADLINE, MECHANISM, Service, running, wait_for
+from faults.harness import DEADLINE, SURVEY, Service, running, wait_for
 
 pytestmark = pytest.mark.xdist_group("faults")
 
@@ -110,10 +110,10 @@ def test_kills_leave_no_folders_behind(tmp_path, workers):
 
 
 def test_a_rehearsal_that_is_killed_leaves_no_folder_behind(tmp_path):
-    MECHANISM.save(tmp_path / "mechanism.json")
+    SURVEY.save(tmp_path / "survey.json")
     temporary = tmp_path / "tmp"
     temporary.mkdir()
-    command = [Path(sys.executable).with_name("discreet"), "serve", "mechanism.json"]
+    command = [Path(sys.executable).with_name("discreet"), "serve", "survey.json"]
     command += ["--rehearse", "1", "--port", "0"]
     environment = {**os.environ, "TMPDIR": str(temporary)}
     for _ in range(3):

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from strategies import policies
 
 import discreet as d
+from discreet.check import exact
 from discreet.errors import PolicyError
-from discreet.policy import Budget, Level, Pair, Policy
+from discreet.policy import OPEN, Budget, Level, Pair, Policy
+from discreet.promises import paths
 
 TOML = """
 name = "health"
@@ -73,7 +75,7 @@ def test_toml_and_json_and_code_agree(tmp_path):
     written = Policy.load(write(tmp_path / "health.json", json.dumps(document, ensure_ascii=False)))
     pairs = (Pair("common", "common", Budget.parse(3)), Pair("serious", "common", None))
     rows = [("serious", "ln(4)", ["HIV"], 2.5), ("common", "1.2", ["anemia", "Kopfweh – schlimm"])]
-    made = Policy.from_levels(rows, name="health", question="Which?", notion="avg", pairs=pairs)
+    made = Policy.from_levels(rows, question="Which?", notion="avg", pairs=pairs)
     assert toml == written == made
     assert hash(toml) == hash(made)
     assert toml.levels == (
@@ -86,7 +88,7 @@ def test_csv_of_budgets(tmp_path):
     policy = Policy.load(
         write(tmp_path / "budgets.csv", 'note,epsilon,item\n,1,z\n,ln(4),"a, b"\n,1.0,y\n\n')
     )
-    assert policy == Policy.from_budgets({"z": 1, "a, b": "ln(4)", "y": "1"}, name="budgets")
+    assert policy == Policy.from_budgets({"z": 1, "a, b": "ln(4)", "y": "1"})
     assert policy.items == ("z", "a, b", "y") and policy.level_of == (0, 1, 0)
     assert [level.name for level in policy.levels] == ["1", "ln(4)"]
 
@@ -104,7 +106,7 @@ def test_items_file_keeps_row_order(tmp_path, encoding, end):
         )
     )
     assert policy.items == ("grün", "x", "y") and policy.level_of == (1, 0, 1)
-    assert policy.name == "p" and policy.level_sizes == (1, 2)
+    assert policy.level_sizes == (1, 2)
 
 
 def test_a_million_rows(tmp_path):
@@ -152,12 +154,42 @@ def test_frozen_hashable_equal(toy):
         ("ln(4)", Fraction(4), True, "ln(4)"),
         (" ln( 6/4 ) ", Fraction(3, 2), True, "ln(3/2)"),
         ("ln(2.5)", Fraction(5, 2), True, "ln(5/2)"),
+        ("2/6", Fraction(1, 3), False, "1/3"),
+        (" 1 / 4 ", Fraction(1, 4), False, "0.25"),
     ],
 )
 def test_budgets_are_exact(raw, value, is_log, text):
     budget = Budget.parse(raw)
     assert (budget.value, budget.is_log, budget.text) == (value, is_log, text)
     assert float(budget) == pytest.approx(math.log(value) if is_log else float(value), rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("raw", "parts", "text"),
+    [
+        (1, 3, "1/3"),
+        (1.5, 2, "0.75"),
+        ("1/3", 2, "1/6"),
+        ("ln(4)", 3, "ln(4)/3"),
+        ("ln(4)/3", 2, "ln(4)/6"),
+        ("ln(5/2)", 1, "ln(5/2)"),
+    ],
+)
+def test_a_budget_is_divided_exactly(raw, parts, text):
+    whole = Budget.parse(raw)
+    part = whole.divided(parts)
+    assert part.text == text and Budget.parse(text) == part
+    assert float(part) * parts == pytest.approx(float(whole), rel=1e-15)
+    assert OPEN.divided(parts) is OPEN
+
+
+@pytest.mark.parametrize("k", [Fraction(4), Fraction(3, 2), Fraction(10**30), Fraction(101, 100)])
+@pytest.mark.parametrize("root", [2, 3, 7, 1000])
+def test_the_factor_of_a_divided_logarithm_is_never_too_large(k, root):
+    """And by less than 2^-80 too small: its power is at most k, and that of the next is above."""
+    factor = exact.factor(Budget(k, True, root=root))
+    assert factor**root <= k < (factor + Fraction(1, 2**80)) ** root
+    assert paths.factor_up(Budget(k, True, root=root)) ** root > k
 
 
 @pytest.mark.parametrize(
@@ -282,7 +314,7 @@ def test_weights(weight):
 # ---- canonical form ------------------------------------------------------------------------------
 
 
-@given(policy=policies(question="Ça va?", name="Umfrage"))
+@given(policy=policies(question="Ça va?"))
 def test_canonical_round_trip(policy):
     assert Policy.from_canonical(json.loads(json.dumps(policy.to_canonical()))) == policy
 
@@ -324,7 +356,6 @@ def test_the_canonical_form_holds_strings_and_integers_only(tmp_path):
         {"items": ["x", "x", "y"]},
         {"pairs": [{"levels": ["serious"], "epsilon": ""}]},
         {"notion": "max"},
-        {"name": ""},
     ],
     ids=str,
 )
@@ -519,8 +550,8 @@ TWO = [level(), level(name="b", items=["z"])]
         ({"level": [level()], "notion": "max"}, ['notion = "max"', "min, avg"]),
         ({"level": [level()], "kind": "many"}, ['kind = "many"', "single, set, each"]),
         ({"level": [level()], "input": "set"}, ['unknown key "input"', "kind"]),
-        ({"level": [level()], "name": 5}, ["name = 5"]),
-        ({"level": [level()], "name": " "}, ['name = " "']),
+        ({"level": [level()], "last": 5}, ["last = 5", "list of items"]),
+        ({"level": [level()], "last": ["nowhere"]}, ['last names "nowhere"']),
         ({"level": [level()], "question": 5}, ["question = 5"]),
         ({"level": [level()], "padding": 3}, ["padding = 3", 'kind = "set" only']),
         ({"level": [level()], "kind": "set", "padding": 0}, ["padding = 0", "from 1"]),
@@ -848,7 +879,9 @@ def test_shares_of_automatic_padding_that_are_refused_later(sizes):
         lambda: Budget(Fraction(1), True),
         lambda: Budget(Fraction(1, 2), True),
         lambda: Budget(1.0),
-        lambda: Budget(Fraction(1, 3)),  # no decimal
+        lambda: Budget(Fraction(1), root=2),
+        lambda: Budget(Fraction(4), True, root=0),
+        lambda: Budget(Fraction(4), True, root=1001),
         lambda: Budget(Fraction(1, 2**200)),
     ],
 )

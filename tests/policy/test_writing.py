@@ -29,7 +29,7 @@ def test_a_policy_comes_back(tmp_path_factory, policy):
 @pytest.mark.parametrize(
     "policy",
     [
-        d.Policy.from_budgets({"a, b": 1, 'c "d"': 2, "é\\n": 1}, name="ü"),
+        d.Policy.from_budgets({"a, b": 1, 'c "d"': 2, "é\\n": 1}),
         survey(kind="set", padding=4, strict=True),
         survey(kind="each"),
         d.Policy.from_levels([("a", "ln(3)", ["x"], 2.5), ("b", 2, ["y"])], notion="avg"),

@@ -19,7 +19,7 @@ def found(tmp_path):
     """Findings about a document; it is signed again unless it is to be `stale`."""
 
     def of(body, policy=None, stale=None):
-        path = tmp_path / "mechanism.json"
+        path = tmp_path / "survey.json"
         mark = fingerprint(body) if stale is None else stale
         path.write_text(json.dumps({**body, "fingerprint": mark}), encoding="utf-8")
         findings = audit(str(path), policy)
@@ -39,7 +39,8 @@ def test_a_good_file(found, designed, toy):
     assert findings.problems == []
     assert findings.fingerprint == designed.fingerprint
     assert findings.promises == designed.guarantee().sentences() and len(findings.promises) == 2
-    assert findings.certificate == "the best possible for this guarantee and prior"
+    assert findings.certificate == designed.certificate.sentence
+    assert findings.certificate.startswith("the best possible for this guarantee and prior")
 
 
 def test_without_a_certificate_nothing_is_said(found):

@@ -5,7 +5,8 @@ import math
 import pytest
 
 import discreet as d
-from discreet.device.client import PromiseError, _check_budgets
+from discreet.device.pins import PromiseError, check_budgets
+from discreet.show import facts, terminal
 
 ROWS = [("s", 1, ["a", "b"]), ("t", 1, ["e", "f"]), ("n", None, ["c", "d"])]
 GAP = "Some answers are not protected from each other"
@@ -22,15 +23,15 @@ def one_way(rows, **settings):
 
 def test_an_open_item_that_is_pinned_is_refused():
     """Whoever names an item does not accept that it is open; whoever names none does."""
-    mechanism = one_way([("x", 1, ["x"]), ("o", None, ["HIV", "y"])])
-    _check_budgets(mechanism, 1.0, one_way=True)
-    _check_budgets(mechanism, {"x": 1.0}, one_way=True)
+    survey = d.Survey("one", [one_way([("x", 1, ["x"]), ("o", None, ["HIV", "y"])])])
+    check_budgets(survey, 1.0, one_way=True)
+    check_budgets(survey, {"x": 1.0}, one_way=True)
     with pytest.raises(PromiseError, match="HIV"):
-        _check_budgets(mechanism, {"HIV": 5.0}, one_way=True)
+        check_budgets(survey, {"HIV": 5.0}, one_way=True)
     with pytest.raises(PromiseError, match="one way only"):
-        _check_budgets(mechanism, 5.0, one_way=False)
+        check_budgets(survey, 5.0, one_way=False)
     with pytest.raises(PromiseError, match="above the 0.5"):
-        _check_budgets(mechanism, 0.5, one_way=True)
+        check_budgets(survey, 0.5, one_way=True)
 
 
 @pytest.mark.parametrize("both", [True, False])
@@ -67,6 +68,28 @@ def test_weak_protection_is_said_beside_all_else(mechanism):
     assert mechanism(1).guarantee().caution and WEAK not in mechanism(1).guarantee().caution
 
 
+def test_a_list_of_items_on_their_own_is_bound_upwards_only():
+    """A report names every item that its sender has, so it shows what the sender lacks."""
+    rows = [("s", 1, ["a"]), ("t", 2, ["b", "c"])]
+    both, way = (made(rows, kind="each", notion=x).guarantee() for x in ("min", "one-way"))
+    assert way.set_bound(["a", "b"], ["b"]) == pytest.approx(1)
+    assert way.set_bound(["b"], ["a", "b"]) == math.inf
+    assert both.set_bound(["b"], ["a", "b"]) == both.set_bound(["a", "b"], ["b"]) < math.inf
+    assert "raise their odds that it is yours, against an empty one" in way.list_sentence(["a"])
+    assert "anything else may become known" in way.list_sentence(["a"])
+    assert "change their odds between it and an empty one" in both.list_sentence(["a"])
+
+
+@pytest.mark.parametrize(
+    ("notion", "said"), [("min", "no more than their sum"), ("one-way", "one way")]
+)
+def test_what_the_terminal_says_of_items_on_their_own(notion, said, capsys):
+    mechanism = made([("s", 1, ["a"]), ("t", 2, ["b", "c"])], kind="each", notion=notion)
+    terminal.mechanism(mechanism, facts.describe(mechanism))
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"every item by its own budget, {'whole sets by ' * (notion == 'min')}{said};" in text
+
+
 def test_plain_ldp_of_items_on_their_own_is_two_way():
     """The baseline must not profit from what it is compared with."""
     both, way = (
@@ -75,3 +98,11 @@ def test_plain_ldp_of_items_on_their_own_is_two_way():
     )
     assert way.expected_mse() == pytest.approx(both.expected_mse())
     assert d.design(way.policy, "each").expected_mse() < 0.7 * both.expected_mse()
+
+
+def test_how_far_two_answers_raise_the_odds_is_the_sum():
+    one = one_way([("a", 1, ["x", "y"]), ("b", 2, ["z", "w"])]).guarantee()
+    both = d.compose([one, one])
+    assert not both.is_mutual and both.epsilons == both.raise_epsilons
+    assert both.raise_epsilons == pytest.approx([2 * x for x in one.raise_epsilons])
+    assert both.level_epsilons[0] > 1.9 * both.raise_epsilons[0] > 0

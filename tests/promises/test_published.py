@@ -138,7 +138,13 @@ def test_what_it_says():
     assert published(math.inf, 10**9, 1e-8) is None
 
 
-@pytest.mark.parametrize(("n", "delta"), [(0, 1e-8), (1.5, 1e-8), (100, 0), (100, 1)])
+def test_the_length_of_a_table_is_a_number_of_people():
+    assert published(1.0, np.int64(100_000), 1e-8) == published(1.0, 100_000, 1e-8)
+
+
+@pytest.mark.parametrize(
+    ("n", "delta"), [(0, 1e-8), (True, 1e-8), (10**16, 1e-8), (1.5, 1e-8), (100, 0), (100, 1)]
+)
 def test_what_is_no_number_of_people_or_chance(n, delta):
     with pytest.raises(DataError, match="must be"):
         published(1.0, n, delta)

@@ -18,7 +18,7 @@ from discreet.show import facts
 @pytest.fixture(scope="module")
 def survey():
     """Three levels of which the middle one costs little; several parts."""
-    return d.design(three_levels(1.0, (5, 5, 40), name="survey"))
+    return d.design(three_levels(1.0, (5, 5, 40)))
 
 
 @pytest.mark.parametrize("prior", ["uniform", "worst", [0.5, 0.3, 0.2]])
@@ -45,7 +45,7 @@ def test_a_mechanism_beside_plain_ldp(survey, prior):
 
 def test_the_rest_of_a_mechanism(survey):
     told, guarantee = facts.describe(survey), survey.guarantee()
-    policy = {"name": "survey", "items": 50, "level_count": 3, "notion": "min", "kind": "single"}
+    policy = {"name": "question", "items": 50, "level_count": 3, "notion": "min", "kind": "single"}
     assert {key: told[key] for key in policy} == policy
     assert (told["model"], told["prior"], told["padding"]) == ("subset", "uniform", None)
     assert (told["encoding"], told["encoding_told"]) == ("bits", "subsets of fixed size")
@@ -131,7 +131,7 @@ def test_a_plan(survey):
     assert told["best_plain"] == min(BASELINES[:4], key=totals.get) and told["best"] == "subset"
     assert told["gain"] == 1 - totals["subset"] / totals[told["best_plain"]] > 0
     assert told["certificate"]["sentence"] == survey.certificate.sentence
-    asked = {"name": "survey", "users": users, "prior": "uniform", "padding": None}
+    asked = {"name": "question", "users": users, "prior": "uniform", "padding": None}
     assert {key: told[key] for key in asked} == asked and told["target_error"] == target
 
 

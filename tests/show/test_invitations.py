@@ -74,7 +74,7 @@ def run(*arguments, code=0):
 
 def test_the_command_tries_the_link_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made = mechanism("bits")
+    made = d.Survey("bits", [mechanism("bits")])
     made.save("m.json")
     with serving(tmp_path, "m.json") as server:
         link = f"{server.url}/c/bits#{made.fingerprint}"
@@ -83,7 +83,7 @@ def test_the_command_tries_the_link_first(tmp_path, monkeypatch):
         with Image.open("i.png") as picture:
             assert read(picture) == link
         page = Path("i.html").read_text()
-        assert link in page and made.policy.question in page
+        assert link in page and made.mechanism.policy.question in page
         assert "by at most a factor of" in page and "can tell for sure what you answered" in page
         told = json.loads(run(link, "-o", "k.svg", "--json").output)
         assert told.pop("url") == link and Path("k.svg").exists()
@@ -104,7 +104,7 @@ def test_the_command_tries_the_link_first(tmp_path, monkeypatch):
 
 def test_weak_protection_is_said_where_people_are_invited(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made = d.design(d.Policy.from_levels([("a", 20, ["x", "y", "z"])], name="weak"))
+    made = d.Survey("weak", [d.design(d.Policy.from_levels([("a", 20, ["x", "y", "z"])]))])
     made.save("m.json")
     with serving(tmp_path, "m.json") as server:
         link = f"{server.url}/c/weak#{made.fingerprint}"

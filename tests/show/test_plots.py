@@ -51,7 +51,7 @@ def test_bars_are_the_top_items_with_their_intervals(drawn, estimate):
     low, high = estimate.interval(0.95)
     whiskers = np.array(axes.collections[0].get_segments())[:, :, 0]
     assert whiskers == pytest.approx(np.stack((low[order], high[order]), axis=1))
-    assert axes.get_title() == "survey: 2,700 reports"
+    assert axes.get_title() == "question: 2,700 reports"
     assert axes.get_xlabel() == "people, with 95 % intervals"
     assert texts(axes.get_legend().get_texts()) == ["4 (ε = 4)", "4.1 (ε = 4.1)"]
 

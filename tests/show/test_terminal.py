@@ -12,7 +12,7 @@ from discreet.data.examples import example
 from discreet.estimates.fakes import Reach
 from discreet.estimates.simulation import Score
 from discreet.estimates.weights import Weighting
-from discreet.show import facts, terminal
+from discreet.show import facts, layout, terminal
 
 
 @pytest.fixture
@@ -28,9 +28,9 @@ def printed(capsys):
 
 
 def test_a_pipe_has_a_fixed_width(capsys):
-    assert terminal.console().width == 140
+    assert layout.console().width == 140
     for count in (132, 133):
-        terminal.console().print("[bold]x[/bold] 'a' 1 " + "y" * count)
+        layout.console().print("[bold]x[/bold] 'a' 1 " + "y" * count)
     assert capsys.readouterr().out == f"x 'a' 1 {'y' * 132}\nx 'a' 1 \n{'y' * 133}\n"
 
 
@@ -154,7 +154,7 @@ def forecast(**changes):
             {"model": "subset", "level": "low", **row, "users_for_target": 6},
             {"model": "oue", "level": "low", **row, "users_for_target": 7},
         ],
-        "gain": 0.1234, "best": "subset", "best_plain": "oue", "certificate": None,
+        "gain": 0.1234, "best": "subset", "best_plain": "oue", "certificate": None, "goals": [],
         "fake": {"sentence": "One [red]fake report"},
         "warnings": [], "padding": None, "padding_curve": None, "objective": None,
         "visible": [], "published": "", **changes,
@@ -283,7 +283,7 @@ def narrow(monkeypatch, capsys):
 
 
 def test_heads_wrap_before_numbers_do(narrow):
-    mechanism = d.design(example("health-survey"))
+    mechanism = d.design(example("health-survey"), goal="total")
     lines = narrow(terminal.mechanism, mechanism, facts.describe(mechanism))
     assert any(line.endswith("x worse") for line in lines)
     assert sum(line.endswith("x better") for line in lines) == 2

@@ -215,7 +215,7 @@ SETTINGS = [
     ("opt0", "ticket", "single", 11), ("oue", "ticket", "set", 11),
     ("grr", None, "single", 11), ("ss", None, "single", 11),
     ("subset", "ticket", "single", 70), ("subset", "ticket", "set", 70),
-    ("subset", None, "single", 70), ("subset", None, "set", 70), ("ss", None, "single", 70),
+    ("subset", None, "single", 70), ("subset", "bits", "set", 70), ("ss", None, "single", 70),
     ("opt0", None, "single", 70), ("opt0", None, "set", 70),
 ]  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import comb
 
+import badpicks
 from building import (
     BITS,
     FIXED,
@@ -43,7 +44,7 @@ def at_the_bound(good: dict[str, Document]) -> dict[str, Document]:
             continue
         if not any(any(part.get("own", [])) for part in document["parts"]):
             continue
-        if document["encoding"]["kind"] != "hits" and plain(document["parts"][-1]):
+        if document["encoding"]["kind"] not in ("hits", "picks") and plain(document["parts"][-1]):
             continue  # one unit less is no part at all
         o, g = last_speaking(document)
         own = document["parts"][o]["own"][g]
@@ -60,7 +61,8 @@ def at_the_bound(good: dict[str, Document]) -> dict[str, Document]:
             found[f"{name}-other-one-too-small"] = changed(
                 document, f"parts/{o}/other/{g}", least - 1
             )
-    return found | shifted_chances(good) | moved_masses(good)
+    found |= shifted_chances(good) | moved_masses(good)
+    return found | badpicks.moved_masses(good)
 
 
 def shifted_chances(good: dict[str, Document]) -> dict[str, Document]:
@@ -219,7 +221,7 @@ def broken_guarantees(good: dict[str, Document]) -> dict[str, Document]:
         "silent-chances-apart": body_signed_apart(),
         "budget-above-45-counts-as-45": far_apart("70"),
         **broken_strictness(good), **broken_items(good), **broken_hits(good),
-        **broken_orders(good),
+        **broken_orders(good), **badpicks.broken(good),
     }  # fmt: skip
 
 
@@ -427,6 +429,10 @@ def body_signed_apart() -> Document:
     return signed(body(TWO, "subset", FIXED, parts=parts))
 
 
+DIVIDED = ["1/3", "4/3", "1/7", "22/7", "1/300", "1" * 29 + "/7", "1/300001",
+           "ln(4)/3", "ln(4)/2", "ln(3/2)/7", "ln(2)/1000", "ln(601/100)/12"]  # fmt: skip
+
+
 def still_good(good: dict[str, Document]) -> dict[str, Document]:
     """Changes that look like faults, and are none."""
     toy, note = good["toy-opt0"], good["toy-subset"]
@@ -434,6 +440,7 @@ def still_good(good: dict[str, Document]) -> dict[str, Document]:
                 "1234567890.12", "0.000000123456789012", "12345678901200000",
                 "0." + "0" * 29 + "1", "1200000000000.5"[:11] + "5"]  # fmt: skip
     unbounded = changed(note, "certificate/lower_bound", "")
+    mute = altered(toy, {"parts/0/own": [0, 0], "parts/0/other": [0, 0]})
     found = {f"value-{text}": changed(unbounded, "certificate/value", text) for text in decimals}
     return found | {
         "note-of-400": changed(note, "certificate/note", "n" * 400),
@@ -469,6 +476,10 @@ def still_good(good: dict[str, Document]) -> dict[str, Document]:
             toy, "policy/levels/1/epsilon", "1.79175946922805500081247735838070227272299"
         ),
         "budget-above-45-as-a-logarithm": far_apart(f"ln({2**97})"),
+        **{
+            f"budget-{k}": changed(mute, "policy/levels/1/epsilon", text)
+            for k, text in enumerate(DIVIDED)
+        },
         "budget-huge": changed(toy, "policy/levels/1/epsilon", "9" * 30),
         "budget-of-rational-logarithm": changed(toy, "policy/levels/1/epsilon", "ln(601/100)"),
         **still_good_of_sets(good), **still_good_orders(good),
@@ -551,6 +562,7 @@ def still_good_of_sets(good: dict[str, Document]) -> dict[str, Document]:
             hits, "parts", [{**hits["parts"][0], "chance": HALF} for _ in range(2)]
         ),
         "hits-named-less-often": changed(hits, "parts/0/rows", turned),
+        **badpicks.still_good(good),
         "hits-share-zero": changed(hits, "shares", [0, D, 0]),
         "hits-item-factor-of-fewer-items": good_but_for_an_item(2),
     }
@@ -604,7 +616,7 @@ def unreadable(good: dict[str, Document]) -> dict[str, Document]:
     return {
         **wrong_keys(good), **wrong_policies(good), **wrong_parts(good), **wrong_encodings(good),
         **wrong_numbers(good), **wrong_certificates(good), **wrong_protection(good),
-        **wrong_hits(good), **wrong_rows(good), **wrong_orders(good),
+        **wrong_hits(good), **wrong_rows(good), **wrong_orders(good), **badpicks.wrong(good),
     }  # fmt: skip
 
 
@@ -648,15 +660,6 @@ def wrong_keys(good: dict[str, Document]) -> dict[str, Document]:
     }
 
 
-WRONG_TIMES = {
-    "empty": "", "offset": "2026-02-28T23:59:59+00:00", "day": "2026-02-28", "null": None,
-    "local": "2026-02-28T23:59:59", "minute": "2026-02-28T23:59Z", "number": 1772323199,
-    "fraction": "2026-02-28T23:59:59.0Z", "no-leap-day": "2026-02-29T00:00:00Z",
-    "midnight": "2026-02-28T24:00:00Z", "early": "1969-12-31T23:59:59Z",
-    "medieval": "1066-10-14T09:00:00Z", "year-zero": "0000-01-01T00:00:00Z",
-    "leap-second": "2026-06-30T23:59:60Z", "line": "2026-02-28T23:59:59Z\n",
-    "far": "12026-02-28T23:59:59Z", "digits": "٢٠٢٦-02-28T23:59:59Z",
-}  # fmt: skip
 WRONG_TOTALS = {
     "empty": [],
     "object": {"any": ["HIV"]},
@@ -673,27 +676,9 @@ WRONG_TOTALS = {
     "another-key": [{"name": "any", "items": ["HIV"], "weight": 1}],
     "key-missing": [{"name": "any"}],
 }
-WRONG_ABOUT = {
-    **{f"opens-{name}": {"opens": time} for name, time in WRONG_TIMES.items()},
-    "empty": {}, "null": None, "list": [], "text": "us", "unknown": {"organizer": "us"},
-    "organiser-empty": {"organiser": ""}, "organiser-blank": {"organiser": " "},
-    "organiser-unseen": {"organiser": "\u200d"}, "organiser-padded": {"organiser": "us "},
-    "organiser-lines": {"organiser": "u\ns"}, "organiser-bell": {"organiser": "u\x07s"},
-    "organiser-number": {"organiser": 1}, "organiser-null": {"organiser": None},
-    "organiser-turned": {"organiser": "u\u202es"}, "contact-padded": {"contact": "\u00a0us"},
-    "purpose-padded": {"purpose": "us\n"}, "purpose-carriage": {"purpose": "u\r\ns"},
-    "purpose-unseen": {"purpose": "\u200d\n\u200d"}, "consent-tab": {"consent": "u\ts"},
-    "consent-separator": {"consent": "u\u2028s"}, "consent-list": {"consent": ["us"]},
-    "language-empty": {"language": ""}, "language-upper": {"language": "EN"},
-    "language-name": {"language": "English"}, "language-line": {"language": "en\n"},
-    "language-number": {"language": 1}, "language-list": {"language": ["en"]},
-    "opens-list": {"opens": ["2026-02-28T23:59:59Z"]},
-    "closes-first": {"opens": "2026-03-01T00:00:00Z", "closes": "2026-02-01T00:00:00Z"},
-    "closes-at-once": {"opens": "2026-03-01T00:00:00Z", "closes": "2026-03-01T00:00:00Z"},
-    "minimum-zero": {"minimum": 0}, "minimum-text": {"minimum": "50"},
-    "minimum-true": {"minimum": True},
-    "rehearsal-false": {"rehearsal": False}, "rehearsal-one": {"rehearsal": 1},
-    "rehearsal-text": {"rehearsal": "true"},
+WRONG_LAST = {
+    "empty": [], "null": None, "text": "HIV", "object": {"HIV": 1}, "unknown": ["anemias"],
+    "twice": ["HIV", "HIV"], "number": [0], "another-case": ["hiv"],
 }  # fmt: skip
 
 
@@ -722,13 +707,16 @@ def wrong_policies(good: dict[str, Document]) -> dict[str, Document]:
     }
     found |= {
         f"{name}-{key}": changed(toy, path, texts[key])
-        for name, path in (("name", "policy/name"), ("level-name", "policy/levels/1/name"))
+        for name, path in (("level-name", "policy/levels/1/name"),)
         for key in ("line-break", "right-to-left", "filler", "selectors", "escape")
     }
     budgets = [
         "0", "-1", "inf", "nan", "1e0", "1.0", "01", ".5", "1.", "+1", " 1", "1 ", "1\n", "٣",
         "1_0", "ln(1)", "ln(1/2)", "ln(6/1)", "ln(12/2)", "ln(06)", "ln( 6 )", "ln(2.5)", "ln(6",
-        "ln(٣)", "small", "", 1, None, True, "9" * 101,
+        "ln(٣)", "small", "", 1, None, True, "9" * 101, "2/6", "1/4", "3/1", "6/3", "0/3", "1/0",
+        "01/3", "1/03", "1 / 3", "-1/3", "1.5/3", "1/3/5", "1/" + "3" * 31, "1" * 32 + "/3",
+        "ln(4)/1", "ln(4)/0", "ln(4)/03", "ln(4)/1001", "ln(4)/1.5", "ln(1)/3", "ln(4/2)/3",
+        "ln(4) / 3", "ln(4)/3/3", "ln(4)/-3", "(1/3)",
     ]  # fmt: skip
     mute = altered(toy, {"parts/0/own": [0, 0], "parts/0/other": [0, 0]})  # fine at any budget
     found |= {
@@ -740,17 +728,16 @@ def wrong_policies(good: dict[str, Document]) -> dict[str, Document]:
         "policy-is-a-list": changed(toy, "policy", []),
         "notion-unknown": changed(toy, "policy/notion", "max"),
         "kind-unknown": changed(toy, "policy/kind", "many"),
-        "name-blank": changed(toy, "policy/name", " "),
+        "name-in-a-policy": changed(toy, "policy/name", "vectors"),
+        "about-in-a-policy": changed(toy, "policy/about", {"organiser": "us"}),
         "question-is-a-number": changed(toy, "policy/question", 1),
         "item-twice": changed(toy, "policy/items/1", "HIV"),
         **{
             f"totals-{name}": changed(toy, "policy/totals", told)
             for name, told in WRONG_TOTALS.items()
         },
-        **{
-            f"about-{name}": changed(toy, "policy/about", told)
-            for name, told in WRONG_ABOUT.items()
-        },
+        **{f"last-{name}": changed(toy, "policy/last", told) for name, told in WRONG_LAST.items()},
+        "last-of-a-scale": changed(good["five-scale-subset"], "policy/last", ["5"]),
         "no-items": altered(toy, {"policy/items": [], "policy/level_of": []}),
         "items-is-text": changed(toy, "policy/items", "abcde"),
         "level-of-too-short": changed(toy, "policy/level_of", [0, 1, 1, 1]),

@@ -11,6 +11,7 @@ from itertools import product
 from math import comb
 from typing import Any
 
+import picks
 from reference import (
     MANY,
     TOTAL,
@@ -43,7 +44,7 @@ def policy(levels: list[tuple[str, str, list[int]]], items: list[str], **more: A
     sets = {"strict": False} if more.get("kind") == "set" else {}
     of = [next(k for k, row in enumerate(levels) if i in row[2]) for i in range(len(items))]
     return {
-        "name": "vectors", "question": "", "kind": "single", "notion": "min",
+        "question": "", "kind": "single", "notion": "min",
         "items": items, "level_of": of,
         "levels": [{"name": name, "epsilon": epsilon} for name, epsilon, _ in levels],
         "pairs": [], **sets, **more,
@@ -272,6 +273,60 @@ def best_rows(e1: Fraction, ec: Fraction, s: int, prime: int) -> tuple[int, list
     high_, low_ = (min(Fraction(x).limit_denominator(10**6), e1) for x in (high_, low_))
     boxes = [box(high_, 1 / low_, (j * ec + (s - j) * e1) / s) for j in range(1, s + 1)]
     return limit, rows_of(boxes, limit, prime)
+
+
+def picked(
+    policy_: Document, padding: int, cuts: dict[tuple[int, ...], str], sizes: Sequence[int],
+    sharp: str = "0.6", model: str = "subset", **more: Any,
+) -> Document:  # fmt: skip
+    """Per choice of active groups a part for every number of active items: likelier for those who
+    have just so many and are named; and, of the smallest budget, as far as `sharp` says.
+    """
+    document = body(policy_, model, {"kind": "picks", "size": 1}, **more, padding=padding)
+    groups = range(max(document["groups"]) + 1)
+    if "shares" not in more:
+        of = groups_of(document)
+        few = Fraction(min(padding, len(of)), padding)
+        empty = [Fraction(0)] * padding
+        if few < 1:
+            empty[min(padding, len(of))] = 1 - few
+        document["shares"] = rounded([*(few * of.count(g) / len(of) for g in groups), *empty])
+    e1 = min(e_[0] for g in groups for e_ in bounds(document, g))
+    top = 1 + (Fraction(e1).limit_denominator(10**6) - 1) * Fraction(sharp)
+    document["parts"] = []
+    chances = rounded([Fraction(x) for x in cuts.values()])
+    for active, chance in zip(cuts, chances, strict=True):
+        m = sum(active[g] for g in groups_of(document))
+        some = [min(sizes[c % len(sizes)], m - 1) for c in range(min(padding, m) + 1)]
+        table = picked_rows(m, padding, some, top)
+        document["parts"] += [
+            {"chance": chance, "active": list(active), "size": k, "rows": rows_}
+            for k, rows_ in zip(some, table, strict=True)
+        ]
+    most = max(picks.body_size(document, part) for part in document["parts"])
+    document["encoding"]["size"] = 1 + most
+    assert holds(document)
+    return document
+
+
+def picked_rows(m: int, s: int, sizes: Sequence[int], top: Fraction) -> list[list[Any]]:
+    """The rows of every part; each number of named items is a run."""
+    found: list[list[Any]] = [[] for _ in sizes]
+    for j in range(s + 1):
+        masses = []
+        for c, k in enumerate(sizes):
+            for n in picks.can_be_named(m, k, j) if j <= m else []:
+                likely = top if c == j and (n or not j or not k) else Fraction(1)
+                masses.append((c, n, likely * comb(j, n) * comb(m - j, k - n) / comb(m, k)))
+        total = sum(x for _, _, x in masses)
+        whole = [round(x / total * TOTAL) for _, _, x in masses]
+        if whole:
+            whole[whole.index(max(whole))] += TOTAL - sum(whole)
+        for row in found:
+            row.append([])
+        for (c, n, _), mass in zip(masses, whole, strict=True):
+            found[c][-1].append([n, mass])
+    return found
 
 
 def box(high_: Any, low_: Any, r: Any) -> tuple[Any, Any]:

@@ -25,6 +25,7 @@ from building import (
     low,
     middle,
     of_sets,
+    picked,
     policy,
     signed,
     ticket,
@@ -35,13 +36,14 @@ from reference import MANY, D, Document, verdict
 
 FIVE = ["HIV", "anemia", "headache", "stomachache", "toothache"]
 TOY = policy([("serious", "ln(4)", [0]), ("common", "ln(6)", [1, 2, 3, 4])], FIVE)
+THIRD = policy([("serious", "1/3", [0]), ("common", "ln(6)/3", [1, 2, 3, 4])], FIVE)
 NINE = [
     "größe", "Ångström", "日本語", "nai\u0308ve cafe\u0301", "👩\u200d⚕\ufe0f 🙂", 'say "hi"',
     "back\\slash", "می\u200cخواهم", "жар-птица, <b>&amp;",
 ]  # fmt: skip
 AVERAGE = policy(
     [("hoch", "0.7", [1, 4, 8]), ("tief", "ln(7/2)", [0, 2, 3, 5, 6, 7])],
-    NINE, notion="avg", name="Prüfung", question="Was trifft zu? 🙂",
+    NINE, notion="avg", question="Was trifft zu? 🙂",
 )  # fmt: skip
 FOUR = policy(
     [("a", "1", [0, 5]), ("b", "2", [1, 2]), ("c", "1.1", [3, 8]), ("d", "ln(7)", [4, 6, 7])], NINE
@@ -114,6 +116,7 @@ def fixed_mechanisms() -> dict[str, Document]:
         "one-item": body(
             policy([("only", "1", [0])], ["it"]), "subset", FIXED, parts=[silent([D])]
         ),
+        "toy-third-ss": unary(THIRD, "ss", FIXED, ["2/5"], groups=[0, 0]),
         "eight-ss": unary(EIGHT, "ss", FIXED, ["1/8"]),
         "nine-avg-subset": tightened(
             boxed(AVERAGE, FIXED, [[(1, r, 1 / r), low(1 / root)],
@@ -159,6 +162,7 @@ def bits_mechanisms() -> dict[str, Document]:
         low(1), low(1), high(3)]  # fmt: skip
     found = {
         "toy-opt0": unary(TOY, "opt0", BITS, ["0.327", "0.27756"]),
+        "toy-third-opt0": unary(THIRD, "opt0", BITS, ["0.45", "0.4"]),
         "toy-bits-parts": tightened(
             boxed(TOY, BITS, [[("0.3", 4, 1), low(1)], [low("1.5"), ("0.25", 6, 1)]])
         ),
@@ -393,6 +397,31 @@ def hits_mechanisms() -> dict[str, Document]:
     }  # fmt: skip
 
 
+def picks_mechanisms() -> dict[str, Document]:
+    """Subsets of a few sizes, of bits and of numbers; cuts that overlap, and one that is small."""
+    half = {BOTH: "1/2", SECOND: "1/2"}
+    levels = {(1, 1, 1): "1/2", (0, 1, 1): "1/8", (0, 0, 1): "3/8"}
+    alike = policy([("all", "ln(5)", [0, 1, 2, 3, 4])], list("pqrst"), kind="set")
+    one = policy([("a", "ln(3)", [0]), ("b", "2", [1, 2, 3])], list("wxyz"), kind="set")
+    alone = {(1, 0): "1/3", (0, 1): "2/3"}
+    return {
+        "four-picks": picked(LEVELS, 2, levels, [1, 2, 1]),
+        "five-picks": picked(CUT, 2, half, [0, 1, 2]),
+        "five-picks-three": picked(CUT, 3, {SECOND: "1/3", BOTH: "2/3"}, [1, 2, 3], prior="worst"),
+        "five-picks-alike": picked(alike, 3, {(1,): "1"}, [0, 1, 2, 4]),
+        "four-picks-a-lone-item": picked(one, 2, alone, [1, 2]),
+        "three-picks": picked(THREE, 3, half, [1, 2, 1]),
+        "three-picks-five": picked(THREE, 5, half, [0, 1, 2]),
+        "six-strict-picks": picked(STRICT, 2, {BOTH: "1"}, [2, 3, 1]),
+        "six-picks-groups": picked(
+            HALVES, 2, {(1,): "1"}, [1, 3], groups=[0, 0], shares=[D - HALF, QUARTER, QUARTER]
+        ),
+        "eight-picks-64": picked(EIGHT_SETS, 64, {(1,): "1"}, [1, 3, 5, 7], sharp="0.1"),
+        "seventy-picks": picked(SETS, 4, half, [1, 3, 8, 20]),
+        "seventy-strict-picks": picked({**SETS, "strict": True}, 2, {BOTH: "1"}, [2, 5, 9]),
+    }  # fmt: skip
+
+
 NOTES = {
     "toy-subset": {"value": "3.58668", "lower_bound": "3.5682", "note": "a vector"},
     "toy-opt0": {
@@ -405,21 +434,7 @@ NOTES = {
 }
 
 
-ABOUT = {
-    "all": {
-        "organiser": "Étude · 健康", "contact": "study@example.org, +32 9 000", "language": "pt-BR",
-        "purpose": "To know.\n\nNothing\u00a0else.", "consent": "👩\u200d⚕\ufe0f may count me.",
-        "opens": "2026-02-28T23:59:59Z", "closes": "2026-03-01T00:00:00Z", "minimum": 1000,
-        "rehearsal": True,
-    },
-    "leap-day": {"opens": "2028-02-29T00:00:00Z"},
-    "first": {"closes": "1970-01-01T00:00:00Z", "minimum": 50},
-    "last": {"closes": "9999-12-31T23:59:59Z", "language": "gsw"},
-    "french-blanks": {"organiser": "Qui\u202f?", "consent": "Oui\u2009!\n\u00a0\nNon."},
-    "right-to-left": {"organiser": "بلدية", "language": "ar"},
-}  # fmt: skip
-
-
+LAST = {"one": ["anemia"], "two": ["headache", "HIV"]}
 TOTALS = {
     "lone": [{"name": "any", "items": ["HIV", "anemia"]}],
     "two": [
@@ -432,7 +447,7 @@ TOTALS = {
 @cache
 def good_mechanisms() -> dict[str, Document]:
     found = fixed_mechanisms() | bits_mechanisms() | ticket_mechanisms()
-    found |= each_mechanisms() | hits_mechanisms() | ordered_mechanisms()
+    found |= each_mechanisms() | hits_mechanisms() | picks_mechanisms() | ordered_mechanisms()
     for name, note in NOTES.items():
         found[name]["certificate"] = note
     found = {name: signed(document) for name, document in found.items()}
@@ -440,8 +455,8 @@ def good_mechanisms() -> dict[str, Document]:
         found[f"toy-another-{key}"] = changed(found["toy-opt0"], key, told, sign=False)
     for name, told in TOTALS.items():
         found[f"toy-totals-{name}"] = changed(found["toy-opt0"], "policy/totals", told)
-    for name, told in ABOUT.items():
-        found[f"toy-about-{name}"] = changed(found["toy-opt0"], "policy/about", told)
+    for name, told in LAST.items():
+        found[f"toy-last-{name}"] = changed(found["toy-opt0"], "policy/last", told)
     assert {
         name: verdict(document) for name, document in found.items() if verdict(document) != "ok"
     } == {}

@@ -3,7 +3,8 @@
 Run `python tests/vectors/make.py`. Nothing of discreet is used: what the cases mean is computed by
 `reference.py`, a second implementation of the contract. The same input gives the same bytes.
 
-`mechanisms.json`: documents and what becomes of them: ok, guarantee, fingerprint or mechanism.
+`mechanisms.json`, `surveys.json`: documents and what becomes of them: ok, guarantee, fingerprint or
+mechanism.
 `files.json`: the same for the bytes of a file (`text`, or `hex` where it is none).
 `reports.json`: the part and the items that a report names, or why it is refused.
 `tallies.json`: counts and estimates of many reports. `canonical.json`: the canonical JSON.
@@ -19,6 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import bad
+import picks
+import surveys
 from building import HALF, changed
 from good import good_mechanisms
 from reference import (
@@ -182,6 +185,10 @@ def some_report(document: Document, seed: str) -> bytes:
     if kind == "hits":
         p, d = document["encoding"]["prime"], document["padding"] + 2
         return polynomial(document, o, [integer(f"{seed}/{k}", p) for k in range(d)])
+    if kind == "picks":
+        ranks = list(range(len(picks.active_of(document, parts[o]))))
+        ranks.sort(key=lambda k: stream(f"{seed}/{k}", 16))
+        return picks.write(document, o, sorted(ranks[: parts[o]["size"]]))
     if kind == "ticket":
         all_ = document["encoding"]["q"] ** (document["encoding"]["t"] + 1)
         tickets = plain_items(document) if plain(parts[o]) else range(all_)
@@ -215,6 +222,8 @@ def edge_reports(document: Document) -> list[bytes]:
         return found + edge_tickets(document)
     if document["encoding"]["kind"] == "hits":
         return found + edge_polynomials(document)
+    if document["encoding"]["kind"] == "picks":
+        return found + edge_picks(document)
     m, parts = len(document["policy"]["items"]), len(document["parts"])
     some = [0, 1, parts - 1] if parts > 1 else [0]
     rows = [[], [0], [1], [m - 1], range(m), range(0, m, 3), range(m // 2)]
@@ -283,6 +292,25 @@ def edge_polynomials(document: Document) -> list[bytes]:
     return found + [polynomial(document, k, row) for k in beyond for row in (zeros, [most] * d)]
 
 
+def edge_picks(document: Document) -> list[bytes]:
+    """The first and the last items, one more and one less, turned and twice, and bits behind."""
+    found, parts = [], document["parts"]
+    room = 8 * (document["encoding"]["size"] - 1)
+    for o, part in enumerate(parts):
+        m, k = len(picks.active_of(document, part)), part["size"]
+        rows = [list(range(x)) for x in (k, k + 1, max(0, k - 1))]
+        rows += [list(range(m - k, m))]
+        rows += [list(range(k))[::-1], [0] * k, [*range(k - 1), m], [*range(k - 1), m + 1]]
+        found += [picks.write(document, o, row) for row in rows if max(row, default=0) < room]
+        good = picks.write(document, o, list(range(k)))
+        for bit in {0, m - 1, m, k * picks.width(m), room - 1}:
+            if 0 <= bit < room:
+                value = int.from_bytes(good[1:], "little") ^ 1 << bit
+                found.append(bytes([o]) + value.to_bytes(room // 8, "little"))
+    beyond = [k for k in (len(parts), 254, 255) if k >= len(parts)]
+    return found + [bytes([k]) + bytes(room // 8) for k in beyond]
+
+
 def reports() -> list[Document]:
     found = []
     for name, document in good_mechanisms().items():
@@ -303,11 +331,12 @@ def tallies() -> list[Document]:
     good = good_mechanisms()
     count = dict.fromkeys(good, 40) | {"nine-avg-opt1": 2100, "toy-subset": 900, "toy-ticket": 900}
     count |= {"four-hits": 700, "seventy-hits": 90, "toy-each": 300, "three-hits-256-parts": 300}
+    count |= {"five-picks": 500, "seventy-picks": 300, "four-picks": 400}
     count |= {"seven-open-ticket": 2500, "six-mixed-subset": 300, "five-scale-subset": 300}
     count |= {"seventy-ticket": 1030, "seventy-subset": 90, "three-256-parts": 600}
     cases = [(name, some_reports(good[name], f"tally/{name}", n)) for name, n in count.items()]
     for name in ("toy-grr", "toy-bits-parts", "seventy-subset", "three-set-ticket", "four-hits",
-                 "seventy-hits-wide", "nine-avg-each"):  # fmt: skip
+                 "seventy-hits-wide", "five-picks", "nine-avg-each"):  # fmt: skip
         both = zip(edge_reports(good[name]), some_reports(good[name], f"mixed/{name}", 99))
         cases.append((name, [report for two in both for report in two]))  # good and bad in turn
     alone = [x for x in some_reports(good["toy-subset"], "alone", 30) if x[0] == 1]
@@ -407,7 +436,7 @@ def rendered() -> dict[str, str]:
     """The text of every file, by its name: a list with one case per line."""
     cases = {
         "mechanisms": mechanisms(), "files": files(), "reports": reports(), "tallies": tallies(),
-        "canonical": canonicals(), "texts": texts(), "pairs": pairs(),
+        "canonical": canonicals(), "texts": texts(), "pairs": pairs(), "surveys": surveys.cases(),
     }  # fmt: skip
     return {
         f"{name}.json": "[\n"

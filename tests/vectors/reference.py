@@ -1,4 +1,4 @@
-"""Format 2 a second time, in plain integers and fractions, straight from its contract.
+"""Mechanisms a second time, in plain integers and fractions, straight from its contract.
 
 Nothing of discreet is used here. Reading a file, the canonical JSON, the exact check, the meaning
 of a report and the estimates are written for the eye: every pair, every state, no short cuts.
@@ -19,6 +19,8 @@ from itertools import combinations
 from math import comb, gcd, prod
 from pathlib import Path
 from typing import Any
+
+import picks
 
 D = 2**32
 TOTAL = 2**52  # of a row of hits
@@ -115,13 +117,15 @@ def sha256(document: Any) -> str:
 
 MODEL = re.compile("[a-z][a-z0-9]{0,19}")
 KEYS = ["format", "policy", "model", "prior", "encoding", "padding", "groups", "shares", "parts"]
-POLICY_KEYS = ["name", "question", "kind", "notion", "items", "level_of", "levels", "pairs"]
+POLICY_KEYS = ["question", "kind", "notion", "items", "level_of", "levels", "pairs"]
 SET_KEYS = ["strict"]
 SCALE_KEYS = ["cap"]
 NOTIONS = ("min", "avg", "one-way", "blocks", "scale")
 OPEN = "open"  # in the place of a level's budget
 NUMBER = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
-LOGARITHM = re.compile(r"ln\(([1-9][0-9]*)(?:/([1-9][0-9]*))?\)")
+LOGARITHM = re.compile(r"ln\(([1-9][0-9]*)(?:/([1-9][0-9]*))?\)(?:/([1-9][0-9]*))?")
+RATIO = re.compile("([1-9][0-9]*)/([1-9][0-9]*)")
+MOST_ROOTS = 1000
 DECIMAL = re.compile(r"(0|[1-9][0-9]{0,29})(\.[0-9]{0,29}[1-9])?")
 
 
@@ -226,13 +230,14 @@ def check_shape(document: Any) -> None:
     check_policy(document["policy"])
     check_encoding(document["encoding"], document["policy"])
     sets = document["policy"]["kind"] != "single"
-    padded = {"hits": (1, 64), "each": (0, 0)}.get(kind_of(document), (1, 65536))
+    padded = {"hits": (1, 64), "picks": (1, 64), "each": (0, 0)}.get(kind_of(document), (1, 65536))
     whole(document["padding"], *(padded if sets else (0, 0)))
     groups = rows(document["groups"], len(document["policy"]["levels"]))
     for k, group in enumerate(groups):
         whole(group, 0, max(groups[:k], default=-1) + 1)
     count = max(groups) + 1
-    shares = [whole(x, 0, D) for x in rows(document["shares"], count + sets)]
+    empty = document["padding"] if kind_of(document) == "picks" else sets
+    shares = [whole(x, 0, D) for x in rows(document["shares"], count + empty)]
     must(sum(shares) == D)
     check_parts(document, count)
     if optional:
@@ -247,12 +252,18 @@ def check_parts(document: Document, count: int) -> None:
         if kind == "hits":
             check_hits_part(part, count, document["padding"])
             continue
+        if kind == "picks":
+            check_picks_part(part, count, document["padding"])
+            continue
         none = ["none"] if document["policy"]["kind"] != "single" else []
         table(part, ["chance", "own", "other", *none])
         for key in ("chance", "own", "other"):
             for value in rows(part[key], count):
                 whole(value)
         whole(part.get("none", 0))
+    if kind == "picks":
+        most = max(picks.body_size(document, part) for part in parts)
+        must(document["encoding"]["size"] == 1 + most)
     if kind == "ticket":
         q, t = document["encoding"]["q"], document["encoding"]["t"]
         must(len(parts) * q ** (t + 1) <= D)
@@ -282,19 +293,28 @@ def check_hits_part(part: Any, count: int, padding: int) -> None:
             whole(value)
 
 
+def check_picks_part(part: Any, count: int, padding: int) -> None:
+    """The cut's chance and active groups, the number of items, and the runs of every row."""
+    table(part, ["chance", "active", "size", "rows"])
+    whole(part["chance"])
+    whole(part["size"])
+    must(1 in [whole(x, 0, 1) for x in rows(part["active"], count)])
+    for row in rows(part["rows"], padding + 1):
+        for run in rows(row):
+            for value in rows(run, 2):
+                whole(value)
+
+
 def check_policy(policy: Any) -> None:
     """Items, levels and pairs; of sets also what is protected, and how."""
     sets = isinstance(policy, dict) and policy.get("kind") == "set"
     must(isinstance(policy, dict))
-    more = [key for key in ("about", "totals") if key in policy]
+    more = [key for key in ("totals", "last") if key in policy]
     more += SCALE_KEYS if policy.get("notion") == "scale" else []
     table(policy, [*POLICY_KEYS, *(SET_KEYS if sets else []), *more])
-    if "about" in policy:
-        check_about(policy["about"])
     if sets:
         must(type(policy["strict"]) is bool)
     must(policy["kind"] != "each" or not policy["pairs"])
-    label(policy["name"])
     must(prose(policy["question"]))
     must(policy["kind"] in ("single", "set", "each") and policy["notion"] in NOTIONS)
     for key in ("items", "levels"):
@@ -311,6 +331,8 @@ def check_policy(policy: Any) -> None:
         must(not any(same(x, y) for x, y in combinations(names, 2)))
     if "totals" in policy:
         check_totals(policy)
+    if "last" in policy:
+        check_last(policy)
     places = [
         whole(k, 0, len(policy["levels"]) - 1)
         for k in rows(policy["level_of"], len(policy["items"]))
@@ -368,6 +390,13 @@ def check_totals(policy: Any) -> None:
     must(not any(same(x, y) for x, y in combinations(names, 2)))
 
 
+def check_last(policy: Any) -> None:
+    """Some of the items, each once; the points of a scale stay where they are."""
+    last = rows(policy["last"])
+    must(len(last) > 0 and all(isinstance(x, str) and x in policy["items"] for x in last))
+    must(len(set(last)) == len(last) and policy["notion"] != "scale")
+
+
 ABOUT = json.loads(CONTRACT.read_text(encoding="utf-8"))["about"]
 TAG = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
@@ -384,6 +413,7 @@ def check_about(about: Any) -> None:
             blanks = [unseen(c) or c == "\n" or unicodedata.category(c) == "Zs" for c in text]
             must(not all(blanks))
             must(not any(c == "\n" or unicodedata.category(c) == "Zs" for c in (text[0], text[-1])))
+    must(re.match("https?://", about.get("notice", "http://")) is not None)
     times = [about[key] for key in ("opens", "closes") if key in about]
     for time in times:
         must(isinstance(time, str) and bool(re.fullmatch(r"[0-9TZ:-]{20}", time)))
@@ -403,10 +433,15 @@ def check_about(about: Any) -> None:
 def budget(text: Any) -> None:
     """A budget in its canonical spelling."""
     must(isinstance(text, str) and len(text) <= 100)
-    log = LOGARITHM.fullmatch(text)
+    log, ratio = LOGARITHM.fullmatch(text), RATIO.fullmatch(text)
     if log:
         k, over = int(log[1]), int(log[2] or 1)
         must(k > over and gcd(k, over) == 1 and (log[2] is None or over > 1))
+        must(log[3] is None or 1 < int(log[3]) <= MOST_ROOTS)
+    elif ratio:  # decimals never end: the denominator divides no power of ten
+        n, d = int(ratio[1]), int(ratio[2])
+        must(gcd(n, d) == 1 and 10**1000 % d != 0)
+        must(Fraction(1, 10**29) <= Fraction(n, d) < 10**30)
     else:
         must(NUMBER.fullmatch(text) is not None)
         must(Fraction(1, 10**29) <= Fraction(text) < 10**30)
@@ -416,7 +451,7 @@ def check_encoding(encoding: Any, policy: Document) -> None:
     """That reports of this kind can be written, and belong to the policy."""
     must(isinstance(encoding, dict) and isinstance(encoding.get("kind"), str))
     kind, m = encoding["kind"], len(policy["items"])
-    must(kind in ("fixed", "bits", "ticket", "each", "hits"))
+    must(kind in ("fixed", "bits", "ticket", "each", "hits", "picks"))
     must((kind == "each") == (policy["kind"] == "each"))
     if kind == "ticket":
         table(encoding, ["kind", "q", "t"])
@@ -425,6 +460,11 @@ def check_encoding(encoding: Any, policy: Document) -> None:
     elif kind == "hits":
         table(encoding, ["kind", "prime"])
         must(prime(whole(encoding["prime"], max(5, m + 1), 2**31 - 1)))
+        must(policy["kind"] == "set" and policy["notion"] == "min")
+        must(policy["strict"] or not policy["pairs"])
+    elif kind == "picks":
+        table(encoding, ["kind", "size"])
+        whole(encoding["size"])
         must(policy["kind"] == "set" and policy["notion"] == "min")
         must(policy["strict"] or not policy["pairs"])
     else:
@@ -485,8 +525,14 @@ def exponential(text: str) -> Bound:
     """e^epsilon of a budget."""
     log = LOGARITHM.fullmatch(text)
     if log:
-        return Fraction(int(log[1]), int(log[2] or 1)), True
-    return Fraction(MANY.exp(min(Decimal(text), CEILING))), False
+        whole_ = Fraction(int(log[1]), int(log[2] or 1))
+        if log[3] is None:
+            return whole_, True
+        one = MANY.ln(MANY.divide(Decimal(whole_.numerator), Decimal(whole_.denominator)))
+        return Fraction(MANY.exp(MANY.divide(one, Decimal(log[3])))), False
+    n, _, d = text.partition("/")
+    epsilon = MANY.divide(Decimal(n), Decimal(d or 1))
+    return Fraction(MANY.exp(min(epsilon, CEILING))), False
 
 
 def squared_bound(policy: Document, i: int, j: int) -> Bound | None:
@@ -628,7 +674,7 @@ def ratios(document: Document) -> Compared:
 
 def holds(document: Document) -> bool:
     """The guarantee, with all that must be so that there are chances at all."""
-    if kind_of(document) == "hits":
+    if kind_of(document) in ("hits", "picks"):
         return hits_hold(document)
     if not proper(document):
         return False
@@ -674,14 +720,23 @@ Density = dict[tuple[int, int], Fraction]  # of j own items N are named: against
 def hits_hold(document: Document) -> bool:
     """Rows that are chances; every set within its mean of budgets; every item within its own."""
     parts, policy = document["parts"], document["policy"]
-    chances = [part["chance"] for part in parts]
-    if min(chances) <= 0 or sum(chances) != D or not all(real_rows(document, x) for x in parts):
+    if kind_of(document) == "picks":
+        if not picks.proper(document):
+            return False
+    elif not proper_hits(document):
         return False
     fine = [whole_sets_hold(document, part) for part in parts]
     if all(fine):
         levels = range(len(policy["levels"]))
         fine = [at_most(item_factor(document, k), level_bound(policy, k)) for k in levels]
     return all(fine)
+
+
+def proper_hits(document: Document) -> bool:
+    """Whether all numbers are chances."""
+    chances = [part["chance"] for part in document["parts"]]
+    real = all(real_rows(document, part) for part in document["parts"])
+    return min(chances) > 0 and sum(chances) == D and real
 
 
 def real_rows(document: Document, part: Document) -> bool:
@@ -703,6 +758,8 @@ def classes(j: int, tau: int) -> list[range]:
 
 def density(document: Document, part: Document, most: int | None = None) -> Density:
     """f of all j up to `most` and all N."""
+    if kind_of(document) == "picks":
+        return picks.density(document, part)
     p, limit = document["encoding"]["prime"], part["limit"]
     found = {(0, 0): Fraction(1)}
     for j, (tau, *masses) in enumerate(part["rows"][:most], 1):
@@ -722,8 +779,8 @@ def whole_sets_hold(document: Document, part: Document) -> bool:
     e1, one = min(every)
     ec, two = min(e for e, g in zip(every, document["groups"], strict=True) if part["active"][g])
     fine = []
-    for j in range(s + 1):
-        f_j = [f[j, n] for n in range(j + 1)]
+    for j in range(max(j for j, _ in f) + 1):
+        f_j = [x for (c, _), x in f.items() if c == j]
         bound = (j * ec + (s - j) * e1) / s, one and two
         fine.append(at_most(max(f_j) / min(f.values()), bound))
         fine.append(at_most(max(f.values()) / min(f_j), bound))
@@ -766,7 +823,7 @@ def item_factor(document: Document, level: int) -> Fraction:
     g, kind = document["groups"][level], kind_of(document)
     if kind == "each":
         return max(each_ratios(document, g))
-    found = hits_item_factor if kind == "hits" else sampled_item_factor
+    found = {"hits": hits_item_factor, "picks": picks.item_factor}.get(kind, sampled_item_factor)
     return max(found(document, part, g) for part in document["parts"])
 
 
@@ -789,6 +846,8 @@ def sampled_item_factor(document: Document, part: Document, group: int) -> Fract
 
 def extremes(document: Document, part: Document) -> tuple[Fraction, Fraction]:
     """The largest and the smallest chance of a report that any list gives, up to one factor."""
+    if kind_of(document) == "picks":
+        return picks.extremes(document, part)
     if kind_of(document) == "hits":
         every = list(density(document, part, active_items(document, part)).values())
     else:
@@ -810,9 +869,8 @@ def list_factor(document: Document, items: list[int]) -> Fraction:
     found = []
     for part in document["parts"]:
         most, least = extremes(document, part)
-        top, low = (hits_list if kind_of(document) == "hits" else sampled_list)(
-            document, part, items
-        )
+        of_list = {"hits": hits_list, "picks": picks.of_list}.get(kind_of(document), sampled_list)
+        top, low = of_list(document, part, items)
         found += [top / least, most / low]
     return max(found)
 
@@ -845,6 +903,8 @@ def report_size(document: Document) -> int:
     """Bytes of a report."""
     if kind_of(document) == "ticket":
         return 4
+    if kind_of(document) == "picks":
+        return int(document["encoding"]["size"])
     if kind_of(document) == "hits":
         return 1 + (document["padding"] + 2) * residue_size(document)
     return -(-len(document["policy"]["items"]) // 8) + (len(document["parts"]) > 1)
@@ -863,6 +923,8 @@ def meaning(document: Document, report: bytes) -> tuple[str, int, list[int]]:
         return ticket_meaning(document, int.from_bytes(report, "little"))
     if kind_of(document) == "hits":
         return hits_meaning(document, report)
+    if kind_of(document) == "picks":
+        return picks.meaning(document, report)
     part, group = 0, groups_of(document)
     if len(document["parts"]) > 1:
         part, report = report[0], report[1:]
@@ -951,6 +1013,8 @@ def decoder(document: Document) -> tuple[Matrix, Matrix, Matrix]:
     parts, real = document["parts"], [g for g in inputs(document) if g != NONE]
     if kind_of(document) == "hits":
         return hits_decoder(document)
+    if kind_of(document) == "picks":
+        return picks.decoder(document, solve)
     b = [[Fraction(part["other"][g], base(document, g)) for g in real] for part in parts]
     chance = [[Fraction(x, D) for x in part["chance"]] for part in parts]
     none = [[Fraction(part["none"], D)] if "none" in part else [] for part in parts]
@@ -1030,7 +1094,7 @@ def solve(rows_: Matrix, right: list[Fraction]) -> list[Fraction]:
 def estimate(document: Document, part_n: list[int], counts: list[list[int]]) -> list[Any]:
     """Unbiased counts of people, exactly; None where there is no such estimate."""
     w, b, tau = decoder(document)
-    scale = 1 if kind_of(document) == "hits" else document["padding"] or 1
+    scale = 1 if kind_of(document) in ("hits", "picks") else document["padding"] or 1
     found = []
     for i, g in enumerate(groups_of(document)):
         if w[0][g] is None:

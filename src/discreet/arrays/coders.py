@@ -9,6 +9,7 @@ from discreet.arrays.bits import BitsBlocks
 from discreet.arrays.each import EachBlocks
 from discreet.arrays.fixed import FixedBlocks
 from discreet.arrays.hits import HitsBlocks
+from discreet.arrays.picks import PicksBlocks
 from discreet.arrays.plain import PlainBlocks
 from discreet.arrays.ticket import TicketBlocks
 from discreet.mechanism import Mechanism
@@ -18,6 +19,7 @@ BLOCKS: dict[str, type[BlockCoder]] = {
     "bits": BitsBlocks,
     "ticket": TicketBlocks,
     "hits": HitsBlocks,
+    "picks": PicksBlocks,
     "each": EachBlocks,
 }
 

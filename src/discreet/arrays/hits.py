@@ -56,9 +56,7 @@ class HitsBlocks(BlockCoder):
         kept, count, named = self._own(source.fill, part, items, offsets)
         coefficients = np.empty((n, self.padding + 2), np.int64)
         values = (kept, count, named, self.limits[part], self.prime, self._inverses)
-        _fill_rows(
-            source.fill, kernels.draw_polynomials, n, 2 * self.padding, coefficients, *values
-        )
+        fill_rows(source.fill, kernels.draw_polynomials, n, 2 * self.padding, coefficients, *values)
         out[:, 0] = part
         out[:, 1:] = coefficients.astype(self._width).view(np.uint8).reshape(n, -1)
 
@@ -75,10 +73,10 @@ class HitsBlocks(BlockCoder):
 
         n = len(part)
         kept = np.empty((n, self.padding), np.int64)
-        _fill_rows(fill, kernels.cut_sets, n, self.padding, kept, items, offsets, part, self.active)
+        fill_rows(fill, kernels.cut_sets, n, self.padding, kept, items, offsets, part, self.active)
         count = (kept >= 0).sum(axis=1)
         named = self._numbers(fill, part, count)
-        _fill_rows(fill, kernels.choose_named, n, 8 * self.padding, kept, count, named)
+        fill_rows(fill, kernels.choose_named, n, 8 * self.padding, kept, count, named)
         return kept, count, named
 
     def _numbers(self, fill: Fill, part: Ints, count: Ints) -> Ints:
@@ -92,7 +90,7 @@ class HitsBlocks(BlockCoder):
         edges = self._edges[part, count]
         named = (draw[:, None] >= edges).sum(axis=1)
         for i in np.flatnonzero((draw[:, None] == edges).any(axis=1)):
-            named[i] = _invert(fill, int(draw[i]), self._law(int(part[i]), int(count[i])))
+            named[i] = invert(fill, int(draw[i]), self._law(int(part[i]), int(count[i])))
         return named
 
     def _law(self, part: int, j: int) -> list[Fraction]:
@@ -193,8 +191,8 @@ class HitsBlocks(BlockCoder):
         return part_n, counts
 
 
-def _fill_rows(
-    fill: Fill, kernel: RowKernel, n: int, words: int, out: Ints, *arguments: object
+def fill_rows(
+    fill: Fill, kernel: RowKernel, n: int, words: int, out: Ints | Bytes, *arguments: object
 ) -> None:
     """Run a kernel over n rows that need about `words` random words each, chunk by chunk."""
     chunk, done = np.empty(min(1 << 16, (words + 4) * n) + 64 * words + 64, np.uint32), 0
@@ -203,7 +201,7 @@ def _fill_rows(
         done = kernel(out, *arguments, chunk, done)
 
 
-def _invert(fill: Fill, draw: int, law: list[Fraction]) -> int:
+def invert(fill: Fill, draw: int, law: list[Fraction]) -> int:
     """How many numbers of the law are at most X, uniform in [0, 1), with these first 64 bits."""
     bits, more = 64, np.empty(1, np.uint64)
     while any(draw < p * 2**bits < draw + 1 for p in law):

@@ -100,6 +100,6 @@ class Arrays:
     @cached_property
     def decoder(self) -> Decoder:
         """The scores that turn a tally into counts, and their variance."""
-        from discreet.arrays.theory import Decoder
+        from discreet.arrays.decoders import make_decoder
 
-        return Decoder.for_mechanism(self.mechanism)
+        return make_decoder(self.mechanism)

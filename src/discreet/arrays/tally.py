@@ -269,7 +269,7 @@ def read_tally_document(path: str | Path, *formats: str) -> dict[str, Any]:
             ) from None
         raise DataError(
             f"{path} is not a tally, which is JSON; reports are counted into one with: "
-            f"discreet tally mechanism.json {path} -o tally.json"
+            f"discreet tally survey.json {path} -o tally.json"
         ) from None
     written_format = document.get("format") if isinstance(document, dict) else None
     if written_format not in formats and str(written_format).startswith("discreet-weighted"):

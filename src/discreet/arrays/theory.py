@@ -134,6 +134,49 @@ class Decoder:
         """What one more sample at an item adds to its estimate's second moment, per group."""
         return self.own - self.same
 
+    def item_variance(self, mechanism: Mechanism, prior: Prior) -> Floats:
+        """Var / n of every item's estimate for given shares of participants."""
+        shares = reported_shares(mechanism, prior)
+        scale, group_of = mechanism.scale, mechanism.arrays.group_of
+        totals = _by_group(mechanism, shares)
+        # a holder speaks of the item with chance 1 / scale, whose square is subtracted
+        return scale**2 * (
+            self.variance_at_zero(self.chance @ totals, totals)[group_of]
+            + shares * (self.slope[group_of] - 1 / scale)
+        )
+
+    def absent_variance(self, mechanism: Mechanism, prior: Prior) -> Floats:
+        """Var / n of the estimate of an item that nobody holds, per level."""
+        totals = _by_group(mechanism, reported_shares(mechanism, prior))
+        at_zero = self.variance_at_zero(self.chance @ totals, totals)
+        return mechanism.scale**2 * at_zero[list(mechanism.groups)]
+
+    def costs(self, mechanism: Mechanism, weights: Floats) -> Floats:
+        """The weighted total MSE / n if everybody's answer is in one level, per level; then, for
+        sets, if nobody has an item.
+        """
+        return _costs(mechanism, self, weights)
+
+    def set_error(self, mechanism: Mechanism, sets: Sequence[Sequence[int]]) -> SetError:
+        """Bias and variance per item for given sets of item indices."""
+        counts: dict[int, Floats] = {}
+        for items in sets:
+            counts.setdefault(len(items), np.zeros(mechanism.m))[list(items)] += 1
+        return self.set_error_by_size(mechanism, counts, len(sets))
+
+    def set_error_by_size(
+        self, mechanism: Mechanism, counts: Mapping[int, Floats], n: int
+    ) -> SetError:
+        """The same from the count of every item among the people with k items, for every k."""
+        scale, group_of = mechanism.scale, mechanism.arrays.group_of
+        bias, samples, squares = (np.zeros(mechanism.m) for _ in range(3))
+        for k, holders in counts.items():
+            counted = float(mechanism.arrays.counted(k))
+            bias += holders * (counted - 1)
+            samples += holders * counted / scale
+            squares += holders * (counted / scale) ** 2
+        return SetError(bias, scale**2 * sampled_variance(mechanism, group_of, samples, squares, n))
+
 
 def _best_decoder(mechanism: Mechanism) -> Decoder:
     arrays = mechanism.arrays
@@ -187,14 +230,7 @@ def _totals(chance: Floats, probability: Floats) -> Floats:
 
 def item_variance(mechanism: Mechanism, prior: Prior = "uniform") -> Floats:
     """Var / n of every item's estimate for given shares of participants."""
-    shares = reported_shares(mechanism, prior)
-    d, scale, group_of = mechanism.arrays.decoder, mechanism.scale, mechanism.arrays.group_of
-    totals = _by_group(mechanism, shares)
-    # a holder speaks of the item with chance 1 / scale, whose square is subtracted
-    return scale**2 * (
-        d.variance_at_zero(d.chance @ totals, totals)[group_of]
-        + shares * (d.slope[group_of] - 1 / scale)
-    )
+    return mechanism.arrays.decoder.item_variance(mechanism, prior)
 
 
 def _by_group(mechanism: Mechanism, shares: Floats) -> Floats:
@@ -214,8 +250,12 @@ def costs(mechanism: Mechanism, weights: Floats | None = None) -> Floats:
 
     For sets it is an upper bound, attained by people with many items.
     """
-    d, groups = mechanism.arrays.decoder, np.array(mechanism.groups)
     weights = np.ones(len(mechanism.arrays.level_sizes)) if weights is None else weights
+    return mechanism.arrays.decoder.costs(mechanism, weights)
+
+
+def _costs(mechanism: Mechanism, d: Decoder, weights: Floats) -> Floats:
+    groups = np.array(mechanism.groups)
     mass = np.bincount(groups, weights=weights * mechanism.arrays.level_sizes)
     count = len(mass)
     with np.errstate(invalid="ignore"):
@@ -261,10 +301,7 @@ def absent_variance(mechanism: Mechanism, prior: Prior = "uniform") -> Floats:
     """Var / n of the estimate of an item that nobody holds, per level. It decides which shares can
     be told from zero.
     """
-    d, totals = mechanism.arrays.decoder, _by_group(mechanism, reported_shares(mechanism, prior))
-    return (
-        mechanism.scale**2 * d.variance_at_zero(d.chance @ totals, totals)[list(mechanism.groups)]
-    )
+    return mechanism.arrays.decoder.absent_variance(mechanism, prior)
 
 
 # ---- set input on given data ---------------------------------------------------------------------
@@ -285,24 +322,19 @@ class SetError:
 
 def set_error(mechanism: Mechanism, sets: Sequence[Sequence[int]]) -> SetError:
     """Bias and variance per item for given sets of item indices."""
-    counts: dict[int, Floats] = {}
-    for items in sets:
-        counts.setdefault(len(items), np.zeros(mechanism.m))[list(items)] += 1
-    return set_error_by_size(mechanism, counts, len(sets))
+    _refuse_single(mechanism)
+    return mechanism.arrays.decoder.set_error(mechanism, sets)
 
 
 def set_error_by_size(mechanism: Mechanism, counts: Mapping[int, Floats], n: int) -> SetError:
     """The same from the count of every item among the people with k items, for every size k."""
+    _refuse_single(mechanism)
+    return mechanism.arrays.decoder.set_error_by_size(mechanism, counts, n)
+
+
+def _refuse_single(mechanism: Mechanism) -> None:
     if not mechanism.policy.kind.lists:
         raise DesignError("this mechanism takes single answers; its error is expected_mse()")
-    scale, group_of = mechanism.scale, mechanism.arrays.group_of
-    bias, samples, squares = (np.zeros(mechanism.m) for _ in range(3))
-    for k, holders in counts.items():
-        counted = float(mechanism.arrays.counted(k))
-        bias += holders * (counted - 1)
-        samples += holders * counted / scale
-        squares += holders * (counted / scale) ** 2
-    return SetError(bias, scale**2 * sampled_variance(mechanism, group_of, samples, squares, n))
 
 
 def sampled_variance(

@@ -102,8 +102,12 @@ def check_weights(weights: object, zero: bool = False) -> Floats:
     """Weights as an array of numbers, none of them negative; all of them 0 only where `zero` says
     that there are more.
     """
+    given = np.asarray(weights)
+    texts = given.dtype.kind == "O" and any(isinstance(x, str | bytes | bool) for x in given.flat)
+    if given.dtype.kind not in "iufO" or texts:
+        raise DataError("weights are numbers, one for each report")
     try:
-        values = np.asarray(weights, dtype=float)
+        values = given.astype(float)
     except (TypeError, ValueError):
         raise DataError("weights are numbers, one for each report") from None
     if values.ndim != 1 or not np.isfinite(values).all() or values.min(initial=0) < 0:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,29})(\.[0-9]{0,29}[1-9])?")
 _DIGITS = 12  # of a decimal in the file
+# the first note of a design that plain LDP's errors limit; part of what it is the best of
+FAIR = "no level counted worse than under plain LDP"
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,11 @@ class Certificate:
             text = "less than 0.001 % above the best possible"
         else:
             text = f"{_percent(self.gap)} above the best possible"
-        return f"{text} for this guarantee and prior" + (f" ({self.note})" if self.note else "")
+        text += " for this guarantee and prior"
+        note = self.note
+        if note.startswith(FAIR):
+            text, note = f"{text}, with {FAIR}", note.removeprefix(FAIR).removeprefix("; ")
+        return text + (f" ({note})" if note else "")
 
     def to_canonical(self) -> dict[str, str]:
         """Texts only: plain decimals of at most twelve digits."""

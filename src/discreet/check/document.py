@@ -34,12 +34,16 @@ def canonical_json(document: JsonObject) -> bytes:
         ) from None
 
 
+def covered(document: JsonObject) -> JsonObject:
+    """A mechanism's document without `model`, `prior` and `certificate`."""
+    return {key: value for key, value in document.items() if key not in _OUTSIDE_FINGERPRINT}
+
+
 def fingerprint(document: JsonObject) -> str:
-    """SHA-256 of the canonical JSON without `model`, `prior` and `certificate`, in hexadecimal."""
+    """SHA-256 of the canonical JSON of what a document's fingerprint covers, in hexadecimal."""
     import hashlib  # loaded with OpenSSL, when there is something to compare
 
-    covered = {key: value for key, value in document.items() if key not in _OUTSIDE_FINGERPRINT}
-    return hashlib.sha256(canonical_json(covered)).hexdigest()
+    return hashlib.sha256(canonical_json(covered(document))).hexdigest()
 
 
 def read_bytes(raw: bytes) -> JsonObject:
@@ -89,20 +93,19 @@ def read_document(path: str | Path) -> JsonObject:
         if b"[[level]]" in raw:
             raise MechanismError(
                 f"{path} is a policy; make a mechanism of it with: discreet design {path} -o "
-                "mechanism.json"
+                "survey.json"
             ) from None
         raise MechanismError(f"{path}: {error}") from None
-    if "policy" not in document:
-        raise MechanismError(f'{path} is not a mechanism file; make one with "discreet design"')
+    if not {"policy", "questions"} & document.keys():
+        raise MechanismError(f'{path} is not a survey file; make one with "discreet design"')
     return document
 
 
 def is_document(path: str | Path) -> bool:
-    """Whether a file says that it is a mechanism, true or not."""
+    """Whether a file says that it is a mechanism or a survey, true or not."""
     try:
         document = json.loads(Path(path).read_bytes()) if str(path).endswith(".json") else None
     except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(document, dict) and str(document.get("format", "")).startswith(
-        "discreet-mechanism"
-    )
+    kind = str(document.get("format", "")) if isinstance(document, dict) else ""
+    return kind.startswith(("discreet-mechanism", "discreet-survey"))

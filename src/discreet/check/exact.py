@@ -82,9 +82,22 @@ def exp_lower(x: Fraction) -> Fraction:
     return Fraction(total, 1 << _BITS)
 
 
+def root_lower(x: Fraction, root: int) -> Fraction:
+    """A rational at most the root-th root of x >= 1: whole 2^-80ths, rounded down."""
+    scaled = (x.numerator << (_BITS * root)) // x.denominator
+    guess = 1 << -(-scaled.bit_length() // root)  # above the root; Newton's steps come down to it
+    while True:
+        better = ((root - 1) * guess + scaled // guess ** (root - 1)) // root
+        if better >= guess:
+            return Fraction(guess, 1 << _BITS)
+        guess = better
+
+
 def factor(budget: Budget) -> Fraction:
     """A rational at most e^epsilon; exactly k for the budget ln(k)."""
-    return budget.value if budget.is_log else exp_lower(min(budget.value, _CEILING))
+    if budget.is_log:
+        return budget.value if budget.root == 1 else root_lower(budget.value, budget.root)
+    return exp_lower(min(budget.value, _CEILING))
 
 
 def level_factors(policy: Policy) -> list[Fraction | None]:

@@ -114,7 +114,7 @@ def item_factors(f: Densities, active: int, others: int) -> tuple[Fraction, Frac
                 held += _replaced(f, a, h)
         for a in range(max(0, s - others + 1), min(s, active) + 1):
             lacked += _replaced(f, a, None)
-    return _worst(held), _worst(lacked)
+    return worst(held), worst(lacked)
 
 
 def _replaced(f: Densities, a: int, h: int | None) -> Iterator[Fraction]:
@@ -131,7 +131,8 @@ def _replaced(f: Densities, a: int, h: int | None) -> Iterator[Fraction]:
         yield (1 + mean / f[a][n]) / (s + 1)
 
 
-def _worst(ratios: Sequence[Fraction]) -> Fraction:
+def worst(ratios: Sequence[Fraction]) -> Fraction:
+    """The largest of ratios and of their inverses."""
     return max(max(ratios), 1 / min(ratios))
 
 
@@ -206,7 +207,7 @@ def each_factor(part: Chances, g: int, one_way: bool) -> Fraction:
     """
     own, other = part.own[g], part.other[g]
     ratios = [Fraction(own, other), Fraction(D - own, D - other)]
-    return max(ratios) if one_way else _worst(ratios)
+    return max(ratios) if one_way else worst(ratios)
 
 
 def check_each(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from discreet.check import exact, exact_sets
+from discreet.check import exact, exact_picks, exact_sets
 from discreet.check.exact import D
 from discreet.policy.lazy import cached_property
 
@@ -173,3 +173,89 @@ class HitsPart(AnyPart):
         values = (float(own), float(other), float(own - other))
         own_, other_, gap = (tuple(x * on for on in self.ints.active) for x in values)
         return Rates(chance, own_, other_, gap, self.ints.chance / D)
+
+
+@dataclass(frozen=True)
+class PicksPart(AnyPart):
+    """A part of picks (exact_picks.py), whose chance depends on how many active items one has."""
+
+    ints: exact_picks.PickChances
+    sizes: tuple[int, ...]  # of the groups
+    groups: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        chance, active, size, rows = self.ints
+        table = tuple(tuple(map(tuple, row)) for row in rows)
+        ints = exact_picks.PickChances(chance, tuple(active), size, table)
+        object.__setattr__(self, "ints", ints)
+        for name in ("sizes", "groups"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @classmethod
+    def from_document(
+        cls, row: JsonObject, sizes: tuple[int, ...], groups: tuple[int, ...]
+    ) -> PicksPart:
+        """From a mechanism file; its values are validated later."""
+        rows = row["rows"] if isinstance(row["rows"], list) else [None]
+        runs = [run for runs in rows for run in (runs if isinstance(runs, list) else [None])]
+        if not all(isinstance(x, list) for x in (row["active"], *rows, *runs)):
+            raise TypeError("a part's numbers are lists")
+        ints = exact_picks.PickChances(row["chance"], row["active"], row["size"], row["rows"])
+        return cls(ints, sizes, groups)
+
+    def document(self) -> JsonObject:
+        """What stands in the mechanism file."""
+        chance, active, size, rows = self.ints
+        table = [[list(run) for run in row] for row in rows]
+        return {"chance": chance, "active": list(active), "size": size, "rows": table}
+
+    @property
+    def m(self) -> int:
+        """The number of active items."""
+        return exact_picks.active_items(self.ints, self.sizes)
+
+    @cached_property
+    def densities(self) -> exact_picks.Densities:
+        """f_j(n)."""
+        return exact_picks.densities(self.m, self.ints)
+
+    @cached_property
+    def laws(self) -> list[dict[int, Fraction]]:
+        """The chance of the part and of n named own items, per number of active items."""
+        return [exact_picks.law(self.m, self.ints, j) for j in range(len(self.ints.rows))]
+
+    @cached_property
+    def means(self) -> list[tuple[Fraction, Fraction]]:
+        """The chance of the part, and the number of named own items in its reports on average, per
+        number of active items; both within the cut.
+        """
+        return [
+            (Fraction(sum(law.values())), Fraction(sum(n * p for n, p in law.items())))
+            for law in self.laws
+        ]
+
+    @cached_property
+    def states(self) -> list[tuple[Fraction, Fraction]]:
+        """The largest and the smallest density per group for somebody with a single item of it;
+        then for somebody with none.
+        """
+        none, single = (row.values() for row in self.densities[:2])
+        ends = [(max(single), min(single)) if on else (max(none), min(none)) for on in self.active]
+        return [*ends, (max(none), min(none))]
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        """Per group, 1 if its items can be named."""
+        return tuple(self.ints.active)
+
+    @cached_property
+    def by_group(self) -> Rates:
+        """The chances per group, for somebody with a single item of it."""
+        m, k, cut = self.m, self.ints.size, self.ints.chance / D
+        (none, _), (single, named) = self.means[:2]
+        own = named / single
+        rest = (k - own) / (m - 1) if m > 1 else Fraction(0)
+        chances = tuple(cut * float(single if on else none) for on in self.active)
+        values = (float(own), float(rest), float(own - rest))
+        own_, other_, gap = (tuple(x * on for on in self.active) for x in values)
+        return Rates(chances, own_, other_, gap, cut * float(none))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -10,16 +11,18 @@ import click
 from discreet.cli.group import (
     as_json,
     emit,
-    load_policy,
     main,
     print_json,
 )
 from discreet.errors import DataError, MissingExtra
-from discreet.policy.about import moment
+from discreet.policy.labels import quoted
+from discreet.survey.about import moment
 
 if TYPE_CHECKING:
-    from discreet.device.client import Asked, Receipt
+    from discreet.device.answers import Answers
+    from discreet.device.client import Asked, Prepared, Receipt
     from discreet.policy import Policy
+    from discreet.survey import Public, Question, Survey
 
 
 @main.command(epilog="Example:  discreet invite https://host/c/survey#FINGERPRINT -o poster.html")
@@ -52,15 +55,14 @@ def invite(url: str, output: tuple[str, ...], as_json: bool) -> None:
     collection = Client(server, patience=5).collection(name, fingerprint=pinned)
     if collection.state == "closed":
         raise DataError(f'"{name}" is closed; nobody can answer it')
-    policy, guarantee = collection.mechanism.policy, collection.mechanism.guarantee()
+    survey, promise = collection.survey, collection.survey.promise()
     for path in output:
-        title = policy.question or policy.name
-        promises, about = guarantee.sentences(), policy.about.rows()
-        invitations.save(url, path, title, guarantee.lead, promises, about)
+        title = survey.only.policy.title if len(survey.listed) == 1 else survey.name
+        invitations.save(url, path, title, promise.lead, promise.sentences(), survey.about.rows())
     here = address.is_here(urlsplit(server).hostname or "")
     if as_json:
         facts = {"url": url, "state": collection.state, "this_machine_only": here}
-        facts["caution"] = guarantee.caution
+        facts["caution"] = promise.caution
         print_json({**facts, "output": list(output)})
         return
     try:
@@ -68,8 +70,8 @@ def invite(url: str, output: tuple[str, ...], as_json: bool) -> None:
     except MissingExtra as error:
         click.echo(f"Only the link: {error}", err=True)
     click.echo(url)
-    if guarantee.caution:
-        click.echo(f"Warning: {guarantee.caution}", err=True)
+    if promise.caution:
+        click.echo(f"Warning: {promise.caution}", err=True)
     if here:
         click.echo("This link works on this machine only; serve --public-url makes one for phones.")
 
@@ -93,14 +95,16 @@ def page(output: str, as_json: bool) -> None:
 @main.command(epilog="Example:  discreet answer http://127.0.0.1:8000/c/health-survey#FINGERPRINT")
 @click.argument("url")
 @click.argument("items", nargs=-1, metavar="")
-@click.option("--policy", help="Answer only if the collection has the policy in this file.")
+@click.option("--policy", help="Answer only if the collection is the survey in this file.")
 @click.option(
     "--max-epsilon",
     type=click.FloatRange(min=0, min_open=True),
     help="Answer only if no item's budget is above this.",
 )
 @click.option(
-    "--one-way", is_flag=True, help="With --max-epsilon: accept protection that is one-way."
+    "--one-way",
+    is_flag=True,
+    help="With --max-epsilon or --max-total: accept protection that is one-way.",
 )
 @click.option(
     "--agree", is_flag=True, help="Accept the summed budget of questions about the same items."
@@ -133,7 +137,8 @@ def answer(
 
     Do not put the answer on the command line: other users and the shell's history could see it. A
     script writes it to standard input and uses --yes, one item per line; for a set, a single line
-    with - means that none applies.
+    with - means that none applies. Where a survey has several questions, a line is "name: answer",
+    for every question and every public one; the answers to the drawn ones are used.
 
     A ledger remembers what was sent. If a report may not have arrived, it is sent again first.
     """
@@ -150,21 +155,23 @@ def answer(
         click.echo("The link has no fingerprint, so it could lead to any question.", err=True)
     collection = client.collection(
         name,
-        policy=load_policy(policy) if policy else None,
         max_epsilon=max_epsilon,
         fingerprint=pinned,
         one_way=one_way,
     )
-    survey = collection.mechanism.policy
-    interactive = _is_interactive()
+    if policy:
+        _refuse_unlike(collection.survey, policy)
+    survey, interactive = collection.survey, _is_interactive()
     unsent = None if question else client.unsent(collection)
+    if unsent is not None and not as_json:
+        click.echo("A report that you sent last time may not have arrived; sending it again.")
     if unsent is not None:
-        if not as_json:
-            click.echo("The report that you sent last time may not have arrived; sending it again.")
-        _receipt(client.send(unsent), as_json, repeated=True)
-        return
+        receipt = client.send(unsent)
+        if len(unsent.frames) == survey.answers:
+            _receipt(receipt, as_json, repeated=True)
+            return
     if question or interactive:
-        _show_question(collection, as_json)
+        _show_survey(collection, as_json)
     if question:
         return
     if collection.state != "open":
@@ -173,44 +180,83 @@ def answer(
         raise DataError(f'"{name}" {state}')
     if not interactive and not yes:
         raise DataError("standard input holds the answer, so nothing can be asked: say --yes")
-    given = _ask(survey) if interactive else _read_answer(survey)
-    for item in given if isinstance(given, set) else [given]:
-        survey.place(item)  # raises with a sentence for the person at this terminal
+    given = _ask(survey, client.draw(collection)) if interactive else _read_answers(survey)
     prepared = client.prepare(collection, given, agree=agree)
-    if not yes and isinstance(given, set) and not prepared.repeated:
-        click.echo(collection.mechanism.guarantee().list_sentence(given))
     if not yes:
-        click.echo(
-            f"This report will be sent: {prepared.report.hex()}"
-            + (" (drawn earlier; it does not depend on this answer)" if prepared.repeated else "")
-        )
-        click.confirm("Send it? It cannot be taken back", abort=True)
+        _confirm(survey, given, prepared)
     _receipt(client.send(prepared), as_json, prepared.repeated)
 
 
-def _show_question(collection: Asked, as_json: bool) -> None:
-    """Show the organiser, the question, its promises and its answers."""
-    survey, guarantee = collection.mechanism.policy, collection.mechanism.guarantee()
-    promises = guarantee.sentences()
+def _refuse_unlike(survey: Survey, path: str) -> None:
+    """Refuse a survey that is not the one in this file."""
+    from discreet.device.pins import PromiseError
+    from discreet.survey.audit import unlike
+    from discreet.survey.reading import load
+
+    differences = unlike(survey, load(path))
+    if differences:
+        raise PromiseError(
+            f'"{survey.name}" is not the survey you named: {differences[0]}; do not answer, and '
+            "ask who invited you"
+        )
+
+
+def _confirm(survey: Survey, given: Answers, prepared: Prepared) -> None:
+    """Show what will be sent, and ask."""
+    for frame in prepared.frames:
+        question = survey.question(frame.question)
+        answer = given.get(frame.question)
+        if isinstance(answer, set) and not prepared.repeated:
+            click.echo(question.mechanism.guarantee().list_sentence(answer))
+        about = f" on {quoted(frame.question)}" if len(survey.listed) > 1 else ""
+        click.echo(
+            f"This report{about} will be sent: {frame.content.hex()}"
+            + (" (drawn earlier; it does not depend on this answer)" if prepared.repeated else "")
+        )
+    them = "them? They" if len(prepared.frames) > 1 else "it? It"
+    click.confirm(f"Send {them} cannot be taken back", abort=True)
+
+
+def _show_survey(collection: Asked, as_json: bool) -> None:
+    """Show the organiser, the questions, their promises and their answers."""
+    survey, promise = collection.survey, collection.survey.promise()
     if as_json:
         facts = {"about": survey.about.to_canonical(), "state": collection.state}
-        facts["caution"] = guarantee.caution
-        facts |= {"question": survey.question, "promises": promises, "items": list(survey.items)}
-        print_json(facts)
+        facts |= {"caution": promise.caution, "promises": promise.sentences()}
+        asked = [
+            {"name": q.name, "question": q.policy.question, "items": _shown(q.policy)}
+            for q in survey.listed
+            if q.of is None
+        ]
+        openly = [public.to_canonical() for public in survey.public]
+        print_json({**facts, "questions": asked, "public": openly})
         return
     for key, line in survey.about.rows():
         click.echo(f"{key}: {line}")
-    warning = [f"Warning: {guarantee.caution}"] if guarantee.caution else []
-    listed = [f"  • {promise}" for promise in promises]
-    click.echo("\n".join([survey.question, *warning, *listed]))
-    click.echo("\n".join(f"{k:>5}  {item}" for k, item in enumerate(survey.items, 1)))
+    if len(survey.listed) == 1:
+        click.echo(survey.only.policy.title)
+    warning = [f"Warning: {promise.caution}"] if promise.caution else []
+    click.echo("\n".join([*warning, *(f"  • {line}" for line in promise.sentences())]))
+    if len(survey.listed) == 1:
+        _list_items(_shown(survey.only.policy))
+
+
+def _shown(policy: Policy) -> list[str]:
+    return [policy.items[place] for place in policy.shown]
+
+
+def _list_items(items: Sequence[str]) -> None:
+    click.echo("\n".join(f"{k:>5}  {item}" for k, item in enumerate(items, 1)))
 
 
 def _receipt(receipt: Receipt, as_json: bool, repeated: bool) -> None:
     if as_json:
         facts = {"accepted": receipt.accepted, "duplicates": receipt.duplicates}
-        sent = {"id": receipt.id.hex(), "report": receipt.report.hex(), "repeated": repeated}
-        print_json({**facts, **sent})
+        sent = [
+            {"question": f.question, "id": f.id.hex(), "report": f.report.hex()}
+            for f in receipt.frames
+        ]
+        print_json({**facts, "reports": sent, "repeated": repeated})
         return
     if repeated:
         click.echo("Sent the report that was drawn earlier; it does not depend on this answer.")
@@ -233,14 +279,40 @@ def _is_interactive() -> bool:
     return sys.stdin.isatty()
 
 
-def _ask(policy: Policy) -> str | set[str]:
+def _ask(survey: Survey, drawn: Sequence[Question]) -> Answers:
+    """Ask the public questions, then those that were drawn."""
+    answers: dict[str, str | set[str]] = {}
+    for public in survey.public:
+        answers[public.name] = _ask_openly(public)
+    names = dict.fromkeys(name for q in drawn for name in q.of or (q.name,))
+    for k, name in enumerate(names, 1):
+        policy = survey.question(name).policy
+        if len(survey.listed) > 1:
+            click.echo(f"{k} of {len(names)}: {policy.title}" if len(names) > 1 else policy.title)
+            _list_items(_shown(policy))
+        answers[name] = _ask_one(policy)
+    return answers
+
+
+def _ask_openly(public: Public) -> str:
+    click.echo(f"{public.text} This answer is sent as it is.")
+    _list_items(public.items)
+    return _chosen(str(click.prompt("Your answer, by number or in words")).strip(), public.items)
+
+
+def _chosen(text: str, items: Sequence[str]) -> str:
+    """An item, by its number in the list or its label."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    if text in items or not 1 <= number <= len(items):
+        return text
+    return items[number - 1]
+
+
+def _ask_one(policy: Policy) -> str | set[str]:
     """Ask for the answer: a number in the list or a label; for a set, one per line."""
 
     def one(text: str) -> str:
-        number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
-        if text not in policy.index and 1 <= number <= policy.m:
-            return policy.items[number - 1]
-        return policy.items[policy.place(text)]
+        return policy.items[policy.place(_chosen(text, _shown(policy)))]
 
     if not policy.kind.lists:
         return one(str(click.prompt("Your answer, by number or in words")).strip())
@@ -255,13 +327,39 @@ def _ask(policy: Policy) -> str | set[str]:
     return chosen
 
 
-def _read_answer(policy: Policy) -> str | set[str]:
-    """Read the answer from standard input, one item per line."""
+def _read_answers(survey: Survey) -> Answers:
+    """Read the answers from standard input: one item per line, or where a survey has several
+    questions "name: item".
+    """
     lines = [line.rstrip("\n") for line in sys.stdin if line.strip()]
-    if policy.kind.lists:
-        if not lines:
-            raise DataError("standard input is empty; write a single line with - if none applies")
-        return set() if lines == ["-"] else set(lines)
-    if len(lines) != 1:
-        raise DataError(f"this question takes one item on one line, got {len(lines)} lines")
-    return lines[0]
+    if len(survey.listed) == 1 and not survey.public:
+        return {survey.only.name: _read_one(survey.only.policy, lines)}
+    given: dict[str, list[str]] = {}
+    for number, line in enumerate(lines, 1):
+        name, mark, item = (piece.strip() for piece in line.partition(":"))
+        if not mark:
+            raise DataError(f'line {number} of standard input is not "name: answer"')
+        given.setdefault(name, []).append(item)
+    openly = {public.name for public in survey.public}
+    answers: dict[str, str | set[str]] = {}
+    for name, items in given.items():
+        if name in openly:
+            answers[name] = items[0]
+        else:
+            answers[name] = _read_one(survey.question(name).policy, items)
+    return answers
+
+
+def _read_one(policy: Policy, lines: list[str]) -> str | set[str]:
+    """The answer to one question from its lines; raises with a sentence for the person here."""
+    if not policy.kind.lists:
+        if len(lines) != 1:
+            raise DataError(f"this question takes one item on one line, got {len(lines)} lines")
+        policy.place(lines[0])
+        return lines[0]
+    if not lines:
+        raise DataError("standard input is empty; write a single line with - if none applies")
+    chosen = set() if lines == ["-"] else set(lines)
+    for item in chosen:
+        policy.place(item)
+    return chosen

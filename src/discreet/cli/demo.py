@@ -36,9 +36,9 @@ def run(serve: bool = True) -> None:
     """Print the demonstration. Then serve the survey to simulated participants until Ctrl-C."""
     from discreet.data.examples import example
     from discreet.designs import design
-    from discreet.show import facts, terminal
+    from discreet.show import facts, layout, terminal
 
-    console = terminal.console()
+    console = layout.console()
     survey = example("health-survey")
     console.rule("[bold]1. A health survey: 41 conditions, three levels of protection")
     console.print(
@@ -47,7 +47,7 @@ def run(serve: bool = True) -> None:
         "perturbs its answer before it sends it, with these probabilities:"
     )
     mechanism = design(survey)
-    terminal.mechanism(mechanism, facts.describe(mechanism))
+    terminal.mechanism(mechanism, facts.describe(mechanism, name="health-survey"))
     forecast = facts.plan(survey, USERS, "uniform", None, None, mechanism)
     console.print(f"\nForecast for {USERS:,} people, one standard error:")
     for row in forecast["rows"]:
@@ -64,7 +64,7 @@ def run(serve: bool = True) -> None:
     console.rule("[bold]3. The paper's own survey: five answers")
     console.print("With so few answers the best report names a few of them, in a byte or two:")
     toy = design(example("toy"))
-    terminal.mechanism(toy, facts.describe(toy))
+    terminal.mechanism(toy, facts.describe(toy, name="toy-survey"))
     if serve:
         _serve(console, mechanism, toy)
 
@@ -101,10 +101,11 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
     """Run a collector on this machine, in a temporary folder."""
     from discreet.collector import rehearsal, scratch, server
     from discreet.collector.store import open_store
-    from discreet.data.examples import made_up_answers
     from discreet.device.wire import page_of
     from discreet.errors import DataError
+    from discreet.survey import Survey
 
+    health, five = Survey("health-survey", [survey]), Survey("toy-survey", [toy])
     try:
         sock = server.listen("127.0.0.1", 8000)
     except DataError:
@@ -113,8 +114,8 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
     with scratch.folder("demo") as folder:
         store = str(Path(folder) / "discreet.sqlite")
         opened = open_store(store)
-        for mechanism in (survey, toy):
-            opened.create(mechanism)
+        for each in (health, five):
+            opened.create(each)
         opened.close()
         os.environ["DISCREET_TOKEN"] = secrets.token_urlsafe(24)
         console.rule("[bold]4. The same, live")
@@ -123,22 +124,21 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
         )
         for path, what in (
             (
-                f"{page_of(survey.policy.name)}/results",
+                f"{page_of(health.name)}/results",
                 "to watch the counts appear, with honest error bars",
             ),
             (
-                f"{page_of(survey.policy.name)}#{survey.fingerprint}",
+                f"{page_of(health.name)}#{health.fingerprint}",
                 "to answer yourself, as a participant",
             ),
             (
-                f"{page_of(toy.policy.name)}#{toy.fingerprint}",
+                f"{page_of(five.name)}#{five.fingerprint}",
                 "for the five answers: see what happens when you answer again",
             ),
         ):
             console.print(f"  {base}{path}", style="bold", soft_wrap=True, highlight=False)
             console.print(f"    {what}")
         console.print("Stop with Ctrl-C.")
-        given = made_up_answers(survey.policy, USERS)
-        people = (sock.getsockname(), survey, given)
+        people = (sock.getsockname(), health, USERS)
         threading.Thread(target=rehearsal.arrive, args=people, daemon=True).start()
         server.run(store, sock, open_results=True)

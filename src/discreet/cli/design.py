@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,7 @@ from discreet.cli.group import (
     data_options,
     design_options,
     given_options,
+    goal_option,
     load_policy,
     load_prior,
     main,
@@ -18,70 +20,104 @@ from discreet.cli.group import (
     print_json,
     prior_option,
     progress,
+    question_option,
     refuse_overwrite,
     refuse_wrong_suffix,
     require_suffix,
     steps,
 )
+from discreet.cli.planning import plan_survey
 from discreet.errors import DesignError, short_fingerprint
 
+if TYPE_CHECKING:
+    from discreet.arrays.types import Prior
+    from discreet.designs.task import DesignOptions
+    from discreet.show.shapes import MechanismFacts
+    from discreet.survey import Survey
+    from discreet.survey.reading import SurveyFile
 
-@main.command(epilog="Example:  discreet design survey.toml -o mechanism.json")
-@click.argument("policy")
-@click.option("-o", "--output", help="Write the mechanism to this file.")
+
+@main.command(epilog="Example:  discreet design survey.toml -o survey.json")
+@click.argument("survey")
+@click.option("-o", "--output", help="Write the designed survey to this file.")
 @click.option("--certify", is_flag=True, help="Prove how good it is, even if that takes minutes.")
 @padding_option
 @design_options
 @as_json
 def design(
-    policy: str,
+    survey: str,
     output: str | None,
     certify: bool,
     model: str | None,
     prior: str | None,
+    goal: str | None,
     encoding: str | None,
     padding: int | None,
     as_json: bool,
 ) -> None:
-    """Design a mechanism for the file POLICY.
+    """Design the mechanisms of the questions in the file SURVEY.
 
-    Shows its probabilities, guarantee and expected error.
+    Shows their probabilities, guarantees and expected errors.
     """
-    from discreet.designs import design as design_
-    from discreet.show import facts, terminal
+    from discreet.designs.surveys import design_survey, read_draft
+    from discreet.show import facts, surveys, terminal
 
-    refuse_overwrite([output], [policy])
-    refuse_wrong_suffix(".json", "a mechanism is", output)
-    loaded, shares = load_policy(policy), load_prior(prior)
-    options = given_options(model, shares, encoding, padding)
+    refuse_overwrite([output], [survey])
+    refuse_wrong_suffix(".json", "a survey is", output)
+    shares = load_prior(prior)
+    options = given_options(model, shares, encoding, padding, goal)
     options["certify"] = certify
-    mechanism = design_(loaded, **options)
+    draft = read_draft(survey)
+    made = design_survey(draft, **options)
     if output:
-        mechanism.save(output)
-    described = facts.describe(mechanism, shares)
+        made.save(output)
+    described = _describe(draft, made, shares, options)
     if as_json:
-        print_json(described)
+        whole = facts.describe_survey(made)
+        asked = [{"question": q.name, **d} for q, d in zip(made.listed, described, strict=True)]
+        print_json({**described[0], **whole} if len(asked) == 1 else {**whole, "asked": asked})
         return
-    terminal.mechanism(mechanism, described)
+    if len(made.listed) > 1:
+        surveys.survey(made)
+    for question, each in zip(made.listed, described, strict=True):
+        if len(made.listed) > 1:
+            click.echo()
+        terminal.mechanism(question.mechanism, each)
     if output:
         click.echo(
-            f"Wrote {output}, fingerprint {short_fingerprint(mechanism.fingerprint)}…\n"
+            f"Wrote {output}, fingerprint {short_fingerprint(made.fingerprint)}…\n"
             f"Anyone can verify it: discreet check {output}"
         )
 
 
-@main.command(epilog="Example:  discreet check mechanism.json --policy survey.toml")
-@click.argument("mechanism")
-@click.option("--policy", help="Compare with this policy file, and list every difference.")
+def _describe(
+    draft: SurveyFile, made: Survey, shares: Prior, options: DesignOptions
+) -> list[MechanismFacts]:
+    """The facts of every question, with what each goal would come to."""
+    from discreet.show import facts
+
+    described = []
+    for question in made.listed:
+        several = len(made.listed) > 1
+        told = facts.describe(question.mechanism, shares, question.name if several else made.name)
+        policy = draft.policies[question.name].divided(made.answers)
+        told["goals"] = facts.compare_goals(policy, question.mechanism, options)
+        described.append(told)
+    return described
+
+
+@main.command(epilog="Example:  discreet check survey.json --policy survey.toml")
+@click.argument("survey")
+@click.option("--policy", help="Compare with the survey in this file, and list every difference.")
 @as_json
-def check(mechanism: str, policy: str | None, as_json: bool) -> None:
-    """Verify the file MECHANISM exactly.
+def check(survey: str, policy: str | None, as_json: bool) -> None:
+    """Verify the file SURVEY, or a mechanism, exactly.
 
-    The exit code is 1 if its guarantee, fingerprint or policy is wrong.
+    The exit code is 1 if a guarantee, the fingerprint or the policy is wrong.
     """
-    from discreet.promises.audit import audit
+    from discreet.survey.audit import audit
 
-    findings = audit(mechanism, load_policy(policy) if policy else None)
+    findings = audit(survey, policy)
     if as_json:
         print_json(
             {
@@ -109,10 +145,11 @@ def check(mechanism: str, policy: str | None, as_json: bool) -> None:
 
 
 @main.command(epilog="Example:  discreet plan survey.toml --users 100000 --target-error 0.005")
-@click.argument("policy")
+@click.argument("survey")
+@question_option
 @click.option(
     "--users",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 10**15),
     required=True,
     help="The number of people who will answer.",
 )
@@ -149,7 +186,8 @@ def check(mechanism: str, policy: str | None, as_json: bool) -> None:
 @design_options
 @as_json
 def plan(
-    policy: str,
+    survey: str,
+    question: str | None,
     users: int,
     target_error: float | None,
     solve: str | None,
@@ -159,31 +197,55 @@ def plan(
     objective: str | None,
     model: str | None,
     prior: str | None,
+    goal: str | None,
     encoding: str | None,
     as_json: bool,
 ) -> None:
-    """Say what so many people will show, and forecast the error per level and model."""
+    """Say what so many people will show, and forecast the error per level and model.
+
+    Of a survey of several questions: what each number of answers per person costs, then what every
+    question will show. --question looks at one of them.
+    """
     from discreet.data.files import read_shares
     from discreet.designs import design as design_
+    from discreet.designs.surveys import read_draft
     from discreet.estimates.padding import read_padding
     from discreet.show import facts, terminal
     from discreet.show.outlook import solve_budgets
 
-    loaded, shares = load_policy(policy), load_prior(prior)
+    draft, shares = read_draft(survey), load_prior(prior)
+    if len(draft.policies) > 1 and question is None:
+        if solve or padding or sizes:
+            raise DesignError("--solve, --padding and --sizes are of one question; add --question")
+        plan_survey(draft, users, given_options(model, shares, encoding, None, goal), as_json)
+        return
+    loaded = draft.question(question)
     solved = None
     if solve:
         if target_error is None:
             raise DesignError("--solve epsilon needs --target-error, such as 0.01")
         if padding and not padding.isdecimal():
             raise DesignError(f'--solve epsilon needs --padding as a number, got "{padding}"')
-        options = given_options(model, shares, encoding, int(padding) if padding else None)
+        known = int(padding) if padding else None
+        options = given_options(model, shares, encoding, known, goal)
         solved = loaded = solve_budgets(loaded, users, target_error, **options)
     size_shares = read_shares(sizes, "sizes") if sizes else None
     length, choice = read_padding(
-        loaded, users, padding, size_shares, popularity, objective, model=model, prior=shares
+        loaded,
+        users,
+        padding,
+        size_shares,
+        popularity,
+        objective,
+        model=model,
+        prior=shares,
+        goal=goal,
     )
-    chosen = design_(loaded, **given_options(model, shares, encoding, length))
-    planned = facts.plan(loaded, users, shares, length, target_error, chosen)
+    options = given_options(model, shares, encoding, length, goal)
+    chosen = design_(loaded, **options)
+    planned = facts.plan(loaded, users, shares, length, target_error, chosen, goal)
+    planned["name"] = question or draft.name
+    planned["goals"] = facts.compare_goals(loaded, chosen, options)
     planned["padding_curve"] = choice.curve if choice else None
     planned["objective"] = choice.objective if choice else None
     budgets = {level.name: level.budget.text for level in solved.levels} if solved else {}
@@ -203,6 +265,7 @@ def plan(
 @click.argument("data")
 @padding_option
 @prior_option
+@goal_option
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
@@ -227,6 +290,7 @@ def simulate(
     data: str,
     padding: int | None,
     prior: str | None,
+    goal: str | None,
     repeats: int,
     k: int,
     seed: int | None,
@@ -249,7 +313,7 @@ def simulate(
 
     require_suffix(plot, ".png", ".svg")
     loaded = load_policy(policy)
-    models = alternatives(loaded, load_prior(prior), padding)
+    models = alternatives(loaded, load_prior(prior), padding, goal)
     with progress(f"Reading {data}", [data]) as advance:
         any_model = next(iter(models.values()))
         blocks = read_answers(data, any_model, column, user, advance, indices)
@@ -262,7 +326,7 @@ def simulate(
     if plot:
         from discreet.show.plots import models as draw
 
-        draw(scores, plot, f"{loaded.name}: {data}", k)
+        draw(scores, plot, f"{loaded.title}: {data}", k)
     if as_json:
         print_json({"k": k, "repeats": repeats, "scores": [asdict(score) for score in scores]})
     else:

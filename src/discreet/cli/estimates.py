@@ -13,9 +13,11 @@ import click
 from discreet.cli.group import (
     as_json,
     load_mechanism,
+    load_survey,
     main,
     options,
     print_json,
+    question_option,
     refuse_overwrite,
     require_suffix,
     split_items,
@@ -49,9 +51,10 @@ _result_options = options(
 )
 
 
-@main.command(epilog="Example:  discreet estimate mechanism.json tally.json -o est.csv --top 10")
-@click.argument("mechanism")
+@main.command(epilog="Example:  discreet estimate survey.json tally.json -o est.csv --top 10")
+@click.argument("survey")
 @click.argument("tally")
+@question_option
 @click.option("-o", "--output", help="Write the table to this file (.csv, .parquet or .json).")
 @click.option("--plot", help="Draw the top items into this file (.png or .svg).")
 @click.option(
@@ -94,8 +97,9 @@ _result_options = options(
 )
 @as_json
 def estimate(
-    mechanism: str,
+    survey: str,
     tally: str,
+    question: str | None,
     output: str | None,
     plot: str | None,
     top: int,
@@ -119,8 +123,8 @@ def estimate(
     from discreet.estimates import saving
     from discreet.show import terminal
 
-    refuse_overwrite([output, plot], [mechanism, tally, *populations])
-    loaded = load_mechanism(mechanism)
+    refuse_overwrite([output, plot], [survey, tally, *populations])
+    loaded = load_mechanism(survey, question)
     require_suffix(output, ".csv", ".parquet", ".json")
     require_suffix(plot, ".png", ".svg")
     sums = _sums(loaded.policy, totals)
@@ -153,17 +157,17 @@ def estimate(
         click.echo(f"Odd: {sentence}; see docs/organiser.md on fake reports.")
 
 
-@main.command(epilog="Example:  discreet compare 2025.json 2026.json -m mechanism.json")
+@main.command(epilog="Example:  discreet compare 2025.json 2026.json -m survey.json")
 @click.argument("a")
 @click.argument("b", required=False)
 @click.option(
     "-m",
-    "--mechanism",
+    "--survey",
     "mechanisms",
     multiple=True,
-    default=("mechanism.json",),
+    default=("survey.json",),
     show_default=True,
-    help="The mechanism of the tallies. Repeat it if they use different mechanisms.",
+    help="The survey of the tallies. Repeat it if they are of different surveys.",
 )
 @_result_options
 @click.option(
@@ -248,7 +252,9 @@ def _comparisons(
     """
     from discreet.arrays.weighted import load_tally
 
-    loaded = [load_mechanism(path) for path in mechanisms]
+    loaded = [
+        mechanism for path in mechanisms for mechanism in load_survey(path).questions.values()
+    ]
     estimates = {path: load_tally(path, *loaded).estimate() for path in paths}
     pairs = [*combinations(paths, 2)]
     each = confidence if len(pairs) == 1 else 1 - (1 - confidence) / len(pairs)

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from discreet.designs.task import DesignOptions
     from discreet.mechanism import Mechanism
     from discreet.policy import Policy
+    from discreet.survey import Survey
 
 Function = Callable[..., None]  # a command's
 Decorator = Callable[[Function], Function]
 
 MODEL_HELP = (
-    'subset (default), hits (default for sets), each (default for kind = "each"), opt0, opt1, opt2 '
+    "subset (default), hits (for sets of many items), each (default for kind = "
+    '"each"), opt0, opt1, opt2 '
     "(the paper's), or plain LDP: rappor, oue, grr, ss."
 )
 
@@ -137,10 +139,19 @@ prior_option = click.option(
     help="How common you expect the answers to be: uniform (default), worst, level=share,…, or a "
     "CSV or JSON file of shares.",
 )
+question_option = click.option(
+    "--question", metavar="NAME", help="The question, of a survey that has several."
+)
+goal_option = click.option(
+    "--goal",
+    help="fair (default): no level is counted worse than under plain LDP; or total: the least "
+    "total error.",
+)
 padding_option = click.option("--padding", type=int, help="For sets: the padding length.")
 design_options = options(
     click.option("--model", help=MODEL_HELP),
     prior_option,
+    goal_option,
     click.option(
         "--encoding",
         help="bits, or ticket (4 bytes; default of subset for more than 1,000 items).",
@@ -196,11 +207,18 @@ def load_policy(path: str) -> Policy:
     return Policy.load(path)
 
 
-def load_mechanism(path: str) -> Mechanism:
-    """Read a mechanism file, and check it."""
-    from discreet.mechanism import Mechanism
+def load_mechanism(path: str, question: str | None = None) -> Mechanism:
+    """Read a survey file or a mechanism file, and check it: the mechanism of this question, or of
+    the only one.
+    """
+    return load_survey(path).question(question).mechanism
 
-    return Mechanism.load(path)
+
+def load_survey(path: str) -> Survey:
+    """Read a survey file or a mechanism file, and check it."""
+    from discreet.survey import Survey
+
+    return Survey.load(path)
 
 
 def split_items(text: str, policy: Policy) -> list[str]:
@@ -261,7 +279,11 @@ def load_prior(text: str | None) -> Prior:
 
 
 def given_options(
-    model: str | None, prior: Prior | None, encoding: str | None, padding: int | None
+    model: str | None,
+    prior: Prior | None,
+    encoding: str | None,
+    padding: int | None,
+    goal: str | None,
 ) -> DesignOptions:
     """The options of a design that were given."""
     options: DesignOptions = {}
@@ -273,6 +295,8 @@ def given_options(
         options["encoding"] = encoding
     if padding is not None:
         options["padding"] = padding
+    if goal is not None:
+        options["goal"] = goal
     return options
 
 

@@ -13,9 +13,11 @@ from discreet.cli.group import (
     emit,
     engine_options,
     load_mechanism,
+    load_survey,
     main,
     print_json,
     progress,
+    question_option,
     refuse_overwrite,
     refuse_wrong_suffix,
     split_items,
@@ -27,17 +29,20 @@ if TYPE_CHECKING:
     from discreet.data.answers import Answers
     from discreet.data.counting import Tallies
     from discreet.mechanism import Mechanism
+    from discreet.survey import Survey
 
 
-@main.command(epilog="Example:  discreet perturb mechanism.json answers.csv -o reports.parquet")
-@click.argument("mechanism")
+@main.command(epilog="Example:  discreet perturb survey.json answers.csv -o reports.parquet")
+@click.argument("survey")
 @click.argument("data")
 @click.option(
     "-o",
     "--output",
     required=True,
-    help="Write the reports here: a Parquet file, or with Spark a folder.",
+    help="Write the reports here: a Parquet file; with Spark, or where a survey has several "
+    "questions, a folder.",
 )
+@question_option
 @data_options
 @click.option(
     "--with-column",
@@ -49,9 +54,10 @@ if TYPE_CHECKING:
 @engine_options
 @as_json
 def perturb(
-    mechanism: str,
+    survey: str,
     data: str,
     output: str,
+    question: str | None,
     column: str,
     user: str,
     indices: bool,
@@ -64,12 +70,25 @@ def perturb(
 
     DATA is CSV, Parquet, FIMI .dat, or - for standard input. With --engine spark, it is a folder of
     Parquet. This is for a pipeline on the participants' side: whoever runs it sees the answers.
+
+    Where a survey has several questions, or public ones, DATA has a column for each of them. The
+    questions that a person answers are drawn, and OUTPUT is a folder with a file per question.
     """
     from discreet.data.answers import ReadOptions, read_people
     from discreet.data.reports import check_with_columns, write_reports
+    from discreet.data.surveys import is_simple
 
-    refuse_overwrite([output], [mechanism, data])
-    loaded = load_mechanism(mechanism)
+    refuse_overwrite([output], [survey, data])
+    whole = load_survey(survey)
+    if question is None and not is_simple(whole):
+        if engine == "spark" or columns or indices:
+            raise DataError(
+                "--engine spark, --with-column and --indices perturb one question; name it with "
+                "--question"
+            )
+        _perturb_survey(whole, data, output, as_json)
+        return
+    loaded = whole.question(question).mechanism
     others = check_with_columns(columns, column)
     refuse_wrong_suffix(".parquet", "reports are", output)
     if engine == "spark":
@@ -90,8 +109,17 @@ def perturb(
     emit(as_json, facts, written)
 
 
-@main.command(epilog="Example:  discreet tally mechanism.json reports.parquet more/ -o tally.json")
-@click.argument("mechanism")
+def _perturb_survey(survey: Survey, data: str, output: str, as_json: bool) -> None:
+    from discreet.data.surveys import perturb_survey
+
+    with progress(f"Perturbing {data}", [data]) as advance:
+        counts = perturb_survey(data, survey, output, advance)
+    listed = ", ".join(f"{name}: {count:,}" for name, count in counts.items())
+    emit(as_json, {"reports": counts, "output": output}, f"Wrote reports to {output} ({listed}).")
+
+
+@main.command(epilog="Example:  discreet tally survey.json reports.parquet more/ -o tally.json")
+@click.argument("survey")
 @click.argument("reports", nargs=-1, required=True)
 @click.option(
     "-o",
@@ -99,6 +127,7 @@ def perturb(
     required=True,
     help="Write the tally here: a JSON file, or with --by a folder with a file per group.",
 )
+@question_option
 @click.option(
     "--by",
     multiple=True,
@@ -118,9 +147,10 @@ def perturb(
 @engine_options
 @as_json
 def tally(
-    mechanism: str,
+    survey: str,
     reports: tuple[str, ...],
     output: str,
+    question: str | None,
     by: tuple[str, ...],
     weights: str | None,
     counted: bool,
@@ -130,7 +160,8 @@ def tally(
 ) -> None:
     """Count REPORTS into a tally.
 
-    REPORTS are Parquet files, folders of them, or tallies (.json) to add up.
+    REPORTS are Parquet files, folders of them, or tallies (.json) to add up. Where a survey has
+    several questions, they are the folder that perturb wrote, and OUTPUT is a folder.
     """
     from discreet.arrays.grouped_tallies import add_by_group, group_name, save_groups
     from discreet.arrays.tally import Tally
@@ -140,10 +171,19 @@ def tally(
     by = as_columns(by)
     saved = [path for path in reports if path.endswith(".json")]
     refuse_duplicates(saved)
-    refuse_overwrite([output], [mechanism, *(path for path in reports if path not in saved)])
+    refuse_overwrite([output], [survey, *(path for path in reports if path not in saved)])
+    whole = load_survey(survey)
+    if question is None and len(whole.listed) > 1:
+        if saved or weights or counted or engine == "spark" or len(reports) > 1:
+            raise DataError(
+                "a survey of several questions is counted from one folder of reports; name one of "
+                "its questions with --question for anything else"
+            )
+        _tally_survey(whole, reports[0], output, by, as_json)
+        return
     if not by:
         refuse_wrong_suffix(".json", "a tally is", output)
-    loaded = load_mechanism(mechanism)
+    loaded = whole.question(question).mechanism
     if weights is not None:
         if saved or by or counted or engine == "spark":
             raise DataError(
@@ -174,8 +214,8 @@ def tally(
         save_groups(tallies, output)
     else:
         tallies[None].save(output)
-    whole = sum(tallies.values(), Tally.empty(loaded))
-    total, refused = whole.n, dict(whole.refused)
+    added = sum(tallies.values(), Tally.empty(loaded))
+    total, refused = added.n, dict(added.refused)
     if as_json:
         groups = {"groups": {group_name(group): t.n for group, t in tallies.items()}} if by else {}
         print_json({"reports": total, "refused": refused, "output": output, **groups})
@@ -188,6 +228,18 @@ def tally(
         click.echo(
             f"Refused {count:,} that are not reports of this mechanism ({reason}).", err=True
         )
+
+
+def _tally_survey(
+    survey: Survey, folder: str, output: str, by: tuple[str, ...], as_json: bool
+) -> None:
+    from discreet.data.surveys import save_survey_tallies, tally_survey
+
+    counted = tally_survey(folder, survey, by)
+    save_survey_tallies(counted, output)
+    totals = {name: sum(t.n for t in tallies.values()) for name, tallies in counted.items()}
+    listed = ", ".join(f"{name}: {count:,}" for name, count in totals.items())
+    emit(as_json, {"reports": totals, "output": output}, f"Counted into {output} ({listed}).")
 
 
 def _tally_weighted(
@@ -209,9 +261,10 @@ def _tally_weighted(
     emit(as_json, {**facts, "refused": dict(tally.squares.refused)}, sentence)
 
 
-@main.command(epilog="Example:  discreet scores mechanism.json reports.parquet -o scores.parquet")
-@click.argument("mechanism")
+@main.command(epilog="Example:  discreet scores survey.json reports.parquet -o scores.parquet")
+@click.argument("survey")
 @click.argument("reports", nargs=-1, required=True)
+@question_option
 @click.option("-o", "--output", required=True, help="Write the scores here: a Parquet file.")
 @click.option(
     "--items", metavar="ITEM,…", help="Only these items, separated by commas.  [default: all]"
@@ -225,8 +278,9 @@ def _tally_weighted(
 )
 @as_json
 def scores(
-    mechanism: str,
+    survey: str,
     reports: tuple[str, ...],
+    question: str | None,
     output: str,
     items: str | None,
     columns: tuple[str, ...],
@@ -240,9 +294,9 @@ def scores(
     from discreet.data.reports import report_files
     from discreet.data.scores import write_scores
 
-    refuse_overwrite([output], [mechanism, *reports])
+    refuse_overwrite([output], [survey, *reports])
     refuse_wrong_suffix(".parquet", "scores are", output)
-    loaded, paths = load_mechanism(mechanism), report_files(reports)
+    loaded, paths = load_mechanism(survey, question), report_files(reports)
     refuse_overwrite([output], map(str, paths))
     chosen = None if items is None else split_items(items, loaded.policy)
     with progress("Scoring reports", paths) as advance:

@@ -23,10 +23,10 @@ from discreet.cli.group import (
 )
 from discreet.device.wire import page_of
 from discreet.errors import DataError
-from discreet.policy.about import moment
+from discreet.survey.about import moment
 
 if TYPE_CHECKING:
-    from discreet.mechanism import Mechanism
+    from discreet.survey import Survey
 
 
 class CollectionFacts(TypedDict):
@@ -117,11 +117,12 @@ def serve(
     token_file: str | None,
     model: str | None,
     prior: str | None,
+    goal: str | None,
     encoding: str | None,
     padding: int | None,
     as_json: bool,
 ) -> None:
-    """Collect reports for each FILE, a mechanism or a policy.
+    """Collect reports for each FILE, a survey (as you wrote it, or designed).
 
     Runs until Ctrl-C. Needs the extra "serve".
     """
@@ -129,24 +130,24 @@ def serve(
 
     from discreet.collector import limits, rehearsal, scratch, server, tokens
     from discreet.collector.store import checked_name
-    from discreet.data.examples import made_up_answers
-    from discreet.designs import from_file
+    from discreet.designs.surveys import survey_from_file
     from discreet.show import address
 
     public = address.public(public_url) if public_url else ""
-    options = given_options(model, load_prior(prior) if prior else None, encoding, padding)
-    mechanisms = [from_file(path, **options) for path in files]
+    shares = load_prior(prior) if prior else None
+    options = given_options(model, shares, encoding, padding, goal)
+    surveys = [survey_from_file(path, options) for path in files]
     if rehearse:
-        mechanisms = [rehearsal.rehearse(mechanism) for mechanism in mechanisms]
+        surveys = [rehearsal.rehearse(survey) for survey in surveys]
         context = click.get_current_context()
         source = context.get_parameter_source("store")
         if source is not click.core.ParameterSource.COMMANDLINE:  # keep real stores clean
             aside = context.with_resource(scratch.folder("rehearsal"))
             store = f"{aside}/rehearsal.sqlite"
-    for mechanism in mechanisms:
-        checked_name(mechanism.policy.name)
+    for survey in surveys:
+        checked_name(survey.name)
     token = tokens.prepare(token_file)
-    states = _create(store, mechanisms, "reports" if keep_reports else "counts")
+    states = _create(store, surveys, "reports" if keep_reports else "counts")
     sock = server.listen(host, port, limits.LISTEN_SECONDS)
     shown = "127.0.0.1" if address.is_any(host) else f"[{host}]" if ":" in host else host
     here = f"http://{shown}:{sock.getsockname()[1]}"
@@ -156,8 +157,7 @@ def serve(
         "open_results": open_results,
         "simulated_people": rehearse or 0,
         "collections": [
-            _describe(mechanism, states[mechanism.policy.name], public or here)
-            for mechanism in mechanisms
+            _describe(survey, states[survey.name], public or here) for survey in surveys
         ],
     }
     if as_json:
@@ -165,22 +165,21 @@ def serve(
     else:
         _announce(facts, public != "", token)
     sys.stdout.flush()
-    for mechanism in mechanisms if rehearse else ():
-        given = made_up_answers(mechanism.policy, rehearse or 0)
-        people = sock.getsockname()[:2], mechanism, given
+    for survey in surveys if rehearse else ():
+        people = sock.getsockname()[:2], survey, rehearse or 0
         threading.Thread(target=rehearsal.arrive, args=people, daemon=True).start()
     server.run(store, sock, workers, open_results, public)
 
 
-def _create(store: str, mechanisms: Iterable[Mechanism], keep: str) -> dict[str, str]:
+def _create(store: str, surveys: Iterable[Survey], keep: str) -> dict[str, str]:
     """Create the collections that the store does not have yet; their states by name."""
     from discreet.collector.store import open_store
 
     opened, states = open_store(store), {}
     try:
-        for mechanism in mechanisms:
-            name = mechanism.policy.name
-            states[name] = opened.create(mechanism, keep).state
+        for survey in surveys:
+            name = survey.name
+            states[name] = opened.create(survey, keep).state
             if problems := opened.find_damage(name, recount=False):
                 raise DataError(
                     f'the collection "{name}" is damaged: {problems[0]}; see discreet verify'
@@ -190,15 +189,15 @@ def _create(store: str, mechanisms: Iterable[Mechanism], keep: str) -> dict[str,
     return states
 
 
-def _describe(mechanism: Mechanism, state: str, base: str) -> CollectionFacts:
-    policy, link = mechanism.policy, base + page_of(mechanism.policy.name)
+def _describe(survey: Survey, state: str, base: str) -> CollectionFacts:
+    link = base + page_of(survey.name)
     return {
-        "name": policy.name,
+        "name": survey.name,
         "state": state,
-        "invitation": f"{link}#{mechanism.fingerprint}",
+        "invitation": f"{link}#{survey.fingerprint}",
         "results": f"{link}/results",
-        "opens": policy.about.opens or None,
-        "closes": policy.about.closes or None,
+        "opens": survey.about.opens or None,
+        "closes": survey.about.closes or None,
     }
 
 

@@ -26,27 +26,32 @@ from discreet.errors import DataError
 from discreet.policy.labels import how_many
 
 if TYPE_CHECKING:
+    from discreet.arrays.survey_tally import SurveyTally
     from discreet.collector.store import Store
 
 
-@main.command(
-    epilog="Example:  discreet export health-survey -o tally.json --mechanism mechanism.json"
-)
+@main.command(epilog="Example:  discreet export health-survey -o tally.json --survey survey.json")
 @click.argument("name")
 @store_option
-@click.option("-o", "--output", required=True, help="Write the tally to this file (JSON).")
-@click.option("--mechanism", "mechanism_file", help="Also write the mechanism to this file.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    help="Write the tally to this file (JSON); where there are several questions or public ones, a "
+    "folder with a file per question and group.",
+)
+@click.option("--survey", "survey_file", help="Also write the survey to this file.")
 @click.option(
     "--reports",
     "reports_file",
-    help="Also write the stored reports to this file (Parquet), if they were kept.",
+    help="Also write the stored reports, if they were kept: to this file (Parquet), or a folder.",
 )
 @as_json
 def export(
     name: str,
     store: str,
     output: str,
-    mechanism_file: str | None,
+    survey_file: str | None,
     reports_file: str | None,
     as_json: bool,
 ) -> None:
@@ -55,27 +60,27 @@ def export(
     The tally is the one that `discreet tally` would make. Only you can read the files.
     """
     from discreet.collector.store import sqlite_path
+    from discreet.data.surveys import save_tallies, write_contents
 
     place = sqlite_path(store)
     beside = [f"{place}-{end}" for end in ("wal", "shm", "lock")]
-    refuse_overwrite([output, mechanism_file, reports_file], [place, *beside])
-    refuse_wrong_suffix(".json", "a tally is", output)
-    refuse_wrong_suffix(".json", "a mechanism is", mechanism_file)
-    refuse_wrong_suffix(".parquet", "reports are", reports_file)
+    refuse_overwrite([output, survey_file, reports_file], [place, *beside])
+    refuse_wrong_suffix(".json", "a survey is", survey_file)
     old = os.umask(0o077)
     try:
         with _open(store) as opened, opened.snapshot(name) as (tally, blocks):
+            if len(tally.survey.listed) == 1 and not tally.survey.public:
+                refuse_wrong_suffix(".json", "a tally is", output)
+                refuse_wrong_suffix(".parquet", "reports are", reports_file)
             if reports_file:
-                from discreet.data.reports import write_reports
-
-                write_reports(reports_file, tally.mechanism, blocks)
-        tally.save(output)
-        if mechanism_file:
-            tally.mechanism.save(mechanism_file)
+                write_contents(reports_file, tally.survey, blocks)
+        save_tallies(tally, output)
+        if survey_file:
+            tally.survey.save(survey_file)
     finally:
         os.umask(old)
     if as_json:
-        print_json({"name": name, "n": tally.n, "fingerprint": tally.mechanism.fingerprint})
+        print_json({"name": name, "n": tally.n, "fingerprint": tally.survey.fingerprint})
     else:
         click.echo(f"Wrote {output}: {how_many(tally.n)}")
 
@@ -93,8 +98,6 @@ def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
     Consistent reports can still be fake. ODD marks counts that honest devices would hardly cause
     (a false alarm in at most one of 1,000 collections).
     """
-    from discreet.estimates.fakes import oddities
-
     with _open(store) as opened:
         collections, unreadable = opened.listing()
         unread = {name: [problem] for name, problem in unreadable if name in (names or [name])}
@@ -103,7 +106,7 @@ def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
         tallies = {name: opened.tally(name) for name in listed if not problems[name]}
         history = {name: opened.history(name) for name in listed if name not in unread}
     counted = {name: tally.n for name, tally in tallies.items()}
-    odd = {name: oddities(tally) for name, tally in tallies.items()}
+    odd = {name: _odd(tally) for name, tally in tallies.items()}
     if as_json:
         happened = {name: [e._asdict() for e in events] for name, events in history.items()}
         print_json({"problems": problems, "reports": counted, "odd": odd, "history": happened})
@@ -120,6 +123,18 @@ def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
         click.echo("There are no collections in this store.")
     if any(problems.values()):
         sys.exit(1)
+
+
+def _odd(tally: SurveyTally) -> list[str]:
+    """What honest devices would hardly send, question by question."""
+    from discreet.estimates.fakes import oddities
+
+    several = len(tally.survey.listed) > 1
+    return [
+        (f"{question.name}: " if several else "") + sentence
+        for k, question in enumerate(tally.survey.listed)
+        for sentence in oddities(tally.question(k))
+    ]
 
 
 @main.command(epilog="Example:  discreet backup -o 2026-11-16.sqlite")

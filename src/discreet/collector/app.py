@@ -92,7 +92,7 @@ class Collector:
         except Problem as problem:
             problem.headers.update(ANYONE)
             raise
-        key = collection.mechanism.fingerprint, collection.state
+        key = collection.survey.fingerprint, collection.state
         if key not in self._descriptions:
             self._descriptions[key] = await run_in_threadpool(self._describe, collection)
         body, compressed = self._descriptions[key]
@@ -166,7 +166,7 @@ class Collector:
     async def index(self, request: Request) -> Response:
         """GET /"""
         listed, unreadable = await self.reader.read(self.store.listing)
-        cards = [(c.name, c.mechanism.policy, c.state) for c in listed]
+        cards = [(c.name, documents.title(c), c.survey.about.rehearsal, c.state) for c in listed]
         return pages.html(pages.index(cards, [name for name, _ in unreadable]))
 
     async def answer_page(self, request: Request) -> Response:
@@ -181,7 +181,7 @@ class Collector:
         """GET /c/{name}/results"""
         collection = await self.reader.find(request.path_params["name"])
         return pages.html(
-            pages.results(collection.name, collection.mechanism.policy.question, self.open_results)
+            pages.results(collection.name, documents.title(collection), self.open_results)
         )
 
     async def static(self, request: Request) -> Response:

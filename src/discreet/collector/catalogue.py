@@ -1,4 +1,4 @@
-"""The collections of a store: the SQL of their table, once for all databases, and their mechanisms,
+"""The collections of a store: the SQL of their table, once for all databases, and their surveys,
 which are read and checked once.
 """
 
@@ -17,7 +17,7 @@ from discreet.collector.records import (
     StoreDamaged,
     Unreadable,
 )
-from discreet.mechanism import Mechanism
+from discreet.survey import Survey
 
 _SELECT = "SELECT key, name, keep, open, moving FROM {collection} "
 _SET_OPEN = "UPDATE {collection} SET open = ? WHERE key = ?"
@@ -30,14 +30,14 @@ class Catalogue:
 
     def __init__(self, database: Database) -> None:
         self._database, self._run = database, database.run
-        # by key; a collection never changes its mechanism
-        self._mechanisms: dict[int, Mechanism] = {}
-        # why a mechanism cannot be read, by key and its document's checksum
+        # by key; a collection never changes its survey
+        self._surveys: dict[int, Survey] = {}
+        # why a survey cannot be read, by key and its document's checksum
         self._unreadable: dict[tuple[int, int], str] = {}
 
     def forget(self) -> None:
-        """Read the mechanisms again when they are next needed."""
-        self._mechanisms.clear()
+        """Read the surveys again when they are next needed."""
+        self._surveys.clear()
 
     def ping(self) -> None:
         """Read something."""
@@ -75,11 +75,11 @@ class Catalogue:
 
     def is_known_to_be_over(self, key: int | None) -> bool:
         """Whether we remember a collection of this key and its date has come."""
-        mechanism = self._mechanisms.get(key or 0)
-        return mechanism is not None and mechanism.policy.about.state(_now()) == "closed"
+        survey = self._surveys.get(key or 0)
+        return survey is not None and survey.about.state(_now()) == "closed"
 
     def document(self, collection: Collection) -> str:
-        """Its mechanism, as it is stored."""
+        """Its survey, as it is stored."""
         return self._read_document(collection.key)
 
     def _read_document(self, key: int) -> str:
@@ -87,12 +87,12 @@ class Catalogue:
 
     def _collection(self, row: Row) -> Collection:
         key, name, keep, is_open, moving = row
-        mechanism = self._mechanisms.get(key)
-        if mechanism is None:  # checked when it is first read, like any other mechanism
-            mechanism = self._mechanisms[key] = self._read_mechanism(key, name)
-        return Collection(key, name, mechanism, keep, not is_open, Move(*moving.split()))
+        survey = self._surveys.get(key)
+        if survey is None:  # checked when it is first read, like any other survey
+            survey = self._surveys[key] = self._read_survey(key, name)
+        return Collection(key, name, survey, keep, not is_open, Move(*moving.split()))
 
-    def _read_mechanism(self, key: int, name: str) -> Mechanism:
+    def _read_survey(self, key: int, name: str) -> Survey:
         document = self._read_document(key)
         mark = key, zlib.crc32(document.encode())
         if mark not in self._unreadable:
@@ -142,14 +142,14 @@ class Catalogue:
         self._run("DELETE FROM {collection} WHERE key = ?", collection.key)
 
 
-def _parse(name: str, document: str) -> Mechanism:
-    """The mechanism of a stored document; StoreDamaged if it is none."""
+def _parse(name: str, document: str) -> Survey:
+    """The survey of a stored document; StoreDamaged if it is none."""
     refuse_old_documents([(name, document)])
     try:
-        return Mechanism.from_document(json.loads(document))
+        return Survey.from_document(json.loads(document))
     except Exception as error:  # whatever a damaged document holds
         raise StoreDamaged(
-            f'the mechanism of "{name}" cannot be read ({error}); bring back a copy of the store'
+            f'the survey "{name}" cannot be read ({error}); bring back a copy of the store'
         ) from None
 
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from discreet.collector.records import StoreDamaged, StoreDown
 from discreet.errors import DataError
-from discreet.mechanism import FORMAT
+from discreet.survey import FORMAT
 
 _FIRST_FORMAT = "discreet-mechanism/1"
 Value = int | str | bytes | None

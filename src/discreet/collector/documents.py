@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from discreet.arrays import theory
+from discreet.arrays.survey_tally import SurveyTally
 from discreet.arrays.tally import Tally
 from discreet.collector import limits
 from discreet.collector.store import Collection, Event
@@ -15,44 +16,75 @@ from discreet.estimates import saving
 from discreet.estimates.estimate import Estimate
 from discreet.estimates.fakes import Reach, oddities
 from discreet.estimates.ordered import mean_sentence
+from discreet.estimates.saving import all_totals
 from discreet.estimates.table import COLUMNS, Table
 from discreet.estimates.views import VIEWS
 from discreet.mechanism import Mechanism
+from discreet.policy import Policy
 from discreet.promises.paths import acting
 from discreet.promises.words import finite
 from discreet.show import facts
+from discreet.survey import Question, Survey
+from discreet.survey.crosses import margins
 
 ABOUT = "population"  # whom results are about
+MOST_SURE = 1_000  # items that are named because they stand out from zero
 
 
 def brief(collection: Collection) -> dict[str, Any]:
     """A line of the list of collections."""
-    policy = collection.mechanism.policy
+    survey = collection.survey
     return {
         "name": collection.name,
-        "question": policy.question,
-        "kind": str(policy.kind),
-        "items": policy.m,
+        "title": title(collection),
+        "questions": len(survey.listed),
+        "answers": survey.answers,
         "state": collection.state,
-        "rehearsal": policy.about.rehearsal,
-        "fingerprint": collection.mechanism.fingerprint,
+        "rehearsal": survey.about.rehearsal,
+        "fingerprint": survey.fingerprint,
     }
 
 
+def title(collection: Collection) -> str:
+    """What a survey is called on pages: its question, or where there are several its name."""
+    listed = collection.survey.listed
+    return (listed[0].policy.question if len(listed) == 1 else "") or collection.name
+
+
 def describe(collection: Collection, open_results: bool = False) -> dict[str, Any]:
-    """Everything a participant or an auditor needs; `mechanism` is the file that `discreet check`
+    """Everything a participant or an auditor needs; `survey` is the file that `discreet check`
     verifies.
     """
-    mechanism = collection.mechanism
-    policy, guarantee = mechanism.policy, mechanism.guarantee()
-    few = len(policy.levels) <= facts.MAX_ROWS
+    survey = collection.survey
+    promise = survey.promise()
+    few = sum(len(q.policy.levels) for q in survey.listed) <= facts.MAX_ROWS
     return {
         **brief(collection),
         "keeps": collection.keep,
         "open_results": open_results,
-        "least": policy.about.least if open_results else 0,
+        "least": survey.about.least if open_results else 0,
         "step": limits.STEP if open_results else 0,
+        "guarantee": {
+            "holds": True,  # or there would be no survey
+            "caution": promise.caution,
+            "ldp_epsilon": finite(promise.epsilon),
+            "sentences": promise.sentences() if few else [],
+        },
+        "asked": [_describe_question(question) for question in survey.listed],
+        "survey": survey.to_document(),
+    }
+
+
+def _describe_question(question: Question) -> dict[str, Any]:
+    mechanism, policy = question.mechanism, question.policy
+    return {
+        "name": question.name,
+        "question": policy.question,
+        "of": list(question.of or ()),
+        "kind": str(policy.kind),
+        "items": policy.m,
         "report_bytes": mechanism.report_size,
+        "certificate": _certificate(mechanism),
         "levels": [
             {
                 "name": level.name,
@@ -65,18 +97,10 @@ def describe(collection: Collection, open_results: bool = False) -> dict[str, An
                 policy.levels,
                 acting(policy),
                 policy.level_sizes,
-                guarantee.factors,
+                mechanism.guarantee().factors,
                 strict=True,
             )
         ],
-        "guarantee": {
-            "holds": guarantee.holds,
-            "caution": guarantee.caution,
-            "ldp_epsilon": finite(guarantee.ldp_epsilon),
-            "sentences": guarantee.sentences() if few else [],
-        },
-        "certificate": _certificate(mechanism),
-        "mechanism": mechanism.to_document(),
     }
 
 
@@ -106,52 +130,181 @@ class Expected:
         ]
 
 
+class Wanted(NamedTuple):
+    """Which table of results: of a question, and by which public questions."""
+
+    question: Question
+    place: int
+    by: tuple[int, ...]  # places of public questions
+
+
 def result(
     collection: Collection,
-    tally: Tally,
+    tally: SurveyTally,
     expected: Expected,
+    wanted: Wanted,
     confidence: float,
     views: Sequence[str],
     history: Sequence[Event] = (),
+    least: int = 0,
 ) -> dict[str, Any]:
-    """The estimate as rows per item, with what plain LDP would have given; no reports, no rows."""
-    mechanism = collection.mechanism
-    estimate = tally.estimate() if tally.n else None
+    """The estimate as rows per item, with what plain LDP would have given; no reports, no rows.
+    A question with fewer reports than `least`, and its hidden groups, have no numbers.
+    """
+    question, survey = wanted.question, collection.survey
+    mine = _enough(tally.question(wanted.place), least)
+    estimate = mine.estimate() if mine.n else None
     document: dict[str, Any] = {
         **brief(collection),
-        "n": tally.n,
+        "asked": [
+            {
+                "name": q.name,
+                "question": q.policy.question,
+                "of": list(q.of or ()),
+                "n": tally.question(k).n,
+            }
+            for k, q in enumerate(survey.listed)
+        ],
+        "question": question.name,
+        "public": [public.to_canonical() for public in survey.public],
+        "by": [survey.public[k].name for k in wanted.by],
         "confidence": confidence,
         "about": ABOUT,
-        "levels": expected.levels(mechanism, tally.n),
+        "ordered": question.policy.notion == "scale",
+        "levels": expected.levels(question.mechanism, mine.n),
         "plain_model": expected.plain_model,
-        "certificate": _certificate(mechanism),
+        "certificate": _certificate(question.mechanism),
         "fake": expected.fake,
-        "odd": oddities(tally, estimate=estimate),
+        "odd": oddities(mine, estimate=estimate),
         "history": [event._asdict() for event in history],
-        "note": "",
-        "telling": 0,
-        "views": [],
-        "items": [],
-        "totals": [],
+        **_rows(mine, estimate, confidence, views),
+        "groups": [],
+        "margins": [],
     }
-    if estimate is not None:
-        document |= {
-            "items": estimate.table(confidence, _fitting(estimate, views)).rows(),
-            "totals": estimate.totals(confidence).rows(),
-            "note": " ".join(
-                filter(None, (estimate.truncation_note, mean_sentence(estimate, confidence, ABOUT)))
-            ),
-            "telling": int((estimate.shares(0.95, simultaneous=True).low > 0).sum()),
-            "views": [{"name": name, "about": VIEWS[name].about} for name in estimate.views],
-        }
+    if wanted.by:
+        groups = tally.groups(wanted.place, wanted.by)
+        hidden = hidden_groups(groups, least)
+        document["groups"] = [
+            _group(survey, wanted.by, key, group, confidence, views, key in hidden)
+            for key, group in groups.items()
+        ]
+    if estimate is not None and question.of is not None:
+        document["margins"] = _margins(survey, question, estimate, confidence)
     return document
 
 
-def csv(tally: Tally, confidence: float, views: Sequence[str]) -> bytes:
+def _rows(
+    tally: Tally, estimate: Estimate | None, confidence: float, views: Sequence[str]
+) -> dict[str, Any]:
+    if estimate is None:
+        nothing: list[Any] = []
+        return {
+            "n": tally.n,
+            "items": nothing,
+            "totals": [],
+            "note": "",
+            "telling": 0,
+            "sure": [],
+            "views": [],
+        }
+    mean = mean_sentence(estimate, confidence, ABOUT)
+    telling = (estimate.shares(0.95, simultaneous=True).low > 0).nonzero()[0]
+    policy = tally.mechanism.policy
+    return {
+        "n": tally.n,
+        "items": estimate.table(confidence, _fitting(estimate, views)).rows(),
+        "totals": estimate.totals(confidence).rows(),
+        "note": " ".join(filter(None, (estimate.truncation_note, mean))),
+        "telling": len(telling),
+        "sure": [policy.items[k] for k in telling[:MOST_SURE]],
+        "views": [{"name": name, "about": VIEWS[name].about} for name in estimate.views],
+    }
+
+
+def hidden_groups(groups: Mapping[tuple[int, ...], Tally], least: int) -> set[tuple[int, ...]]:
+    """The groups that are not shown: those with fewer reports than `least`, and as many more as it
+    takes for the hidden ones together not to have fewer either: what is shown can be subtracted
+    from the whole.
+    """
+    order = sorted(groups, key=lambda key: groups[key].n)
+    hidden: set[tuple[int, ...]] = set()
+    together = 0
+    for key in order:
+        if groups[key].n >= least and (not hidden or together >= least):
+            break
+        hidden.add(key)
+        together += groups[key].n
+    return hidden
+
+
+def _group(
+    survey: Survey,
+    by: tuple[int, ...],
+    key: tuple[int, ...],
+    tally: Tally,
+    confidence: float,
+    views: Sequence[str],
+    is_hidden: bool,
+) -> dict[str, Any]:
+    named = {survey.public[k].name: survey.public[k].items[x] for k, x in zip(by, key, strict=True)}
+    shown = Tally.empty(tally.mechanism) if is_hidden else tally
+    rows = _rows(shown, shown.estimate() if shown.n else None, confidence, views)
+    return {"group": named, "hidden": is_hidden, **rows}
+
+
+def _enough(tally: Tally, least: int) -> Tally:
+    """The tally, or an empty one where it has fewer reports than `least`."""
+    return tally if tally.n >= least else Tally.empty(tally.mechanism)
+
+
+def _margins(
+    survey: Survey, question: Question, estimate: Estimate, confidence: float
+) -> list[dict[str, Any]]:
+    """The answers to each crossed question as sums of cells, with the exact error of the sums."""
+    first, second = (survey.question(name).policy for name in question.of or ())
+    return [
+        {"question": name, "items": sum_cells(estimate, policy, cells, confidence)}
+        for axis, (name, policy) in enumerate(zip(question.of or (), (first, second), strict=True))
+        for cells in [margins(first, second, axis)]
+    ]
+
+
+def sum_cells(
+    estimate: Estimate, policy: Policy, cells: list[list[int]], confidence: float
+) -> list[dict[str, Any]]:
+    """A row per answer, which is a sum of cells."""
+    sums = dict(zip(policy.items, cells, strict=True))
+    return all_totals(estimate, confidence, ABOUT, sums).rows()
+
+
+def csv(
+    survey: Survey,
+    tally: SurveyTally,
+    wanted: Wanted,
+    confidence: float,
+    views: Sequence[str],
+    least: int = 0,
+) -> bytes:
     """The same table as `discreet estimate -o` writes; of no reports, its head."""
-    if not tally.n:
+    mine = _enough(tally.question(wanted.place), least)
+    if wanted.by:
+        counted = tally.groups(wanted.place, wanted.by)
+        hidden = hidden_groups(counted, least)
+        groups = {
+            tuple(survey.public[k].items[x] for k, x in zip(wanted.by, key, strict=True)): group
+            for key, group in counted.items()
+            if group.n and key not in hidden
+        }
+        estimates: dict[tuple[object, ...], Estimate] = {
+            key: group.estimate() for key, group in groups.items()
+        }
+        columns = [survey.public[k].name for k in wanted.by]
+        if estimates:
+            common = [v for v in views if all(v in e.views for e in estimates.values())]
+            return saving.grouped(estimates, columns, confidence, common, ABOUT).csv()
+    if not mine.n or wanted.by:
         return Table(dict.fromkeys((*COLUMNS, *saving.LAST), ())).csv()
-    estimate = tally.estimate()
+    estimate = mine.estimate()
     return saving.table(estimate, confidence, _fitting(estimate, views)).csv()
 
 

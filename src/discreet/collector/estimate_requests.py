@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import math
 from dataclasses import dataclass
 
@@ -11,13 +12,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from discreet.arrays.tally import Tally
+from discreet.arrays.survey_tally import SurveyTally
 from discreet.collector import documents, limits
 from discreet.collector.problems import Problem, damaged
 from discreet.collector.reading import Reader
 from discreet.collector.store import Collection, Event, Store, StoreDamaged
 from discreet.estimates.views import VIEWS
 from discreet.mechanism import Mechanism
+from discreet.survey import Survey
 
 
 @dataclass(frozen=True)
@@ -27,17 +29,19 @@ class EstimateQuery:
     confidence: float
     views: tuple[str, ...]
     kind: str  # json or csv
+    question: str | None = None
+    by: tuple[str, ...] = ()  # names of public questions
 
     @classmethod
     def from_request(cls, request: Request) -> EstimateQuery:
         """Read the query string; the Accept header decides if there is no `format`."""
         query = request.query_params
-        unknown = set(query) - {"confidence", "views", "format"}
+        unknown = set(query) - {"confidence", "views", "format", "question", "by"}
         if unknown:
             raise Problem(
                 "query",
                 f'the parameter "{min(unknown)[:80]}" is unknown; the parameters are confidence, '
-                "views and format",
+                "views, format, question and by",
             )
         views = [name for value in query.getlist("views") for name in value.split(",") if name]
         if not set(views) <= set(VIEWS):
@@ -53,10 +57,28 @@ class EstimateQuery:
         kind = query.get("format") or accepted
         if kind not in ("json", "csv"):
             raise Problem("query", "format must be json or csv")
-        return cls(confidence, tuple(name for name in VIEWS if name in views), kind)
+        chosen = tuple(name for name in VIEWS if name in views)
+        return cls(confidence, chosen, kind, query.get("question"), tuple(query.getlist("by")))
+
+    def wanted(self, survey: Survey) -> documents.Wanted:
+        """The table that is asked for; of a survey, the first question if none is named."""
+        names = [question.name for question in survey.listed]
+        if self.question is not None and self.question not in names:
+            raise Problem("query", f"question must be one of {', '.join(names)}")
+        place = names.index(self.question) if self.question is not None else 0
+        public = [public.name for public in survey.public]
+        if not set(self.by) <= set(public):
+            listed = ", ".join(public) or "none: this survey asks nothing openly"
+            raise Problem("query", f"by names public questions, which are {listed}")
+        by = tuple(public.index(name) for name in dict.fromkeys(self.by))
+        return documents.Wanted(survey.listed[place], place, by)
 
     def __str__(self) -> str:
-        return "-".join((str(self.confidence), *self.views, self.kind))
+        text = "-".join((str(self.confidence), *self.views, self.kind))
+        if self.question is None and not self.by:
+            return text
+        more = "\0".join((self.question or "", *self.by))
+        return f"{text}-{hashlib.sha256(more.encode()).hexdigest()[:16]}"
 
 
 class EstimateRequests:
@@ -74,19 +96,25 @@ class EstimateRequests:
         """Answer with the estimate of all reports, or of those that are `published` to anyone."""
         collection = await self._reader.find(request.path_params["name"], fresh=True)
         query = EstimateQuery.from_request(request)
+        wanted = query.wanted(collection.survey)
+        if published and wanted.by:
+            _refuse_part(wanted, collection.survey)
         try:
             tally, history = await self._reader.read(self._read, collection.name, published)
         except StoreDamaged as error:
             raise damaged(collection.name, error) from None
         state = f"{collection.state}-{len(history)}"
-        etag = f'"{collection.mechanism.fingerprint[:16]}-{state}-{tally.n}-{query}"'
+        whom = "anyone" if published else "organiser"  # who sees small groups, too
+        etag = f'"{collection.survey.fingerprint[:16]}-{state}-{tally.n}-{whom}-{query}"'
         headers = {"ETag": etag}
         if request.headers.get("if-none-match") == etag:
             return Response(status_code=304, headers=headers)
         async with self._rendering:  # one at a time: the next request may want the same
             body = self._rendered.get((collection.name, etag))
             if body is None:
-                body = await run_in_threadpool(self._render, collection, tally, query, history)
+                body = await run_in_threadpool(
+                    self._render, collection, tally, query, wanted, history, published
+                )
                 self._rendered[collection.name, etag] = body
                 while len(self._rendered) > limits.ESTIMATES:
                     del self._rendered[next(iter(self._rendered))]
@@ -95,29 +123,55 @@ class EstimateRequests:
         headers["Content-Disposition"] = 'attachment; filename="estimate.csv"'
         return Response(body, headers=headers, media_type="text/csv")
 
-    def _read(self, name: str, published: bool) -> tuple[Tally, list[Event]]:
+    def _read(self, name: str, published: bool) -> tuple[SurveyTally, list[Event]]:
         tally = self._store.published(name) if published else self._store.tally(name)
         return tally, self._store.history(name)
 
     def _render(
-        self, collection: Collection, tally: Tally, query: EstimateQuery, history: list[Event]
+        self,
+        collection: Collection,
+        tally: SurveyTally,
+        query: EstimateQuery,
+        wanted: documents.Wanted,
+        history: list[Event],
+        published: bool,
     ) -> bytes:
+        about = collection.survey.about
+        hidden_below = about.least if published else 0
         if query.kind == "csv":
-            return documents.csv(tally, query.confidence, query.views)
-        mechanism = collection.mechanism
+            views = query.confidence, query.views
+            return documents.csv(collection.survey, tally, wanted, *views, hidden_below)
+        mechanism = wanted.question.mechanism
         expected = self._expected_errors(mechanism)
         document = documents.result(
-            collection, tally, expected, query.confidence, query.views, history
+            collection,
+            tally,
+            expected,
+            wanted,
+            query.confidence,
+            query.views,
+            history,
+            hidden_below,
         )
-        least = mechanism.policy.about.least if self._open_results else 0
+        least = about.least if self._open_results else 0
         # what was shown again and again, in steps, tells more than the last of it
-        once = collection.state == "closed" and not self._open_results and tally.n > 0
-        said = mechanism.guarantee().published(tally.n) if once else None
-        published = said.sentence if said else ""
-        return orjson.dumps(document | {"least": least, "published": published})
+        n = document["n"]
+        once = collection.state == "closed" and not self._open_results and n > 0 and not wanted.by
+        said = mechanism.guarantee().published(n) if once else None
+        sentence = said.sentence if said else ""
+        return orjson.dumps(document | {"least": least, "published": sentence})
 
     def _expected_errors(self, mechanism: Mechanism) -> documents.Expected:
         """Designs the plain-LDP mechanisms of the comparison, so once per mechanism."""
         if mechanism.fingerprint not in self._expected:
             self._expected[mechanism.fingerprint] = documents.Expected(mechanism)
         return self._expected[mechanism.fingerprint]
+
+
+def _refuse_part(wanted: documents.Wanted, survey: Survey) -> None:
+    """Problem unless results are by all public questions: a table by some of them, less one by
+    others, would show groups that are hidden.
+    """
+    if len(wanted.by) < len(survey.public):
+        names = " and ".join(public.name for public in survey.public)
+        raise Problem("query", f"without the token results are by {names} together, or by none")

@@ -68,7 +68,7 @@ def _check_moved_here(collection: Collection, target: Store) -> None:
     copy = target.catalogue.find(collection.name)
     if (
         copy is None
-        or copy.mechanism != collection.mechanism
+        or copy.survey != collection.survey
         or (copy.move.step == "arriving" and copy.move[1:] != collection.move[1:])
     ):
         raise DataError(f'"{collection.name}" was moved to another store already')

@@ -55,9 +55,9 @@ def _problems(*reasons: str) -> dict[str, Json]:
 
 _BRIEF: dict[str, Json] = {
     "name": _TEXT,
-    "question": _TEXT,
-    "kind": {"enum": ["single", "set", "each"]},
-    "items": {"type": "integer", "minimum": 1},
+    "title": _TEXT,
+    "questions": {"type": "integer", "minimum": 1},
+    "answers": {"type": "integer", "minimum": 1},
     "state": {"enum": ["upcoming", "open", "closed"]},
     "rehearsal": {"type": "boolean"},
     "fingerprint": _FINGERPRINT,
@@ -65,6 +65,39 @@ _BRIEF: dict[str, Json] = {
 _ROW = _object({"item": _TEXT, "level": _TEXT, **dict.fromkeys(COLUMNS[2:], _MAYBE)})
 _ROW["description"] = "A row of the table; every view adds its columns."
 _ROW["additionalProperties"] = _MAYBE
+_ESTIMATED: dict[str, Json] = {
+    "n": _COUNT,
+    "items": _list(_ROW),
+    "totals": _list(_ROW),
+    "note": _TEXT,
+    "telling": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Items whose simultaneous 95 % interval is above zero.",
+    },
+    "sure": _list(_TEXT),
+    "views": _list(_object({"name": {"enum": list(VIEWS)}, "about": _TEXT})),
+}
+_QUESTION: dict[str, Json] = {
+    "name": _TEXT,
+    "question": _TEXT,
+    "of": _list(_TEXT),
+    "kind": {"enum": ["single", "set", "each"]},
+    "items": {"type": "integer", "minimum": 1},
+    "report_bytes": {"type": "integer", "minimum": 1},
+    "certificate": _TEXT,
+    "levels": _list(
+        _object(
+            {
+                "name": _TEXT,
+                "epsilon": _TEXT,
+                "acts_as": _MAYBE,
+                "items": _COUNT,
+                "factor": _MAYBE,
+            }
+        )
+    ),
+}
 
 DOCUMENT: dict[str, Json] = {
     "openapi": "3.1.0",
@@ -117,7 +150,7 @@ DOCUMENT: dict[str, Json] = {
             "parameters": [_NAME],
             "get": {
                 "operationId": "collection",
-                "summary": "A collection: question, items, levels, mechanism, guarantee.",
+                "summary": "A collection: its questions, guarantee, and the survey's file.",
                 "responses": {
                     "200": _body("Collection", "The collection."),
                     **_problems("unknown", "store"),
@@ -135,13 +168,14 @@ DOCUMENT: dict[str, Json] = {
                         "name": wire.HEADER,
                         "in": "header",
                         "required": True,
-                        "description": "The fingerprint of the reports' mechanism.",
+                        "description": "The fingerprint of the survey.",
                         "schema": _FINGERPRINT,
                     }
                 ],
                 "requestBody": {
                     "required": True,
-                    "description": "Frames: a random id of 16 bytes and a report, each.",
+                    "description": "Frames: an id of 16 random bytes; the question's number where "
+                    "there are several, and every public answer, a byte each; the report.",
                     "content": {wire.BINARY: {"schema": {"type": "string", "format": "binary"}}},
                 },
                 "responses": {
@@ -177,6 +211,20 @@ DOCUMENT: dict[str, Json] = {
                         "description": "Of the intervals; 0.95 by default.",
                     },
                     {"name": "format", "in": "query", "schema": {"enum": ["json", "csv"]}},
+                    {
+                        "name": "question",
+                        "in": "query",
+                        "schema": _TEXT,
+                        "description": "The name of a question; the first by default.",
+                    },
+                    {
+                        "name": "by",
+                        "in": "query",
+                        "style": "form",
+                        "explode": True,
+                        "schema": _list(_TEXT),
+                        "description": "Public questions to count by.",
+                    },
                 ],
                 "responses": {
                     "200": {
@@ -226,18 +274,7 @@ DOCUMENT: dict[str, Json] = {
                     "open_results": {"type": "boolean"},
                     "least": _COUNT,
                     "step": _COUNT,
-                    "report_bytes": {"type": "integer", "minimum": 1},
-                    "levels": _list(
-                        _object(
-                            {
-                                "name": _TEXT,
-                                "epsilon": _TEXT,
-                                "acts_as": _MAYBE,
-                                "items": _COUNT,
-                                "factor": _MAYBE,
-                            }
-                        )
-                    ),
+                    "asked": _list(_object(_QUESTION)),
                     "guarantee": _object(
                         {
                             "holds": {"const": True},
@@ -246,21 +283,35 @@ DOCUMENT: dict[str, Json] = {
                             "sentences": _list(_TEXT),
                         }
                     ),
-                    "certificate": _TEXT,
-                    "mechanism": {
+                    "survey": {
                         "type": "object",
-                        "description": "The mechanism's file; verify it with `discreet check`.",
+                        "description": "The survey's file; verify it with `discreet check`.",
                     },
                 }
             ),
             "Estimate": _object(
                 {
                     **_BRIEF,
-                    "items": _list(_ROW),
-                    "totals": _list(_ROW),
+                    **_ESTIMATED,
+                    "ordered": {"type": "boolean"},
+                    "question": {"type": "string", "description": "The name of the question."},
+                    "asked": _list(
+                        _object({"name": _TEXT, "question": _TEXT, "of": _list(_TEXT), "n": _COUNT})
+                    ),
+                    "public": _list(_object({"name": _TEXT, "text": _TEXT, "items": _list(_TEXT)})),
+                    "by": _list(_TEXT),
+                    "groups": _list(
+                        _object(
+                            {
+                                "group": {"type": "object", "additionalProperties": _TEXT},
+                                "hidden": {"type": "boolean"},
+                                **_ESTIMATED,
+                            }
+                        )
+                    ),
+                    "margins": _list(_object({"question": _TEXT, "items": _list(_ROW)})),
                     "published": _TEXT,
                     "about": {"const": "population"},
-                    "n": _COUNT,
                     "confidence": _NUMBER,
                     "levels": _list(
                         _object(
@@ -278,14 +329,7 @@ DOCUMENT: dict[str, Json] = {
                     "fake": _TEXT,
                     "odd": _list(_TEXT),
                     "history": _list(_object({"time": _TEXT, "what": _TEXT})),
-                    "note": _TEXT,
                     "least": _COUNT,
-                    "telling": {
-                        "type": "integer",
-                        "minimum": 0,
-                        "description": "Items whose simultaneous 95 % interval is above zero.",
-                    },
-                    "views": _list(_object({"name": {"enum": list(VIEWS)}, "about": _TEXT})),
                 }
             ),
         },

@@ -22,7 +22,6 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from discreet.device.wire import page_of, path_of
-from discreet.policy import Policy
 
 _FOLDER = files("discreet.collector") / "static"
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -153,11 +152,13 @@ def _page(title: str, body: str, script: str = "") -> str:
 """
 
 
-def index(collections: Iterable[tuple[str, Policy, str]], unreadable: Iterable[str] = ()) -> str:
-    """The list of collections (name, policy, state), then the names of unreadable ones."""
+def index(collections: Iterable[tuple[str, str, bool, str]], unreadable: Iterable[str] = ()) -> str:
+    """The list of collections (name, title, whether it is a rehearsal, state), then the names of
+    unreadable ones.
+    """
     cards = []
-    for name, policy, state in collections:
-        mark = '<span class="chip">rehearsal</span>' if policy.about.rehearsal else ""
+    for name, title, rehearsal, state in collections:
+        mark = '<span class="chip">rehearsal</span>' if rehearsal else ""
         link = page_of(name)
         answer = (
             f'<a class="button" href="{link}">Answer</a>'
@@ -165,7 +166,7 @@ def index(collections: Iterable[tuple[str, Policy, str]], unreadable: Iterable[s
             else f'<span class="chip">{state}</span>'
         )
         cards.append(
-            f'<li class="card"><h2>{escape(policy.question or name)}</h2><p '
+            f'<li class="card"><h2>{escape(title)}</h2><p '
             f'class="quiet">{escape(name)}</p>'
             f'<p class="row">{answer}{mark}<a class="button plain" '
             f'href="{link}/results">Results</a></p></li>'
@@ -189,10 +190,9 @@ def index(collections: Iterable[tuple[str, Policy, str]], unreadable: Iterable[s
     )
 
 
-def results(name: str, question: str, open_results: bool) -> str:
+def results(name: str, title: str, open_results: bool) -> str:
     """The results page of a collection; results.js fetches the numbers."""
     link = f"{path_of(name)}/estimate"
-    title = question or name
     body = Template(read("results.html")).substitute(
         link=escape(link),
         name=escape(name),

@@ -39,7 +39,7 @@ class Reader:
 
     async def find(self, name: str, fresh: bool = False, gone: int | None = None) -> Collection:
         """Find a collection; Problem if there is none. With `fresh` its state is at most a second
-        old; its mechanism never changes. The collection whose key is `gone` was deleted: then the
+        old; its survey never changes. The collection whose key is `gone` was deleted: then the
         store is asked for another one of the same name.
         """
         collection, read_at = self._collections.get(name, (None, 0.0))

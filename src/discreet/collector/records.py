@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from discreet.arrays.tally import Tally
+from discreet.arrays.survey_tally import SurveyTally
 from discreet.collector import limits
 from discreet.errors import DataError
-from discreet.mechanism import Mechanism
 from discreet.policy.labels import is_label
+from discreet.survey import Survey
 
 KEEPS = ("counts", "reports")
 Stored = tuple[bytes, bytes | None]  # an id, with its report if that is kept
@@ -47,11 +44,11 @@ NO_MOVE = Move()
 
 @dataclass(frozen=True)
 class Collection:
-    """A question that is or was asked."""
+    """A survey that is or was asked."""
 
     key: int
     name: str
-    mechanism: Mechanism
+    survey: Survey
     keep: str
     # by a person or by the watch that closes what is over; `state` also looks at its own times
     closed_by_organiser: bool
@@ -65,22 +62,22 @@ class Collection:
     @property
     def state_by_its_times(self) -> str:
         """The same, if no one had closed it."""
-        return self.mechanism.policy.about.state(datetime.now(UTC))
+        return self.survey.about.state(datetime.now(UTC))
 
 
 class Unreadable(NamedTuple):
-    """A collection whose mechanism cannot be read, and why."""
+    """A collection whose survey cannot be read, and why."""
 
     name: str
     reason: str
 
 
 class Upload(NamedTuple):
-    """Checked reports of one request: their ids and the reports, row by row."""
+    """Checked reports of one request: their ids, and what stands behind each."""
 
     collection: str
     ids: list[bytes]
-    rows: NDArray[np.uint8]
+    contents: list[bytes]
     # of the collection it was checked for: another one may have taken its name since
     key: int | None = None
 
@@ -106,8 +103,8 @@ class Contents(NamedTuple):
     """Everything that a store holds of a collection, to be copied into another store."""
 
     collection: Collection
-    document: str  # of the mechanism, as it is stored
-    tally: Tally
+    document: str  # of the survey, as it is stored
+    tally: SurveyTally
     published: bytes | None
     events: list[Event]
     reports: Iterator[Stored]  # in the order of the ids
@@ -118,6 +115,6 @@ def checked_name(name: str) -> str:
     if "/" in name or name in (".", "..") or not is_label(name) or len(name) > limits.NAME:
         raise DataError(
             "a collection's name stands in its address: no slash, no control character, at most "
-            f"{limits.NAME} characters, got {name!r}; give the policy another name"
+            f"{limits.NAME} characters, got {name!r}; give the survey another name"
         )
     return name

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from discreet.arrays.tally import Tally
+from discreet.arrays.survey_tally import SurveyTally
 from discreet.collector import limits
 from discreet.collector.records import KEEPS, Collection, Move
 from discreet.errors import DataError
-from discreet.mechanism import Mechanism
-from discreet.policy.about import moment
+from discreet.survey import Survey
+from discreet.survey.about import moment
 
 
 def check_keep(keep: str) -> None:
@@ -16,14 +16,12 @@ def check_keep(keep: str) -> None:
         raise DataError(f'keep = "{keep}" must be one of {", ".join(KEEPS)}')
 
 
-def check_same(collection: Collection, mechanism: Mechanism, keep: str) -> None:
+def check_same(collection: Collection, survey: Survey, keep: str) -> None:
     """DataError if the collection asks something else or keeps something else."""
-    if collection.mechanism.fingerprint != mechanism.fingerprint:
-        differences = collection.mechanism.policy.differences(mechanism.policy) or [
-            "its probabilities differ"
-        ]
+    if collection.survey.fingerprint != survey.fingerprint:
+        differences = collection.survey.differences(survey) or ["its probabilities differ"]
         raise DataError(
-            f'the store has a collection "{collection.name}" with another mechanism '
+            f'the store has a collection "{collection.name}" with another survey '
             f"({differences[0]}); people have answered under that promise: give the new one "
             "another name"
         )
@@ -46,7 +44,7 @@ def check_reopening(collection: Collection, is_published: bool) -> None:
     """DataError if the collection may not take reports again: it was moved, its time is over, or
     its final results have been published.
     """
-    name, about = collection.name, collection.mechanism.policy.about
+    name, about = collection.name, collection.survey.about
     if collection.move.step == "moved":
         raise DataError(
             f'"{name}" was moved to another store and goes on there; if that move was '
@@ -69,11 +67,14 @@ def check_reopening(collection: Collection, is_published: bool) -> None:
         )
 
 
-def is_publication_due(shown: Tally, whole: Tally, collection: Collection) -> bool:
-    """Whether anyone may see the whole tally now: it is a step further, or the last one."""
+def is_publication_due(shown: SurveyTally, whole: SurveyTally, collection: Collection) -> bool:
+    """Whether anyone may see the whole tally now: it is a step further, or the last one. A person
+    sends a report for each question that they answer.
+    """
     further = whole.n - shown.n
     step = 1 if collection.state == "closed" else limits.STEP
-    return whole.n >= collection.mechanism.policy.about.least and further >= step
+    people = whole.n // collection.survey.answers
+    return people >= collection.survey.about.least and further >= step
 
 
 def leaving_move(collection: Collection, move_id: str) -> Move:
@@ -89,4 +90,4 @@ def leaving_move(collection: Collection, move_id: str) -> Move:
 def is_left_by_a_move(copy: Collection, original: Collection) -> bool:
     """Whether this is a copy of the same collection that a move has not opened yet."""
     arriving = copy.closed_by_organiser and copy.move.step == "arriving"
-    return arriving and copy.mechanism == original.mechanism
+    return arriving and copy.survey == original.survey

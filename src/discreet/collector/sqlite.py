@@ -323,8 +323,20 @@ class SqliteDatabase(ThreadedDatabase[sqlite3.Connection]):
         return old
 
     def _try_insert(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> int:
-        """Returns how many were new. One statement for all of them: with one each, Python would
-        hand over its lock at every row.
+        """Returns how many were new. Questions have reports of their own sizes."""
+        if reports is None:
+            return self._insert_equal(key, ids, None)
+        by_size: dict[int, list[int]] = {}
+        for k, report in enumerate(reports):
+            by_size.setdefault(len(report), []).append(k)
+        return sum(
+            self._insert_equal(key, [ids[k] for k in places], [reports[k] for k in places])
+            for places in by_size.values()
+        )
+
+    def _insert_equal(self, key: int, ids: list[bytes], reports: list[bytes] | None) -> int:
+        """The same of reports of one size, in one statement: with one each, Python would hand over
+        its lock at every row.
         """
         if not ids:
             return 0

@@ -1,6 +1,6 @@
 """Where collections live. Other rooms import from here.
 
-A store keeps, per collection, its mechanism, the ids of the reports it has counted and their tally;
+A store keeps, per collection, its survey, the ids of the reports it has counted and their tally;
 the reports themselves only if the organiser asked for them (`keep = "reports"`). The ids and the
 tally change in one transaction, so a report is counted once or not at all, whatever happens.
 Nothing says when a report came or from whom.
@@ -18,7 +18,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from discreet.arrays.tally import Tally
+from discreet.arrays.survey_tally import SurveyTally
 from discreet.collector import limits, rules
 from discreet.collector.database import Database, without_password
 from discreet.collector.postgres import PostgresDatabase
@@ -41,7 +41,7 @@ from discreet.collector.records import (
 from discreet.collector.sqlite import SqliteDatabase, sqlite_path
 from discreet.collector.store_reading import StoreReading
 from discreet.errors import DataError
-from discreet.mechanism import Mechanism
+from discreet.survey import Survey
 
 __all__ = [
     "KEEPS", "Collection", "Event", "NoCollection", "Outcome", "Store", "StoreDamaged", "StoreDown",
@@ -98,13 +98,13 @@ class Store(StoreReading):
 
     # ---- the life of a collection ----------------------------------------------------------------
 
-    def create(self, mechanism: Mechanism, keep: str = "counts") -> Collection:
-        """The collection of this mechanism, made if it is new; another mechanism under the same
-        name is refused.
+    def create(self, survey: Survey, keep: str = "counts") -> Collection:
+        """The collection of this survey, made if it is new; another survey under the same name is
+        refused.
         """
         rules.check_keep(keep)
-        name = checked_name(mechanism.policy.name)
-        document = json.dumps(mechanism.to_document(), ensure_ascii=False)
+        name = checked_name(survey.name)
+        document = json.dumps(survey.to_document(), ensure_ascii=False)
         with self.writing():
             collection = self.catalogue.find(name)
             if collection is None:
@@ -112,8 +112,8 @@ class Store(StoreReading):
                 if collection is None:  # someone else was faster
                     collection = self.catalogue.get(name)
                 else:
-                    self.counts.begin(collection, Tally.empty(mechanism))
-        rules.check_same(collection, mechanism, keep)
+                    self.counts.begin(collection, SurveyTally(survey))
+        rules.check_same(collection, survey, keep)
         return collection
 
     def close_collection(self, name: str) -> None:

@@ -7,10 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-import numpy as np
-from numpy.typing import NDArray
-
-from discreet.arrays.tally import Tally
+from discreet.arrays.survey_tally import SurveyTally
 from discreet.collector import rules
 from discreet.collector.catalogue import Catalogue
 from discreet.collector.counts import Counts
@@ -69,12 +66,12 @@ class StoreReading:
 
     # ---- tallies ---------------------------------------------------------------------------------
 
-    def tally(self, name: str) -> Tally:
-        """The tally of a collection."""
+    def tally(self, name: str) -> SurveyTally:
+        """The tallies of a collection."""
         with self.reading(name):
             return self.counts.tally(self.catalogue.get(name))
 
-    def published(self, name: str) -> Tally:
+    def published(self, name: str) -> SurveyTally:
         """What anyone may see: nothing until there are enough reports, and then it moves in steps,
         so that asking again and again does not show single reports. Someone who sends reports of
         their own can still single one out; what protects that report is its own guarantee.
@@ -108,17 +105,19 @@ class StoreReading:
     # ---- reports ---------------------------------------------------------------------------------
 
     @contextmanager
-    def snapshot(self, name: str) -> Iterator[tuple[Tally, Iterator[NDArray[np.uint8]]]]:
+    def snapshot(self, name: str) -> Iterator[tuple[SurveyTally, Iterator[list[bytes]]]]:
         """The tally and, if they were kept, the stored reports, of one moment."""
         with self.reading(name):
             collection = self.catalogue.get(name)
             yield self.counts.tally(collection), self.counts.blocks(collection)
 
     def reports(self, name: str) -> Iterator[bytes]:
-        """The stored reports in the order of their ids, if they were kept."""
+        """The stored reports in the order of their ids, if they were kept, each behind what stands
+        before it in its frame.
+        """
         with self.snapshot(name) as (_, blocks):
             for block in blocks:
-                yield from (row.tobytes() for row in block)
+                yield from block
 
     def find_damage(self, name: str, recount: bool = True) -> list[str]:
         """What does not add up in a collection, in words; with `recount`, its stored reports are

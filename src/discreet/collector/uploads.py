@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Protocol
 
-import numpy as np
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from discreet.arrays.types import Bytes
+from discreet.arrays.survey_tally import runs
 from discreet.collector import limits
 from discreet.collector.commit import Committer
 from discreet.collector.headers import ANYONE, RECEIPT, with_headers
@@ -19,11 +20,12 @@ from discreet.collector.metrics import Metrics
 from discreet.collector.problems import RETRY, Problem, damaged, down, unexpected
 from discreet.collector.store import Collection, Outcome, StoreDamaged, StoreDown, Upload
 from discreet.device import wire
-from discreet.device.wire import ID_SIZE
+from discreet.device.wire import ID_SIZE, front_size
 from discreet.encodings import REASONS
-from discreet.mechanism import Mechanism
-from discreet.policy.about import moment
+from discreet.survey import Survey
+from discreet.survey.about import moment
 
+_FEW = 8  # frames that are checked one by one
 _HEADER = wire.HEADER.lower().encode()
 
 
@@ -64,7 +66,7 @@ class Uploads:
             self._names.add(name)
             _check_headers(headers, collection)
             body, read = await self._body(receive), True
-            upload = frames(collection.mechanism, body)._replace(key=collection.key)
+            upload = frames(collection.survey, body)._replace(key=collection.key)
             outcome = await self._submit(upload)
             if outcome.state == "replaced":  # deleted, then restored or created again
                 collection = await self._find(name, gone=collection.key)
@@ -139,10 +141,8 @@ def _check_headers(headers: dict[bytes, bytes], collection: Collection) -> None:
     if kind != wire.BINARY:
         raise Problem("type", f'reports are sent as {wire.BINARY}, got "{kind[:80]}"')
     mark = headers.get(_HEADER)
-    if mark != collection.mechanism.fingerprint.encode():
-        reason, got = (
-            ("mechanism", "is that of another mechanism") if mark else ("header", "is missing")
-        )
+    if mark != collection.survey.fingerprint.encode():
+        reason, got = ("survey", "is that of another survey") if mark else ("header", "is missing")
         detail = (
             f"the header {wire.HEADER} {got}; fetch {wire.path_of(collection.name)} and "
             "send its fingerprint"
@@ -156,7 +156,7 @@ def _check_headers(headers: dict[bytes, bytes], collection: Collection) -> None:
 def _not_open(collection: Collection, state: str) -> Problem:
     name = f'the collection "{collection.name}"'
     if state == "upcoming":
-        opens = moment(collection.mechanism.policy.about.opens)
+        opens = moment(collection.survey.about.opens)
         return Problem("early", f"{name} opens on {opens}; nothing was counted, send it again then")
     detail = (
         f"{name} is closed and takes no more reports; nothing of this upload was counted now, and "
@@ -187,39 +187,90 @@ async def _drain(receive: Receive) -> None:
 # ---- frames --------------------------------------------------------------------------------------
 
 
-def frames(mechanism: Mechanism, body: bytes) -> Upload:
-    """Split a body into reports and check each one; one bad frame refuses the whole body, with its
-    index.
+def frames(survey: Survey, body: bytes) -> Upload:
+    """Split a body into frames and check every report; one bad frame refuses the whole body, with
+    its index.
     """
-    size, name = ID_SIZE + mechanism.report_size, mechanism.policy.name
+    sizes = [ID_SIZE + front_size(survey) + q.mechanism.report_size for q in survey.listed]
     if not body:
-        raise Problem("empty", f"the body is empty; send one or more frames of {size} bytes")
-    whole, rest = divmod(len(body), size)
-    if rest:
-        detail = (
-            f"frame {whole} has {rest} of {size} bytes (a {ID_SIZE}-byte id and a report); "
-            "nothing was counted"
-        )
-        raise Problem("frame", detail, index=whole)
-    if whole > limits.FRAMES:
+        wanted = f"{min(sizes)}" if len({*sizes}) == 1 else f"{min(sizes)} to {max(sizes)}"
+        raise Problem("empty", f"the body is empty; send one or more frames of {wanted} bytes")
+    starts = _starts(survey, body, sizes)
+    if len(starts) - 1 > limits.FRAMES:
         raise _too_large()
-    if whole == 1:
-        return Upload(name, [body[:ID_SIZE]], _check_frame(mechanism, body))
-    rows = np.frombuffer(body, np.uint8).reshape(-1, size)[:, ID_SIZE:]
-    _, refused = mechanism.arrays.coder.refusals(rows)
-    bad = [which.argmax() for which in refused.values() if which.any()]
-    if bad:
-        index = int(min(bad))
-        _check_frame(mechanism, body[index * size : (index + 1) * size], index)
-    ids = [body[k : k + ID_SIZE] for k in range(0, len(body), size)]
-    return Upload(name, ids, rows)
+    ids = [body[k : k + ID_SIZE] for k in starts[:-1]]
+    contents = [body[k + ID_SIZE : end] for k, end in pairwise(starts)]
+    if len(ids) < _FEW:  # faster than arrays for one report, as devices send it
+        for index, content in enumerate(contents):
+            _check_content(survey, content, index)
+    else:
+        _check_together(survey, contents)
+    return Upload(survey.name, ids, contents)
 
 
-def _check_frame(mechanism: Mechanism, frame: bytes, index: int = 0) -> Bytes:
-    """The report of one frame, as a row. Faster than arrays for one report, as devices send it."""
-    reason = mechanism.coder.check(frame[ID_SIZE:])
+def _starts(survey: Survey, body: bytes, sizes: list[int]) -> Sequence[int]:
+    """Where every frame begins, and where the last one ends."""
+    if len(sizes) == 1:
+        whole, rest = divmod(len(body), sizes[0])
+        if rest:
+            raise _cut(whole, rest, sizes[0])
+        return range(0, len(body) + 1, sizes[0])
+    starts = [0]
+    while (at := starts[-1]) < len(body):
+        number = body[at + ID_SIZE] if at + ID_SIZE < len(body) else 0
+        if number >= len(sizes):
+            index, most = len(starts) - 1, len(sizes) - 1
+            detail = (
+                f"frame {index} is about question {number}; the questions are 0 to {most}; nothing "
+                "was counted"
+            )
+            raise Problem("question", detail, index=index)
+        if at + sizes[number] > len(body):
+            raise _cut(len(starts) - 1, len(body) - at, sizes[number])
+        starts.append(at + sizes[number])
+        if len(starts) - 1 > limits.FRAMES:
+            raise _too_large()
+    return starts
+
+
+def _cut(index: int, got: int, size: int) -> Problem:
+    detail = (
+        f"frame {index} has {got} of {size} bytes (a {ID_SIZE}-byte id and a report); nothing was "
+        "counted"
+    )
+    return Problem("frame", detail, index=index)
+
+
+def _check_content(survey: Survey, content: bytes, index: int) -> None:
+    """Problem unless this is a report of the survey, behind public answers that there are."""
+    several = len(survey.listed) > 1
+    mechanism = survey.listed[content[0] if several else 0].mechanism
+    front = front_size(survey)
+    for public, place in zip(survey.public, content[several:front], strict=True):
+        if place >= len(public.items):
+            detail = (
+                f'frame {index} has answer {place} to the public question "{public.name}", which '
+                f"has {len(public.items)}; nothing was counted"
+            )
+            raise Problem("public", detail, index=index)
+    reason = mechanism.coder.check(content[front:])
     if reason:
         why = REASONS[reason].format(size=mechanism.report_size)
         detail = f"frame {index} is not a report: {why}; nothing was counted"
         raise Problem(reason, detail, index=index)
-    return np.frombuffer(frame, np.uint8, offset=ID_SIZE).reshape(1, -1)
+
+
+def _check_together(survey: Survey, contents: list[bytes]) -> None:
+    """The same for many: arrays find whether one is wrong, and then which is the first."""
+    front, several = front_size(survey), len(survey.listed) > 1
+    for question, rows in runs(survey, b"".join(contents)):
+        coder = survey.listed[question].mechanism.arrays.coder
+        _, refused = coder.refusals(rows[:, front:])
+        places = rows[:, int(several) : front]
+        strange = any(
+            bool((places[:, k] >= len(public.items)).any())
+            for k, public in enumerate(survey.public)
+        )
+        if strange or any(which.any() for which in refused.values()):
+            for index, content in enumerate(contents):
+                _check_content(survey, content, index)

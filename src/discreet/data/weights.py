@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_PEOPLE = 1e15
+_GROUPED = re.compile(r"[1-9]\d{0,2}(\.\d{3})+")  # 300.000 is 300 or 300,000
 _TIMES = "\0times"  # a column that no file has
 # people per tuple of values of the columns; None for a column that is not told
 Population = dict[tuple[str | None, ...], float]
@@ -82,22 +84,25 @@ def _rows(piece: Piece) -> int:
 
 
 def _largest(path: Path, column: str) -> float:
-    import pyarrow.compute as pc
-
     with parquet_file(path) as file, name_in_errors(path):
-        largest = 0.0
-        for batch in file.iter_batches(1 << 20, columns=[column], use_threads=False):
-            values = _weights(batch, column)
-            if len(values):
-                largest = max(largest, float(pc.max(batch.column(0)).as_py() or 0))
-        return largest
+        batches = file.iter_batches(1 << 20, columns=[column], use_threads=False)
+        return max((float(_weights(x, column).max(initial=0)) for x in batches), default=0.0)
 
 
 def _weights(batch: pa.RecordBatch, column: str) -> Floats:
+    import pyarrow as pa
+
     values = batch.column(column)
+    kind = values.type
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if not numeric:
+        raise DataError(f"the column {quoted(column)} has values of type {kind}, not numbers")
     if values.null_count:
         raise DataError(f"the column {quoted(column)} has a row without a weight")
-    return check_weights(values.to_numpy(zero_copy_only=False), zero=True)
+    try:
+        return check_weights(values.cast(pa.float64(), safe=False).to_numpy(), zero=True)
+    except DataError as error:
+        raise DataError(f"the column {quoted(column)} is no weight: {error}") from None
 
 
 # ---- a population --------------------------------------------------------------------------------
@@ -126,6 +131,11 @@ def read_population(path: str | Path, by: Sequence[str]) -> Population:
                 "numbers without commas"
             )
         row = dict(zip(heads, cells, strict=True))
+        if _GROUPED.fullmatch(row["people"]):
+            raise DataError(
+                f"{path}, line {number}: {row['people']!r} could be a fraction or thousands; write "
+                "whole numbers without points"
+            )
         try:
             people = float(row["people"].replace("_", ""))
         except ValueError:

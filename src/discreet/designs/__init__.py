@@ -6,22 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Unpack
 
 from threadpoolctl import threadpool_limits
 
 from discreet.arrays.types import Prior
-from discreet.check.document import is_document
-from discreet.designs import each, hits, plain, unary
-from discreet.designs.subset import subset
-from discreet.designs.task import DesignOptions, Task
+from discreet.designs import each, hits, plain, sets, unary
+from discreet.designs.set_subset import people_of
+from discreet.designs.task import Task
 from discreet.encodings.hits import unfit_for_hits
 from discreet.errors import DesignError
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
 
 _MODELS: dict[str, Callable[[Task], Mechanism]] = {
-    "subset": subset,
+    "subset": sets.subset,
     "hits": hits.hits,
     "each": each.each,
     "opt0": unary.opt0,
@@ -33,7 +31,13 @@ _MODELS: dict[str, Callable[[Task], Mechanism]] = {
     "ss": plain.ss,
 }
 MODELS = tuple(_MODELS)
-BASELINES = ("ss", "grr", "rappor", "oue", "strict")  # plain LDP; "strict" is hits at one budget
+BASELINES = (
+    "ss",
+    "grr",
+    "rappor",
+    "oue",
+    "strict",
+)  # plain LDP; "strict" is whole lists at one budget
 _FOR_SETS, _FOR_SINGLES = ("hits", "each"), ("grr", "ss")  # only for these
 _OF_ITEMS = {"each": each.each, "rappor": each.rappor}  # every item a question of its own
 
@@ -45,23 +49,36 @@ def design(
     encoding: str | None = None,
     padding: int | None = None,
     certify: bool = False,
+    goal: str | None = None,
+    sizes: Mapping[int, float] | None = None,
 ) -> Mechanism:
     """Design the mechanism of a model for a policy, and check it exactly.
 
-    `model` is subset (the best possible for single answers), hits (for sets, notion `min`), each
-    (for sets in which every item is protected on its own), opt0, opt1, opt2 (the paper's), rappor,
-    oue, grr or ss (plain LDP). By default it is the one that fits best (`default_model`).
+    `model` is subset (the best possible for single answers, and for sets of few items), hits (for
+    sets, notion `min`), each (for sets in which every item is protected on its own), opt0, opt1,
+    opt2 (the paper's), rappor, oue, grr or ss (plain LDP). By default it is the one that fits best
+    (`default_model`); for sets subset where its error is below that of hits and its reports have at
+    most 16 bytes, or twice those of hits.
 
     `prior` is the expected share of participants: uniform, worst (for the smallest worst case), or
     given per item or level. `encoding` is bits or ticket (4 bytes). By default subset sends bits up
     to 1,000 items and tickets beyond; the other models send bits. `padding`, for sets, replaces the
     policy's. `certify` proves how good a design is even if that takes minutes: of scales of more
-    than 20 points.
+    than 20 points. `sizes`, for sets, are shares of people by number of items, such as
+    {1: 0.6, 2: 0.4}: subset is then best for these.
+
+    `goal` is what subset and hits minimise: "fair" (the least total error such that no level is
+    counted worse than under plain LDP) or "total" (the least total error). It is fair unless the
+    policy has weights or the prior is worst; those are for the total. The other models keep their
+    own objective.
 
     >>> policy = Policy.from_levels([("serious", "ln(4)", ["HIV"]),
     ...     ("common", "ln(6)", ["anemia", "headache", "stomachache", "toothache"])])
     >>> mechanism = design(policy)
-    >>> round(mechanism.expected_mse(), 3), mechanism.certificate.sentence
+    >>> round(mechanism.expected_mse(), 3), mechanism.certificate.gap < 1e-6
+    (3.686, True)
+    >>> total = design(policy, goal="total")
+    >>> round(total.expected_mse(), 3), total.certificate.sentence
     (3.568, 'the best possible for this guarantee and prior')
     >>> round(design(policy, "opt0").worst_case_mse, 4)
     8.5675
@@ -71,8 +88,22 @@ def design(
             f"design takes a Policy, got {type(policy).__name__}; Policy.load reads a file, "
             "Policy.from_levels makes one"
         )
-    task = Task(policy, prior, encoding, padding, certify)
+    people = None if sizes is None else people_of(sizes, padding or policy.padding)
+    task = Task(policy, prior, encoding, padding, certify, goal, people)
+    if model is None and default_model(policy, task.padding, encoding) == "hits":
+        with threadpool_limits(1, "blas"):
+            return sets.best_for_sets(task)
     return _make(task, default_model(policy, task.padding, encoding) if model is None else model)
+
+
+def why(
+    policy: Policy, chosen: Mechanism, prior: Prior = "uniform", goal: str | None = None
+) -> str:
+    """Why a mechanism for sets is of its model, in a line; empty where there is no choice."""
+    if default_model(policy, chosen.padding) != "hits":
+        return ""
+    with threadpool_limits(1, "blas"):
+        return sets.comparison(Task(policy, prior, None, chosen.padding, goal=goal), chosen)
 
 
 def _make(task: Task, model: str) -> Mechanism:
@@ -80,7 +111,7 @@ def _make(task: Task, model: str) -> Mechanism:
     policy = task.policy
     if model not in _MODELS:
         raise DesignError(f'model = "{model}" does not exist; the models are {", ".join(MODELS)}')
-    by_item = policy.kind == "each"
+    by_item = policy.kind.alone
     models = _OF_ITEMS if by_item else _MODELS
     if model not in models or (model == "each" and not by_item):
         raise DesignError(
@@ -95,37 +126,32 @@ def _make(task: Task, model: str) -> Mechanism:
 def default_model(policy: Policy, padding: int | None, encoding: str | None = None) -> str:
     """The best model for a policy.
 
-    It is `each` if every item is protected on its own. It is `hits` for sets of two and more items,
-    where that applies and no encoding is asked for. Otherwise it is `subset`.
+    It is `each` if every item is protected on its own. It is `hits`, or picks where they are better
+    (sets.py), for sets of two and more items, where that applies and no encoding is asked for.
+    Otherwise it is `subset`.
     """
-    if policy.kind == "each":
+    if policy.kind.alone:
         return "each"
     several = padding is not None and padding > 1 and encoding is None
     return "hits" if several and not unfit_for_hits(policy, padding) else "subset"
 
 
-def from_file(path: str, **given_options: Unpack[DesignOptions]) -> Mechanism:
-    """Load the mechanism in a file; a policy is designed first, with these options."""
-    if not is_document(path):
-        return design(Policy.load(path), **given_options)
-    if given_options:
-        raise DesignError(f"{path} is a mechanism: {', '.join(given_options)} is for policies")
-    return Mechanism.load(path)
-
-
 def alternatives(
-    policy: Policy, prior: Prior = "uniform", padding: int | None = None
+    policy: Policy,
+    prior: Prior = "uniform",
+    padding: int | None = None,
+    goal: str | None = None,
 ) -> dict[str, Mechanism]:
     """The mechanism of every model that the policy's kind allows, by name."""
     padding = policy.padding if padding is None else padding
-    task = Task(policy, prior, None, padding)
+    task = Task(policy, prior, None, padding, goal=goal)
     mechanisms = {name: _make(task, name) for name in allowed(policy, padding)}
     return mechanisms | _strict(policy, prior, padding)
 
 
 def allowed(policy: Policy, padding: int | None = None) -> tuple[str, ...]:
     """The models that the policy and the padding allow."""
-    if policy.kind == "each":
+    if policy.kind.alone:
         return tuple(_OF_ITEMS)
     others = _FOR_SINGLES if policy.kind.lists else _FOR_SETS
     unfit = ("each", "hits") if unfit_for_hits(policy, padding) else ("each",)
@@ -149,10 +175,12 @@ def plains(
 
 
 def _strict(policy: Policy, prior: Prior, padding: int | None) -> dict[str, Mechanism]:
-    """Hits at the smallest budget: the baseline that shows what levels gain for sets."""
+    """Whole lists at the smallest budget: the baseline that shows what levels gain for sets."""
     if unfit_for_hits(policy, padding):
         return {}
-    mechanism = design(replace(policy, strict=True), "hits", prior, None, padding)
+    task = Task(replace(policy, strict=True), prior, None, padding)
+    with threadpool_limits(1, "blas"):
+        mechanism = sets.best_for_sets(task)
     return {"strict": replace(mechanism, model="strict", certificate=None)}
 
 

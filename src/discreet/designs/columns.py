@@ -24,6 +24,7 @@ import numpy as np
 
 from discreet.arrays.types import Bools, Floats, Ints
 from discreet.designs.boxes import Boxes
+from discreet.designs.master import ABOVE, PENALTY, Point, Program, breaks
 from discreet.policy.lazy import cached_property
 
 MOST_PRICED = 6_000_000  # columns looked at one by one for a proof
@@ -59,31 +60,60 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """The prices of a column: w per group within, Q between groups, nu for the sums over parts, f
-    in all.
+    """The prices of a column: w per group within, Q between groups, nu for the sums over parts; and
+    the errors that they are at.
     """
 
     w: Floats
     Q: Floats
     nu: Floats
-    f: float
+    at: Point
+
+    @property
+    def f(self) -> float:
+        """The error with the weights of the caps, which the prices are of."""
+        return self.at.f
+
+    def settled(self, scores: Floats) -> bool:
+        """Whether no column improves the error by more than the gap."""
+        return bool(scores.max() <= self.f + self.at.value * _GAP)
+
+    def allowed(self, caps: Floats | None) -> float:
+        """What the caps allow, by the extra weights: the best with these weights costs as much more
+        as that.
+        """
+        extra = self.at.extra
+        return 0.0 if caps is None else float(extra @ np.where(extra > 0, caps, 0.0))
+
+    def bound(self, score: float, caps: Floats | None) -> float:
+        """A lower bound of every mechanism's error within the caps, if no column scores more."""
+        return self.f**2 / max(self.f, score) - self.allowed(caps)
+
+    def cost(self, caps: Floats | None) -> float:
+        """The error, and a penalty for what is above its cap."""
+        over = 0.0 if caps is None else max(0.0, float((self.at.F / caps).max()) - 1 - ABOVE)
+        return self.at.value * (1 + PENALTY * over)
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
     """Columns with their shares, the total MSE / n, and a lower bound for any mechanism (None if it
-    is not proved).
+    is not proved). If `capped`, some error would be above its cap without it.
     """
 
     columns: Columns
     shares: Floats
     value: float
     lower_bound: float | None
+    capped: bool = False
 
 
+# More than 400 lines: master, pricing, proof and search are one algorithm over the same arrays, and
+# are read side by side.
 class ColumnSearch:
     """Searches the best mixture of columns for given boxes, sizes, shares of people and weights per
-    group (or a matrix of weights). b of a group is a multiple of 1 / steps.
+    group (or a matrix of weights). b of a group is a multiple of 1 / steps. `caps` limit the
+    errors of the groups; they are looked at once the best without them breaks one.
     """
 
     def __init__(
@@ -95,6 +125,9 @@ class ColumnSearch:
         steps: Floats,
         fixed: bool,
     ) -> None:
+        # the largest errors F of the groups, and the share by which the design stays below them
+        self.caps: Floats | None = None
+        self.tight, self.capped = 0.0, False
         self.H, self.L = boxes.H, boxes.L
         self.m, self.x = sizes, shares
         self.W = np.diag(weights) if weights.ndim == 1 else weights
@@ -126,55 +159,16 @@ class ColumnSearch:
 
     # ---- the master: shares of given columns -----------------------------------------------------
 
-    def _derivatives(
-        self, A: Floats, v: Floats, mu: Floats
-    ) -> tuple[float, Floats, Floats, Floats, Floats]:
-        """f, w, M = G^-1 W G^-1, and f's gradient and Hessian in mu."""
-        on = self.cost > 0
-        a = np.where(on, mu @ A, 1.0)
-        w, curve = np.where(on, self.cost / a**2, 0), np.where(on, 2 * self.cost / a**3, 0)
-        f, M = float(np.where(on, self.cost / a, 0).sum()), np.zeros((len(self.m),) * 2)
-        gradient, hessian = -(A @ w), (A * curve) @ A.T
-        if self.fixed:
-            between = (v.T * mu) @ v
-            # far below what matters, and no step can end at a singular matrix
-            ridge = 1e-15 * np.trace(between)
-            inverse = np.linalg.inv(between + ridge * np.eye(len(between)))
-            M = inverse @ self.W @ inverse
-            f += float(np.sum(inverse * self.W))
-            between = v @ M
-            gradient = gradient - (between * v).sum(axis=1)
-            hessian = hessian + 2 * (between @ v.T) * (v @ inverse @ v.T)
-        return f, w, M, gradient, hessian
-
     def master(self, columns: Columns, mu: Floats) -> tuple[Floats, Prices]:
-        """The best shares of these columns, and the prices, by a primal-dual interior-point
-        method.
-        """
-        A, v, lam = self.information(columns)
-        n, t = lam.shape
-        mu = np.maximum(mu, 1e-3 / n)
-        unit = self._derivatives(A, v, mu)[0]
-        slack, nu = np.full(n, 0.1) / mu / n, np.zeros(t)
-        for _ in range(100):
-            f, w, M, gradient, hessian = self._derivatives(A, v, mu)
-            gradient, hessian = gradient / unit, hessian / unit
-            gap, missing = float(mu @ slack), 1 - mu @ lam
-            if gap < 1e-10 * f / unit and np.abs(missing).max() < 1e-12:
-                break
-            system = np.block([[hessian + np.diag(slack / mu), -lam], [-lam.T, -1e-14 * np.eye(t)]])
-            aim = 0.1 * gap / n
-            try:
-                step = np.linalg.solve(system, np.append(lam @ nu - gradient + aim / mu, -missing))
-            except np.linalg.LinAlgError:  # no further progress at this precision
-                break
-            d_mu, d_nu = step[:n], step[n:]
-            d_slack = (aim - slack * d_mu) / mu - slack
-            far = min(1.0, 0.95 / max(float((-d_mu / mu).max()), 1e-9))
-            deep = min(1.0, 0.95 / max(float((-d_slack / slack).max()), 1e-9))
-            mu, nu, slack = mu + far * d_mu, nu + deep * d_nu, slack + deep * d_slack
+        """The best shares of these columns, and the prices."""
+        information = self.information(columns)
+        caps = None
+        if self.capped and self.caps is not None:
+            caps = self.caps * (1 - self.tight)
+        program = Program(*information, self.W, self.m - self.fixed, self.fixed, caps)
+        mu, nu, at = program.solve(mu)
         root = np.sqrt(self.m)
-        return mu, Prices(w * self.scale, M * root * root[:, None], -nu * unit, f)
+        return mu, Prices(at.w * self.scale, at.M * root * root[:, None], -nu, at)
 
     # ---- pricing: the best new column ------------------------------------------------------------
 
@@ -238,6 +232,19 @@ class ColumnSearch:
                 break
             old = score
         return columns, score
+
+    def adjusted(self, design: Design) -> tuple[Columns, Floats]:
+        """The columns of a design for slightly other budgets, with their best shares. Where errors
+        are capped, columns that are hardly used any more are left out: they would not survive the
+        rounding.
+        """
+        self.capped = design.capped
+        columns = self.rebuilt(design.columns)
+        mu, _ = self.master(columns, design.shares)
+        while self.capped and mu.min() < 10 * self._least:
+            columns = self.rebuilt(columns[mu >= 10 * self._least])
+            mu, _ = self.master(columns, mu[mu >= 10 * self._least])
+        return columns, mu
 
     # ---- all columns, for a proof ----------------------------------------------------------------
 
@@ -331,16 +338,24 @@ class ColumnSearch:
             columns = _distinct(columns + warm)
         mu, bound = np.full(len(columns), 1 / len(columns)), None
         proving = certify and self.provable
-        for _ in range(_ROUNDS):
+        rounds = 0
+        while rounds < _ROUNDS:
             mu, p = self.master(columns, mu)
+            rounds += 1
             used = mu > self._least / 10 * mu.max()
             better, score = self._ascend(_distinct(columns[used] + start), p)
-            if proving and score.max() <= p.f * (1 + _GAP):
+            if p.settled(score) and self._must_cap(p):
+                self.capped, rounds = True, 0
+                continue
+            if proving and p.settled(score):
                 better, score = self._price_all(p)
-                proved = p.f**2 / max(p.f, float(score.max()))
+                proved = p.bound(float(score.max()), self.caps)
                 bound = proved if bound is None else max(bound, proved)
-            fresh = self._new_columns(better, score, p.f, columns)
-            if score.max() <= p.f * (1 + _GAP) or not len(fresh):
+            fresh = self._new_columns(better, score, p, columns)
+            if not len(fresh) and self._must_cap(p):
+                self.capped, rounds = True, 0
+                continue
+            if p.settled(score) or not len(fresh):
                 break
             # unused columns keep the prices from swinging, so they stay while there is room
             if len(columns) > _MOST_KEPT:
@@ -351,8 +366,13 @@ class ColumnSearch:
         kept = mu > self._least
         columns, mu, p = self._sparse(columns[kept], mu[kept], p)
         offset = float(np.diag(self.W) @ self.x)
-        lower = None if bound is None else min(bound, p.f) - offset
-        return Design(columns, mu, p.f - offset, lower)
+        value = p.at.value
+        lower = None if bound is None else min(bound, value) - offset
+        return Design(columns, mu, value - offset, lower, self.capped)
+
+    def _must_cap(self, p: Prices) -> bool:
+        """Whether the best without caps breaks one."""
+        return self.caps is not None and not self.capped and breaks(p.at.F, self.caps)
 
     @property
     def _least(self) -> float:
@@ -366,7 +386,7 @@ class ColumnSearch:
         that matter least, while that costs next to nothing.
         """
         columns, mu = self._basic(columns, mu)
-        limit = p.f * (1 + _SPARSE)
+        limit = p.at.value * (1 + _SPARSE)
         best = (columns, *self.master(columns, mu))
         for least in (1e-5, 1e-4, 1e-3, 3e-3, 1e-2):
             kept = best[1] > least
@@ -375,7 +395,9 @@ class ColumnSearch:
             fewer = best[0][kept]
             shares, prices = self.master(fewer, best[1][kept])
             sums = shares @ self.information(fewer)[2]
-            if not (prices.f <= limit and np.abs(sums - 1).max() < 1e-9):
+            if not (prices.at.value <= limit and np.abs(sums - 1).max() < 1e-9):
+                break
+            if self.capped and self.caps is not None and breaks(prices.at.F, self.caps):
                 break
             best = (fewer, shares, prices)
         return best
@@ -398,10 +420,10 @@ class ColumnSearch:
         kept = basic.x > 1e-9
         return columns[kept], basic.x[kept]
 
-    def _new_columns(self, columns: Columns, score: Floats, f: float, old: Columns) -> Columns:
+    def _new_columns(self, columns: Columns, score: Floats, p: Prices, old: Columns) -> Columns:
         """The best columns that are not among the old ones."""
         order = np.argsort(-score, kind="stable")
-        order = order[score[order] > f * (1 + _GAP / 4)]
+        order = order[score[order] > p.f + p.at.value * _GAP / 4]
         keys = {_key(old, k) for k in range(len(old))}
         kept = []
         for k in order:

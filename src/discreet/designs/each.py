@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from discreet.arrays import theory
 from discreet.arrays.types import Floats, sum_by_place
 from discreet.check.certificate import Certificate
 from discreet.check.exact import D
 from discreet.check.parts import Part
 from discreet.designs.rounding import SHRINKS, parts_of, shrink_until_checked, unary
+from discreet.designs.set_bound import one_by_one
 from discreet.designs.task import Task
 from discreet.encodings import Each
 from discreet.errors import DesignError
@@ -22,8 +24,21 @@ def each(task: Task) -> Mechanism:
     alike: dict[float, int] = {}
     groups = tuple(alike.setdefault(e, len(alike)) for e in task.eps.tolist())
     made = _ask_each(task, "each", groups, np.array(list(alike)), task.policy.is_mutual)
-    note = "every item is asked on its own; whole sets are not protected as one"
-    return made.certified(Certificate(task.score(made), None, note))
+    absent = None if task.policy.is_mutual else 1 - _held(task) * (not task.worst)
+    bound = one_by_one(task.sizes, task.eps, task.weights, absent)
+    return made.certified(Certificate(task.score(made), bound, _NOTE))
+
+
+_NOTE = (
+    "whatever people have: no unbiased mechanism with the same promise for every item has less "
+    "error; whole sets are not protected as one"
+)
+
+
+def _held(task: Task) -> Floats:
+    """The expected share of people with an item, per level."""
+    held = theory.item_shares(task.policy, "uniform" if task.worst else task.prior)
+    return sum_by_place(task.policy.level_of, held, len(task.sizes)) / task.sizes
 
 
 def rappor(task: Task) -> Mechanism:

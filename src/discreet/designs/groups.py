@@ -11,6 +11,7 @@ from discreet.arrays.types import Floats, sum_by_place
 from discreet.designs import boxes as boxes_
 from discreet.designs import vertices
 from discreet.designs.boxes import Boxes
+from discreet.designs.local import MOST_LEVELS, LocalSearch
 from discreet.designs.notions import CLOSED
 from discreet.designs.task import Task
 from discreet.errors import DesignError, MissingExtra
@@ -122,7 +123,9 @@ class Groups:
         """Whether the columns of every piece are searched, because there are few groups."""
         if self.task.policy.notion == "scale":
             return True
-        return max(map(len, self.pieces)) - self.task.policy.kind.lists <= FEW
+        lists = self.task.policy.kind.lists
+        closed = self.task.closed is not None or self.task.one_way or lists
+        return max(map(len, self.pieces)) - lists <= (FEW if closed else MOST_LEVELS)
 
     @property
     def misses_boxes(self) -> bool:
@@ -149,9 +152,7 @@ class Groups:
         if task.policy.kind.lists:
             few, r = len(r) <= boxes_.MOST_WITH_PAIRS, r * (1 - shrink)
             return boxes_.boxes_for_pairs(r) if few else self._some_boxes(r, piece)
-        whole = self._whole_boxes(tuple(piece), lone)
-        if whole is None:
-            return self._some_boxes(r * (1 - shrink), piece)
+        whole = self._whole_boxes(tuple(piece), lone) or self._found_boxes(tuple(piece), lone)
         return replace(whole, H=whole.H ** (1 - shrink), L=whole.L ** (1 - shrink))
 
     @lru_cache(64)  # noqa: B019 (they take seconds, and the groups of a design are few)
@@ -166,8 +167,8 @@ class Groups:
         return vertices.all_boxes(self.pair_budgets[np.ix_(piece, piece)], sizes)
 
     def _some_boxes(self, r: Floats, piece: list[int]) -> Boxes:
-        """Some boxes for many levels with explicit pairs: those of `min` at every level's smallest
-        pair, and opt0's.
+        """Some boxes for many levels of sets with explicit pairs: those of `min` at every level's
+        smallest pair, and opt0's.
         """
         r, _ = boxes_.bounded(r)
         smallest = np.minimum(r.min(axis=1), r.min(axis=0))
@@ -181,6 +182,15 @@ class Groups:
             return replace(of_min, note=_MISSED)
         H, L = np.vstack((of_min.H, np.exp(u))), np.vstack((of_min.L, np.exp(-w)))
         return Boxes(H, L, _MISSED)
+
+    @lru_cache(64)  # noqa: B019 (they take seconds)
+    def _found_boxes(self, piece: tuple[int, ...], lone: bool) -> Boxes:
+        """The boxes that a local search finds for many levels with explicit pairs."""
+        of = list(piece)
+        sizes = self.sizes[of] if lone else np.maximum(self.sizes[of], 2)
+        shares = self.shares[of] / self.shares[of].sum()
+        r = self.pair_budgets[np.ix_(of, of)]
+        return replace(LocalSearch(r, sizes, shares, self.weights[of]).boxes(), note=_MISSED)
 
 
 _MISSED = f"explicit pairs of more than {vertices.MOST_LEVELS} levels"

@@ -17,7 +17,7 @@ import numpy as np
 from discreet.arrays import theory
 from discreet.arrays.types import Floats, Ints, sum_by_place
 from discreet.check import exact_sets
-from discreet.check.certificate import Certificate
+from discreet.check.certificate import FAIR, Certificate
 from discreet.check.exact_sets import TOTAL, HitChances
 from discreet.check.parts import HitsPart
 from discreet.designs.cuts import (
@@ -29,6 +29,7 @@ from discreet.designs.cuts import (
     row_bounds,
     tail_sums,
 )
+from discreet.designs.set_bound import NO_BOUND, bound_for
 from discreet.designs.task import Task
 from discreet.encodings.hits import Hits, unfit_for_hits
 from discreet.errors import DesignError, GuaranteeError
@@ -52,19 +53,29 @@ def hits(task: Task) -> Mechanism:
             f'encoding = "{task.encoding}" does not apply to hits, whose reports are polynomials; '
             "leave it out, or use the model subset"
         )
+    flat = _flat(task)
     try:
-        mechanism = MixedParts.for_task(task).mechanism(task)
+        mechanism = MixedParts.for_task(task, flat).mechanism(task)
     except GuaranteeError:  # budgets so large that only one for all items fits
         mechanism = MixedParts.for_task(task, flat=True).mechanism(task)
-    note = "for sets no bound of every mechanism is known"
-    return mechanism.certified(Certificate(task.score(mechanism), None, note))
+    bound = bound_for(task)
+    notes = [FAIR * flat, "" if bound is not None else NO_BOUND]
+    note = "; ".join(filter(None, notes))
+    return mechanism.certified(Certificate(task.score(mechanism), bound, note))
 
 
 def noise(task: Task) -> tuple[Floats, Floats]:
     """The variance / n of the count of an item that nobody holds, and what one holder adds, per
     level. In floats, without making the mechanism.
     """
-    return MixedParts.for_task(task).noise(task.eps)
+    return MixedParts.for_task(task, _flat(task)).noise(task.eps)
+
+
+def _flat(task: Task) -> bool:
+    """Whether all items get the smallest budget. Only the first part names the items of that
+    budget, so any share of another part counts them worse than plain LDP does.
+    """
+    return task.fair and len(set(task.eps.tolist())) > 1
 
 
 # ---- the parts together --------------------------------------------------------------------------

@@ -109,14 +109,16 @@ class ScaleSearch(ColumnSearch):
         """The walk with the largest sum of worth times height, from the last point backwards."""
         n, t = worth.shape
         value = worth[:, -1:] * heights
-        choices = np.zeros((t, n, len(heights)), np.int8)
-        never = np.full((n, 1), -np.inf)
+        choices = np.full((t, n, len(heights)), -1, np.int8)
         for i in range(t - 2, -1, -1):
-            down, up = np.hstack((never, value[:, :-1])), np.hstack((value[:, 1:], never))
-            stay = value if self.cap is not None else np.full_like(value, -np.inf)
-            ways = np.stack((down, stay, up))
-            choices[i] = ways.argmax(axis=0) - 1
-            value = worth[:, [i]] * heights + ways.max(axis=0)
+            best = np.full_like(value, -np.inf)
+            best[:, 1:] = value[:, :-1]  # down
+            if self.cap is not None:
+                choices[i][value > best] = 0
+                best = np.maximum(best, value)
+            choices[i, :, :-1][value[:, 1:] > best[:, :-1]] = 1
+            best[:, :-1] = np.maximum(best[:, :-1], value[:, 1:])
+            value = worth[:, [i]] * heights + best
         walks = np.zeros((n, t), np.int64)
         walks[:, 0] = value.argmax(axis=1)
         for i in range(t - 1):
@@ -158,36 +160,19 @@ class ScaleSearch(ColumnSearch):
 
     def solve(self, certify: bool = True, warm: Columns | None = None) -> Design:
         """Generate walks until none improves the design."""
-        t, best_f, idle = len(self.m), np.inf, 0
+        t = len(self.m)
         prices = np.vstack((np.eye(t), -np.eye(t), self._rng.normal(size=(3 * t, t))))
         walks = np.unique(self._best(prices), axis=0)
         if warm is not None:
             walks = np.unique(np.vstack((walks, warm.walks)), axis=0)
         mu = np.full(len(walks), 1 / len(walks))
         with np.errstate(all="ignore"):
-            for _ in range(80):
-                columns = self.rebuilt(Columns(np.zeros(0, int), np.zeros((0, t)), walks))
-                mu, p = self.master(columns, mu)
-                used = mu > 1e-7 * mu.max()
-                idle = 0 if p.f < best_f * (1 - 1e-7) else idle + 1
-                best_f = min(best_f, p.f)
-                better, score = self._climb(self._starts_from(walks[used]), p)
-                gain = score > p.f * (1 + 2.5e-7)
-                if not gain.any() or idle > _IDLE:
-                    break
-                order = np.argsort(-score)[: min(60, int(gain.sum()))]
-                fresh = np.unique(better[order], axis=0)
-                known = {row.tobytes() for row in (walks - walks.min(axis=1, keepdims=True))}
-                fresh = np.array(
-                    [w for w in fresh if (w - w.min()).tobytes() not in known], dtype=np.int64
-                ).reshape(-1, t)
-                if not len(fresh):
-                    break
-                walks = np.vstack((walks[used], fresh))
-                mu = np.append(mu[used], np.full(len(fresh), 1e-3))
+            walks, mu, p = self._generate(walks, mu)
+            if self._must_cap(p):
+                self.capped = True
+                walks, mu, _ = self._generate(walks, mu)
         keep = mu > 1e-6
-        columns = self.rebuilt(Columns(np.zeros(0, int), np.zeros((0, t)), walks[keep]))
-        kept, mu = self._basic(columns, mu[keep])
+        kept, mu = self._basic(self._columns(walks[keep]), mu[keep])
         columns = self.rebuilt(kept)
         mu, p = self.master(columns, mu)
         offset = float(np.diag(self.W) @ self.x)
@@ -195,9 +180,38 @@ class ScaleSearch(ColumnSearch):
         if certify and self.proves:
             from discreet.designs.lower import lower_bound
 
-            v = self.information(columns)[1]
-            bound = min(lower_bound(self.pair_budgets, self.x, self.W, (v.T * mu) @ v), p.f)
-        return Design(columns, mu, p.f - offset, None if bound is None else bound - offset)
+            v, W = self.information(columns)[1], self.W + np.diag(p.at.extra)
+            weighted = lower_bound(self.pair_budgets, self.x, W, (v.T * mu) @ v)
+            bound = min(weighted - p.allowed(self.caps), p.at.value) - offset
+        return Design(columns, mu, p.at.value - offset, bound, self.capped)
+
+    def _columns(self, walks: Ints) -> Columns:
+        return self.rebuilt(Columns(np.zeros(0, int), np.zeros((0, len(self.m))), walks))
+
+    def _generate(self, walks: Ints, mu: Floats) -> tuple[Ints, Floats, Prices]:
+        """Add walks until none improves the design."""
+        best, idle, t = np.inf, 0, len(self.m)
+        for _ in range(80):
+            mu, p = self.master(self._columns(walks), mu)
+            used = mu > 1e-7 * mu.max()
+            cost = p.cost(self.caps if self.capped else None)
+            idle = 0 if cost < best * (1 - 1e-7) else idle + 1
+            best = min(best, cost)
+            better, score = self._climb(self._starts_from(walks[used]), p)
+            gain = score > p.f + 2.5e-7 * p.at.value
+            if not gain.any() or idle > _IDLE:
+                break
+            order = np.argsort(-score)[: min(60, int(gain.sum()))]
+            fresh = np.unique(better[order], axis=0)
+            known = {row.tobytes() for row in (walks - walks.min(axis=1, keepdims=True))}
+            fresh = np.array(
+                [w for w in fresh if (w - w.min()).tobytes() not in known], dtype=np.int64
+            ).reshape(-1, t)
+            if not len(fresh):
+                break
+            walks = np.vstack((walks[used], fresh))
+            mu = np.append(mu[used], np.full(len(fresh), 1e-3))
+        return walks, mu, p
 
     @property
     def pair_budgets(self) -> Floats:

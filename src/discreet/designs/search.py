@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.arrays import theory
-from discreet.arrays.types import Bools, Floats
-from discreet.check.certificate import Certificate
+from discreet.arrays.types import Bools, Floats, sum_by_place
+from discreet.check.certificate import FAIR, Certificate
 from discreet.designs import scales
 from discreet.designs.columns import ColumnSearch, Design
+from discreet.designs.fair import Limits
 from discreet.designs.groups import Groups
 from discreet.designs.rounding import parts_of, refuse_silence, shrink_until_checked
 from discreet.designs.task import Task
@@ -27,12 +28,13 @@ FINE = 2**16
 @dataclass(frozen=True, eq=False)
 class Search:
     """The search for one encoding. Every piece is designed at its own shares; together they have
-    the sum of the errors.
+    the sum of the errors. `limits` are the largest errors of the levels.
     """
 
     task: Task
     groups: Groups
     encoding: Encoding
+    limits: Limits | None = None
 
     @cached_property
     def mechanism(self) -> Mechanism:
@@ -40,7 +42,8 @@ class Search:
         if self.task.worst and not self.merged:
             return self._minimax()
         mechanism, designs = self.at(self.groups.shares)
-        return self._certified(mechanism, self.bound(self.groups.shares, designs))
+        capped = any(design.capped for design in designs)
+        return self._certified(mechanism, self.bound(self.groups.shares, designs), capped)
 
     @property
     def merged(self) -> bool:
@@ -67,6 +70,23 @@ class Search:
         best = self.problem(shares, 0.0, True, everyone, items).solve(certify=False)
         return scales.both_weights(items, self.task.smallest, best.value + float(items @ shares))
 
+    @cached_property
+    def caps(self) -> Floats | None:
+        """The largest errors of the groups, as the columns count them: of samples, and with what
+        everybody knows of their own answer. None where nothing limits them.
+        """
+        if self.limits is None:
+            return None
+        g, limits = self.groups, self.limits
+        if self.encoding.fixed_size:
+            padding = self.task.padding or 1
+            known = g.shares[: len(g.sizes)] / padding
+            largest = limits.variance / padding**2
+        else:  # what a holder adds is left out there
+            known, largest = np.zeros(len(g.sizes)), limits.absent
+        summed = sum_by_place(g.of_level, self.task.sizes * largest, len(g.sizes))
+        return g.with_none(summed + known, np.inf)
+
     def problem(
         self,
         shares: Floats,
@@ -81,10 +101,16 @@ class Search:
         steps = sizes if fixed else self._steps()
         within = shares[piece] / shares[piece].sum()
         mine = weights[np.ix_(piece, piece)] if weights.ndim == 2 else weights[piece]
+        search: ColumnSearch
         if scales.is_long(self.task.policy):
-            return scales.ScaleSearch(self.task, shrink, within, mine)
-        boxes = g.boxes(shrink, piece, lone=fixed)
-        return ColumnSearch(boxes, sizes[piece], within, mine, steps[piece], fixed)
+            search = scales.ScaleSearch(self.task, shrink, within, mine)
+        else:
+            boxes = g.boxes(shrink, piece, lone=fixed)
+            search = ColumnSearch(boxes, sizes[piece], within, mine, steps[piece], fixed)
+        if self.caps is not None and self.limits is not None:
+            search.caps = self.caps[piece] / shares[piece].sum()
+            search.tight = self.limits.tight
+        return search
 
     def _steps(self) -> Floats:
         """Steps of b where items are named independently. An open answer is sent as it is, which
@@ -117,7 +143,8 @@ class Search:
             problem = self.problem(shares, 0.0, fixed, piece)
             key = b"".join(
                 np.round(x, 12).tobytes()
-                for x in (problem.H, problem.L, problem.m, problem.x, problem.W)
+                for x in (problem.H, problem.L, problem.m, problem.x, problem.W, problem.caps)
+                if x is not None
             )
             if key not in found:
                 found[key] = how(problem)
@@ -147,8 +174,7 @@ class Search:
         chances, owns, others, plain = [], [], [], []
         for piece, design in zip(g.pieces, designs, strict=True):
             problem = self.problem(shares, shrink, fixed, piece)
-            columns = problem.rebuilt(design.columns)
-            mu, _ = problem.master(columns, design.shares)
+            columns, mu = problem.adjusted(design)
             chance, own = problem.chances(columns)
             spoken = [group for group in piece if group < count]
             b = columns.b[:, : len(spoken)]
@@ -208,8 +234,10 @@ class Search:
             return Certificate(0.0, None, "the search did not come to its end")
         return Certificate(0.0, self._sum(shares, known))
 
-    def _certified(self, mechanism: Mechanism, bound: Certificate) -> Mechanism:
-        notes = [bound.note] if bound.note else []
+    def _certified(
+        self, mechanism: Mechanism, bound: Certificate, capped: bool = False
+    ) -> Mechanism:
+        notes = [note for note in (FAIR * capped, bound.note) if note]
         if len(set(self.task.weights.tolist())) > 1:
             notes.append("errors weighted as the policy asks")
         if self.minimises != "items":

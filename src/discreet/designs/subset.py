@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.check.certificate import Certificate
+from discreet.check.certificate import FAIR, Certificate
 from discreet.designs import boxes as boxes_
 from discreet.designs import many_levels, plain, unary
+from discreet.designs.fair import Limits, fair
 from discreet.designs.fields import best_field
 from discreet.designs.groups import FEW, Groups
 from discreet.designs.notions import CLOSED
@@ -31,6 +32,14 @@ SMALL = 1000  # items up to which reports are subsets of fixed size, and bits th
 def subset(task: Task) -> Mechanism:
     """The best mechanism for the policy, the prior and the encoding, with its certificate."""
     task.refuse_unprotected()
+    mean_alone = task.policy.notion == "scale" and task.policy.estimate == "mean"
+    if not task.fair or mean_alone or len(task.sizes) == 1:
+        return _design(task, None)
+    return fair(task, subset, lambda limits: _design(task, limits))
+
+
+def _design(task: Task, limits: Limits | None) -> Mechanism:
+    """The best mechanism within limits of the levels' errors, where there are any."""
     ticket = task.encoding == "ticket" or (task.encoding is None and task.policy.m > SMALL)
     if ticket and task.policy.notion == "scale":
         raise DesignError(
@@ -39,23 +48,27 @@ def subset(task: Task) -> Mechanism:
     groups = Groups.for_task(task)
     few = groups.few
     if task.one_way and not few:
-        return _design_few(task, groups.merged(FEW), ticket)
+        return _design_few(task, groups.merged(FEW), ticket, limits)
     finite = task.closed is None or groups.eps.max() <= boxes_.LARGEST
     if few and finite and not groups.misses_boxes:
-        return _design_few(task, groups, ticket)
+        return _design_few(task, groups, ticket, limits)
     mechanisms = []
     with suppress(DesignError):  # chances that do not fit 32 bits, where a simpler model's may
-        mechanisms.append(_design_few(task, groups, ticket) if few else _design_many(task, ticket))
+        made = _design_few(task, groups, ticket, limits) if few else _design_many(task, ticket)
+        mechanisms.append(made)
     # opt0 with thousands of levels as tickets takes long
     if few or not mechanisms or not ticket:
         mechanisms += _simpler_models(task, ticket)
     if not ticket and task.policy.m <= SMALL and not few:
-        mechanisms.append(_design_few(task, groups.merged(_MERGED), ticket))
+        mechanisms.append(_design_few(task, groups.merged(_MERGED), ticket, limits))
     if not mechanisms:
         raise DesignError("no design for these budgets fits probabilities over 2^32")
+    if limits is not None:
+        mechanisms = [x for x in mechanisms if limits.keeps(x)] or [limits.plain]
     best = min(mechanisms, key=task.score)
     note = groups.boxes(0.0, groups.pieces[0]).note if few else _TOO_MANY
-    return best.certified(Certificate(task.score(best), None, note))
+    notes = [note] if limits is None else [FAIR, note]
+    return best.certified(Certificate(task.score(best), None, "; ".join(notes)))
 
 
 def _simpler_models(task: Task, ticket: bool) -> list[Mechanism]:
@@ -76,14 +89,15 @@ def _simpler_models(task: Task, ticket: bool) -> list[Mechanism]:
 # ---- few groups: columns -------------------------------------------------------------------------
 
 
-def _design_few(task: Task, groups: Groups, ticket: bool) -> Mechanism:
+def _design_few(task: Task, groups: Groups, ticket: bool, limits: Limits | None) -> Mechanism:
     """Search the columns of few groups, for the best encoding."""
     m = task.policy.m
     if not ticket:
         table = task.closed is None and not task.policy.kind.lists  # with zeros: not by bits
-        return Search(task, groups, Fixed() if m <= SMALL or table else Bits()).mechanism
-    field = best_field(m, lambda field: Search(task, groups, field).value(groups.shares))
-    return Search(task, groups, field).mechanism
+        encoding = Fixed() if m <= SMALL or table else Bits()
+        return Search(task, groups, encoding, limits).mechanism
+    field = best_field(m, lambda field: Search(task, groups, field, limits).value(groups.shares))
+    return Search(task, groups, field, limits).mechanism
 
 
 # ---- many levels ---------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypedDict
 
@@ -22,6 +23,7 @@ from discreet.policy.lazy import cached_property
 from discreet.policy.validation import check_padding
 
 MAX_ITEMS = 2**31 - 2
+GOALS = ("fair", "total")
 
 
 class DesignOptions(TypedDict, total=False):
@@ -32,6 +34,8 @@ class DesignOptions(TypedDict, total=False):
     encoding: str | None
     padding: int | None
     certify: bool
+    goal: str | None
+    sizes: Mapping[int, float] | None
 
 
 def read_prior(text: str) -> Prior:
@@ -53,7 +57,7 @@ def read_prior(text: str) -> Prior:
 
 def replace_encoding(task: Task, encoding: str | None) -> Task:
     """The same task with another encoding."""
-    return Task(task.policy, task.prior, encoding, task.padding, task.certify)
+    return Task(task.policy, task.prior, encoding, task.padding, task.certify, task.goal)
 
 
 class Task:
@@ -66,6 +70,8 @@ class Task:
         encoding: str | None,
         padding: int | None,
         certify: bool = False,
+        goal: str | None = None,
+        people: Floats | None = None,
     ) -> None:
         if encoding is not None and encoding not in encodings.NAMES:
             raise DesignError(
@@ -85,9 +91,13 @@ class Task:
             check_padding(padding)
         elif padding is not None:
             raise DesignError(f'padding = {padding} applies to kind = "set" only; leave it out')
-        self.policy = replace(policy, padding=None)  # the mechanism has it from here on
+        if people is not None and isinstance(prior, str) and prior == "uniform":
+            prior = np.full(policy.m, min(1.0, float(people @ np.arange(len(people))) / policy.m))
+        # the mechanism has the padding from here on
+        self.policy = policy if policy.padding is None else replace(policy, padding=None)
         self.prior, self.encoding, self.padding = prior, encoding, padding
         self.certify = certify  # also where the proof takes minutes
+        self.people = people  # shares of people with 0, 1, …, padding items, where they are known
         self.worst = isinstance(prior, str) and prior == "worst"
         self.prior_name = prior if isinstance(prior, str) else "given"
         self.sizes = np.array(policy.level_sizes, dtype=float)
@@ -95,11 +105,17 @@ class Task:
         self.eps = np.array([float(budget) for budget in policy.effective_budgets])
         at = "uniform" if self.worst else prior
         samples = theory.sample_shares(policy, at, padding)
+        self.goal = _goal(goal, bool((self.weights != 1).any()), self.worst)
         self.shares = sum_by_place(policy.level_of, samples, len(self.sizes))
         within = samples - (self.shares / self.sizes)[np.array(policy.level_of)]
         # whether all items of a level have the same share
         self.even = bool(np.abs(within).max() <= 1e-9)
         self.empty = max(0.0, 1 - float(self.shares.sum())) if policy.kind.lists else 0.0
+
+    @property
+    def fair(self) -> bool:
+        """Whether no level may be counted worse than under plain LDP."""
+        return self.goal == "fair"
 
     @property
     def closed(self) -> Closed | None:
@@ -160,3 +176,20 @@ class Task:
     def score(self, mechanism: Mechanism) -> float:
         """The error that `subset` minimises."""
         return theory.total_mse(mechanism, self.prior, weighted=True)
+
+
+def _goal(goal: str | None, weighted: bool, worst: bool) -> str:
+    """The goal that was given, or `fair` where it applies."""
+    if goal is not None and goal not in GOALS:
+        raise DesignError(f"goal = {quoted(goal)} must be one of {', '.join(GOALS)}")
+    if goal == "fair" and weighted:
+        raise DesignError(
+            'goal = "fair" does not apply to a policy with weights, which say themselves how much '
+            'a level counts; leave out the weights, or use goal = "total"'
+        )
+    if goal == "fair" and worst:
+        raise DesignError(
+            'goal = "fair" compares the levels\' errors at a prior, and prior = "worst" has none; '
+            "leave out the goal (the total of the worst case is minimised), or use another prior"
+        )
+    return goal or ("total" if weighted or worst else "fair")

@@ -11,7 +11,6 @@ down before anybody sees it: whoever could choose among several draws would tell
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,33 +18,35 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from discreet.device.answers import Answers, by_name, group_of, perturb_one
 from discreet.device.ledger import (
     COUNTED,
+    DRAWN,
     LEAVING,
     SHOWN,
     Entry,
     Ledger,
-    find_entry,
+    find_entries,
     new_entry,
     refuse_unless_agreed,
+    write_report,
 )
-from discreet.device.wire import ID_SIZE, origin, path_of, upload_headers
-from discreet.errors import ClientError, DataError, DiscreetError, short_fingerprint
+from discreet.device.pins import PromiseError, check_budgets, read_limit, unlike
+from discreet.device.randomness import SystemRandomness
+from discreet.device.wire import front, front_size, origin, path_of, upload_headers
+from discreet.errors import ClientError, DataError, short_fingerprint
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
-from discreet.policy.labels import cleaned, is_prose, looks, quoted
+from discreet.policy.labels import cleaned, is_prose, quoted
 from discreet.policy.lazy import cached_property
+from discreet.survey import Question, Survey
 
 if TYPE_CHECKING:
     from discreet.device.network import Network
     from discreet.policy.types import Answer, JsonObject
 
 STATES = ("upcoming", "open", "closed")  # of a collection
-_LATE = timedelta(hours=1)  # after its end a question is closed: clocks may differ
-
-
-class PromiseError(DiscreetError):
-    """The collection is not what the caller pinned."""
+_LATE = timedelta(hours=1)  # after its end a survey is closed: clocks may differ
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,24 @@ class Asked:
     """A collection as this client has verified it."""
 
     name: str
-    mechanism: Mechanism
+    survey: Survey
     state: str  # "upcoming", "open" or "closed", as the collector says
+    one_way: bool = False  # whether the person accepts protection that is one-way
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism of a survey of one question."""
+        return self.survey.mechanism
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What is sent for one question: an id, and a report with what stands before it."""
+
+    question: str
+    id: bytes
+    content: bytes = field(repr=False)
+    report: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -62,36 +79,39 @@ class Prepared:
     """What will be sent if `send` is called; nothing has left yet."""
 
     asked: Asked
-    id: bytes
-    report: bytes
-    repeated: bool  # drawn before for this very collection, whatever the answer was then
-    agreed: int = 0  # earlier questions about the same items to which the person agreed
-    max_total: float | None = None  # the sum over all collections that the person allows
+    frames: tuple[Frame, ...]
+    repeated: bool  # drawn before for this very survey, whatever the answers were then
+    agreed: int = 0  # earlier answers about the same items to which the person agreed
+    max_total: float | None = None  # the sum over all surveys that the person allows
+
+    @property
+    def report(self) -> bytes:
+        """The report, of a survey in which one question is answered."""
+        (frame,) = self.frames
+        return frame.report
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What the collector acknowledged: 1 accepted, or 1 duplicate of a report that it had counted
+    """What the collector acknowledged: how many reports it accepted, and how many it had counted
     before.
     """
 
     accepted: int
     duplicates: int
-    id: bytes = field(default=b"", repr=False, compare=False)
-    report: bytes = field(default=b"", repr=False, compare=False)
+    frames: tuple[Frame, ...] = field(default=(), repr=False, compare=False)
 
 
+# More than 400 lines: the steps of one answer, in their order, each with an example.
 class Client:
-    """Answers at a collector. `max_total` caps the sum of the budgets over all collections in the
+    """Answers at a collector. `max_total` caps the sum of the budgets over all surveys in the
     ledger, whatever they ask about: labels can be rewritten, a sum cannot. `waiting` is called
     with the reason before every new attempt while the collector is away or busy.
 
-    `answer` does it all; `collection`, `prepare` and `send` are its three steps. tests/device has
-    them at work against a real collector.
+    `answer` does it all; `collection`, `draw`, `prepare` and `send` are its steps. The examples
+    below are answers at a collector whose address is `url`, such as "https://survey.example.org".
 
-    >>> client = Client("https://survey.example.org:443/")
-    >>> client.origin
-    'https://survey.example.org'
+    >>> client = Client(url)
     """
 
     def __init__(
@@ -111,147 +131,217 @@ class Client:
         self.url = url.rstrip("/")
         self.origin = origin(parts.scheme, (parts.hostname or "").rstrip("."), parts.port)
         self.ledger, self.patience, self.waiting = ledger or Ledger(), patience, waiting
-        self.max_total = _limit(max_total)
+        self.max_total = read_limit(max_total)
 
     # ---- ask -------------------------------------------------------------------------------------
 
     def collection(
         self,
         name: str,
-        policy: Policy | None = None,
+        policy: Survey | Policy | None = None,
         max_epsilon: float | Mapping[str, float] | None = None,
         fingerprint: str | None = None,
         one_way: bool = False,
     ) -> Asked:
-        """Fetch a collection and verify its guarantee exactly; refuse it unless it is what the
-        caller pins: a policy, the largest budget (of all items, or per item), a fingerprint. With
-        a largest budget, one-way protection is refused unless `one_way` accepts it: then the
-        budget limits by how much the odds of a protected answer can be raised.
+        """Fetch a collection and verify its guarantees exactly; refuse it unless it is what the
+        caller pins: a survey or the policy of its only question, the largest budget (of all items,
+        or per item), a fingerprint. With a largest budget, one-way protection is refused unless
+        `one_way` accepts it: then the budget, like `max_total`, limits by how much the odds of a
+        protected answer can be raised.
+
+        >>> client.collection("toy-survey", max_epsilon=2).state
+        'open'
+        >>> client.collection("toy-survey", max_epsilon=1)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        discreet.device.pins.PromiseError: "HIV" has budget 1.386 in this collection, ...
         """
         answer = self._request(self._path(name))
         try:
-            document, state = dict(answer["mechanism"]), STATES[STATES.index(answer["state"])]
+            document, state = dict(answer["survey"]), STATES[STATES.index(answer["state"])]
         except (KeyError, TypeError, ValueError):
             raise ClientError(
                 f"{self.url} does not answer like a collector; check the address"
             ) from None
-        mechanism = Mechanism.from_document(document)
-        if fingerprint is not None and mechanism.fingerprint != fingerprint:
+        survey = Survey.from_document(document)
+        if fingerprint is not None and survey.fingerprint != fingerprint:
             raise PromiseError(
                 f"the invitation is for fingerprint {short_fingerprint(fingerprint)}… but this is "
-                f"{short_fingerprint(mechanism.fingerprint)}…; do not answer, and ask who invited "
-                "you"
+                f"{short_fingerprint(survey.fingerprint)}…; do not answer, and ask who invited you"
             )
-        if mechanism.policy.name != name:
+        if survey.name != name:
             raise PromiseError(
-                f"the link is for {quoted(name)}, but the question there is called "
-                f"{quoted(mechanism.policy.name)}; a link of your own could tell who you are: do "
-                "not answer, and compare the whole link with somebody else's"
+                f"the link is for {quoted(name)}, but the survey there is called "
+                f"{quoted(survey.name)}; a link of your own could tell who you are: do not answer, "
+                "and compare the whole link with somebody else's"
             )
-        if policy is not None and (differences := mechanism.differences(policy)):
+        if policy is not None and (differences := unlike(survey, policy)):
             raise PromiseError(
-                f'"{name}" is not the policy you named: {differences[0]}; do not answer, and ask '
-                "who invited you"
+                f'"{name}" is not what you named: {differences[0]}; do not answer, and ask who '
+                "invited you"
             )
         if max_epsilon is not None:
-            _check_budgets(mechanism, max_epsilon, one_way)
-        about = mechanism.policy.about
-        if state == "upcoming" and not about.opens:
-            raise ClientError(f"{self.url} says that a question without a date has not opened yet")
-        if about.state(datetime.now(UTC) - _LATE) == "closed":  # whoever says what
+            check_budgets(survey, max_epsilon, one_way)
+        if state == "upcoming" and not survey.about.opens:
+            raise ClientError(f"{self.url} says that a survey without a date has not opened yet")
+        if survey.about.state(datetime.now(UTC) - _LATE) == "closed":  # whoever says what
             state = "closed"
-        return Asked(name, mechanism, state)
+        return Asked(name, survey, state, one_way)
+
+    def draw(self, asked: Asked) -> tuple[Question, ...]:
+        """The questions that this device answers. They are drawn once, whatever the answers are,
+        and written down before anything is shown: whoever could draw again would tell more.
+
+        >>> [question.name for question in client.draw(client.collection("toy-survey"))]
+        ['question']
+        """
+        survey = asked.survey
+        with self.ledger.locked() as entries:
+            return tuple(survey.question(e["question"]) for e in self._drawn(entries, survey))
+
+    def _drawn(self, entries: list[Entry], survey: Survey) -> list[Entry]:
+        """The entries of the drawn questions, made if there are none yet."""
+        mine = find_entries(entries, self.origin, survey)
+        if not mine:
+            for place in survey.draw(SystemRandomness()):
+                entries.append(new_entry(self.origin, survey, survey.listed[place]))
+            mine = find_entries(entries, self.origin, survey)
+        return mine
 
     def prepare(
-        self, asked: Asked, answer: Answer, agree: bool = False, max_total: float | None = None
+        self,
+        asked: Asked,
+        answer: Answer | Answers,
+        agree: bool = False,
+        max_total: float | None = None,
     ) -> Prepared:
-        """Perturb an answer and write the report down; nothing is sent yet. It is drawn once: a
-        collection whose report has been prepared gives it again, whatever the answer. `agree` is to
-        the sum for the same items; `max_total`, here or of the client, is not lifted by it.
+        """Perturb the answers to the drawn questions and write the reports down; nothing is sent
+        yet. `answer` is that of the only question, or a mapping by the names of the questions,
+        public ones too; answers to questions that were not drawn are not looked at.
+
+        A report is drawn once: a survey whose reports have been prepared gives them again,
+        whatever the answers. `agree` is to the sum for the same items; `max_total`, here or of the
+        client, is not lifted by it.
+
+        >>> asked = client.collection("toy-survey")
+        >>> prepared = client.prepare(asked, "headache")
+        >>> client.prepare(asked, "HIV").report == prepared.report
+        True
         """
-        limits = [x for x in (_limit(max_total), self.max_total) if x is not None]
-        most = min(limits, default=None)
-        fresh = asked.mechanism.perturb(answer)  # also refuses an answer that is none
+        limits = [x for x in (read_limit(max_total), self.max_total) if x is not None]
+        most, survey = min(limits, default=None), asked.survey
+        answers = by_name(survey, answer)
+        group = group_of(survey, answers)
+        if survey.answers < len(survey.listed):
+            self.draw(asked)  # written down even if the answers are refused: nobody draws again
         with self.ledger.locked() as entries:
-            entry = self._entry(entries, asked)
-            repeated, agreed = entry is not None, 0
-            if entry is None or entry["state"] == SHOWN:
+            mine = self._drawn(entries, survey)
+            drawn = [entry for entry in mine if entry["state"] == DRAWN]
+            # perturbing also refuses an answer that is none, before anything is written
+            reports = {e["question"]: perturb_one(survey, e["question"], answers) for e in mine}
+            agreed = 0
+            if any(entry["state"] in (DRAWN, SHOWN) for entry in mine):
                 agreed = refuse_unless_agreed(
-                    entries, asked.mechanism, most, math.inf if agree else 0
+                    entries, mine, survey, most, math.inf if agree else 0, asked.one_way
                 )
-            if entry is None:
-                entry = new_entry(
-                    self.origin, asked.name, asked.mechanism, os.urandom(ID_SIZE), fresh
-                )
-                entries.append(entry)
-        sent = bytes.fromhex(entry["id"]), bytes.fromhex(entry["report"])
-        return Prepared(asked, *sent, repeated, agreed, most)
+            for entry in drawn:
+                place, report = reports[entry["question"]]
+                mechanism = survey.listed[place].mechanism
+                write_report(entry, mechanism, front(survey, place, group), report)
+            frames = tuple(_frame(survey, entry) for entry in mine)
+        return Prepared(asked, frames, not drawn, agreed, most)
 
     def unsent(self, asked: Asked) -> Prepared | None:
-        """The report that was on its way to this collection when something went wrong: nobody knows
-        whether it arrived. Send it again; its id makes sure that it is counted once.
+        """The reports that were on their way to this collection when something went wrong: nobody
+        knows whether they arrived. Send them again; their ids make sure that they are counted once.
+
+        >>> client.unsent(client.collection("toy-survey")) is None
+        True
         """
         with self.ledger.locked() as entries:
-            entry = self._entry(entries, asked)
-        if entry is None or entry["state"] != LEAVING:
+            mine = find_entries(entries, self.origin, asked.survey)
+        if not any(entry["state"] == LEAVING for entry in mine):
             return None
-        return Prepared(asked, bytes.fromhex(entry["id"]), bytes.fromhex(entry["report"]), True)
+        ready = [entry for entry in mine if entry["state"] != DRAWN]
+        return Prepared(asked, tuple(_frame(asked.survey, entry) for entry in ready), True)
 
     def send(self, prepared: Prepared) -> Receipt:
-        """Upload the report, again and again while the collector is away: it is counted once."""
-        asked, mechanism = prepared.asked, prepared.asked.mechanism
+        """Upload the reports one by one, in random order, again and again while the collector is
+        away: each is counted once. Nothing links them.
+
+        >>> prepared = client.prepare(client.collection("toy-survey"), "headache")
+        >>> client.send(prepared)
+        Receipt(accepted=1, duplicates=0)
+        >>> client.send(prepared)
+        Receipt(accepted=0, duplicates=1)
+        """
+        asked, survey = prepared.asked, prepared.asked.survey
         with self.ledger.locked() as entries:
-            entry = self._entry(entries, asked)
-            if entry is None:  # the ledger was removed meanwhile
-                entry = new_entry(
-                    self.origin, asked.name, asked.mechanism, prepared.id, prepared.report
+            mine = self._restored(entries, prepared)
+            if any(entry["state"] == SHOWN for entry in mine):
+                refuse_unless_agreed(
+                    entries, mine, survey, prepared.max_total, prepared.agreed, asked.one_way
                 )
+            for entry in mine:
+                if entry["state"] == SHOWN:
+                    entry["state"] = LEAVING
+            frames = [_frame(survey, entry) for entry in mine]
+        accepted = duplicates = 0
+        rest, randomness = list(frames), SystemRandomness()
+        while rest:
+            frame = rest.pop(randomness.below(len(rest)))
+            answer = self._upload(asked, frame)
+            accepted, duplicates = accepted + answer[0], duplicates + answer[1]
+        return Receipt(accepted, duplicates, tuple(frames))
+
+    def _restored(self, entries: list[Entry], prepared: Prepared) -> list[Entry]:
+        """The entries of what was prepared; made again if the ledger was removed meanwhile."""
+        survey = prepared.asked.survey
+        mine = find_entries(entries, self.origin, survey)
+        if not mine:
+            for frame in prepared.frames:
+                entry = new_entry(self.origin, survey, survey.question(frame.question))
+                entry |= {"id": frame.id.hex(), "report": frame.content.hex(), "state": SHOWN}
                 entries.append(entry)
-            if entry["state"] == SHOWN:
-                refuse_unless_agreed(entries, mechanism, prepared.max_total, prepared.agreed)
-                entry["state"] = LEAVING
-        body = bytes.fromhex(entry["id"] + entry["report"])
-        headers = upload_headers(mechanism.fingerprint)
+            mine = find_entries(entries, self.origin, survey)
+        return [entry for entry in mine if entry["state"] != DRAWN]
+
+    def _upload(self, asked: Asked, frame: Frame) -> tuple[int, int]:
+        headers = upload_headers(asked.survey.fingerprint)
+        body = frame.id + frame.content
         answer = self._request(self._path(asked.name) + "/reports", body, headers)
         try:
-            receipt = Receipt(
-                int(answer["accepted"]), int(answer["duplicates"]), body[:ID_SIZE], body[ID_SIZE:]
-            )
+            accepted, duplicates = int(answer["accepted"]), int(answer["duplicates"])
         except (KeyError, TypeError, ValueError):
-            receipt = Receipt(0, 0)
-        if receipt.accepted + receipt.duplicates != 1:
+            accepted = duplicates = 0
+        if accepted + duplicates != 1:
             raise ClientError(
                 "the collector did not say that it has the report; send it again later"
             )
         with self.ledger.locked() as entries:
-            for other in entries:
-                if other["id"] == entry["id"]:
-                    other["state"] = COUNTED
-        return receipt
+            for entry in entries:
+                if entry["id"] == frame.id.hex():
+                    entry["state"] = COUNTED
+        return accepted, duplicates
 
     def answer(
         self,
         name: str,
-        answer: Answer,
+        answer: Answer | Answers,
         agree: bool = False,
         max_total: float | None = None,
-        policy: Policy | None = None,
+        policy: Survey | Policy | None = None,
         max_epsilon: float | Mapping[str, float] | None = None,
         fingerprint: str | None = None,
         one_way: bool = False,
     ) -> Receipt:
-        """Fetch and verify a collection, perturb the answer and send the report.
+        """Fetch and verify a collection, perturb the answers and send the reports.
 
-        >>> client.answer("health", "flu", max_total=-1)
-        Traceback (most recent call last):
-        discreet.errors.DataError: max_total is a positive number, got -1
+        >>> client.answer("toy-survey", "headache", max_total=2)
+        Receipt(accepted=1, duplicates=0)
         """
-        _limit(max_total)
+        read_limit(max_total)
         asked = self.collection(name, policy, max_epsilon, fingerprint, one_way)
         return self.send(self.prepare(asked, answer, agree, max_total))
-
-    def _entry(self, entries: list[Entry], asked: Asked) -> Entry | None:
-        return find_entry(entries, self.origin, asked.name, asked.mechanism)
 
     # ---- talk ------------------------------------------------------------------------------------
 
@@ -311,47 +401,7 @@ def _split(url: object) -> SplitResult | None:
     return parts if web and plain and is_prose(url) else None
 
 
-def _check_budgets(mechanism: Mechanism, limit: float | Mapping[str, float], one_way: bool) -> None:
-    policy = mechanism.policy
-    if not policy.is_mutual and not one_way:
-        raise PromiseError(
-            "answers of this collection are protected one way only: that one is not yours may "
-            "become known; do not answer, or accept that (--one-way, one_way=True)"
-        )
-    named = isinstance(limit, Mapping)  # whoever names an open item does not accept that it is open
-    levels = [
-        0.0 if level.budget.is_open and not named else budget
-        for level, budget in zip(policy.levels, mechanism.guarantee().budgets, strict=True)
-    ]
-    given = limit if isinstance(limit, Mapping) else {}
-    pinned: dict[str, float] = {}  # by every look of its item; of two pins the smaller counts
-    for item, most in [*given.items(), *([] if isinstance(limit, Mapping) else [("", limit)])]:
-        if isinstance(most, bool) or not isinstance(most, int | float) or not most > 0:
-            raise DataError(f"a budget is a positive number, got {most!r}")
-        for look in looks(item):
-            pinned[look] = min(pinned.get(look, math.inf), most)
-    there = {look for item in mechanism.policy.items for look in looks(item)}
-    unknown = [item for item in given if there.isdisjoint(looks(item))]
-    if unknown:
-        raise PromiseError(
-            f'"{min(unknown)}", for which you pinned a budget, is not an item of this collection; '
-            "do not answer"
-        )
-    for item, k in zip(mechanism.policy.items, mechanism.policy.level_of, strict=True):
-        most = (
-            min(pinned.get(look, math.inf) for look in looks(item))
-            if isinstance(limit, Mapping)
-            else limit
-        )
-        if levels[k] > most + 1e-9:
-            raise PromiseError(
-                f'"{item}" has budget {levels[k]:.4g} in this collection, above the {most:.4g} '
-                "you allow; do not answer"
-            )
-
-
-def _limit(most: float | None) -> float | None:
-    number = isinstance(most, int | float) and not isinstance(most, bool)
-    if most is not None and not (number and most > 0):
-        raise DataError(f"max_total is a positive number, got {most!r}")
-    return most
+def _frame(survey: Survey, entry: Entry) -> Frame:
+    content = bytes.fromhex(entry["report"])
+    report = content[front_size(survey) :]
+    return Frame(entry["question"], bytes.fromhex(entry["id"]), content, report)

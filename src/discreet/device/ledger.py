@@ -20,9 +20,13 @@ from discreet.policy.files import write_text
 from discreet.policy.labels import looks
 from discreet.policy.sniff import read_json
 from discreet.promises.words import MARGIN, finite, in_words
+from discreet.survey import Question, Survey
+from discreet.survey.crosses import margins
 
-# a report is shown to its sender alone, then may have left, then the collector has it for certain
-SHOWN, LEAVING, COUNTED = "shown", "leaving", "counted"
+# a question is drawn; its report is shown to its sender alone, then may have left, then the
+# collector has it for certain
+DRAWN, SHOWN, LEAVING, COUNTED = "drawn", "shown", "leaving", "counted"
+_SENT = (LEAVING, COUNTED)
 Entry = dict[str, Any]
 
 
@@ -40,19 +44,21 @@ class OverlapError(DiscreetError):
         item: str,
         epsilon: float,
         earlier: int,
-        whole: float | None = None,
-        one_way: bool = False,
+        whole: float | None,
+        one_way: bool,
     ) -> None:
         times = "an earlier answer" if earlier == 1 else f"{earlier} earlier answers"
-        lists = f", and about whole lists by at most {_factor(whole)}" if whole else ""
+        most = "without any limit" if whole == math.inf else f"by at most {_factor(whole or 0)}"
+        lists = f", and about whole lists {most}" if whole else ""
         change = f'change what is known about "{item}"'
         if one_way:
             change = f'raise the odds that "{item}" is your answer'
             lists += ", and that it is not may become known"
+        far = f"by a factor of at most {_factor(epsilon)} (budget {epsilon:.4g})"
         super().__init__(
             f"you already gave {times} about the same items; together, your reports can {change} "
-            f"by a factor of at most {_factor(epsilon)} (budget {epsilon:.4g}){lists}; agree to "
-            "that (--agree, agree=True) or refuse"
+            f"{'without any limit' if epsilon == math.inf else far}{lists}; agree to that "
+            "(--agree, agree=True) or refuse"
         )
         self.item, self.epsilon, self.whole = item, epsilon, whole
 
@@ -62,12 +68,12 @@ class TotalError(DiscreetError):
     whatever they ask about.
     """
 
-    def __init__(self, epsilon: float, limit: float, earlier: int) -> None:
+    def __init__(self, epsilon: float, limit: float, earlier: int, hint: str = "") -> None:
         times = "an earlier answer" if earlier == 1 else f"{earlier} earlier answers"
         what = f"this answer and {times} together have" if earlier else "this answer has"
         super().__init__(
             f"{what} the budget {epsilon:.4g}, above the {limit:.4g} that you allow in all; "
-            "it is not sent, even if you agree"
+            f"it is not sent, even if you agree{hint}"
         )
         self.epsilon, self.limit = epsilon, limit
 
@@ -156,118 +162,192 @@ class Ledger:
 
 
 def _is_entry(entry: Entry) -> bool:
-    texts = all(isinstance(entry[key], str) for key in ("origin", "name", "fingerprint"))
-    sent = all(re.fullmatch("([0-9a-f]{2})+", entry[key]) for key in ("id", "report"))
-    items = entry["items"]
+    keys = ("origin", "name", "fingerprint", "question")
+    texts = all(isinstance(entry[key], str) for key in keys)
+    drawn = entry["state"] == DRAWN
+    sent = all(
+        entry[key] == "" if drawn else re.fullmatch("([0-9a-f]{2})+", entry[key])
+        for key in ("id", "report")
+    )
+    items, told = entry["items"], entry["told"]
     levels, level_of = entry["budgets"]["levels"], entry["budgets"]["levelOf"]
-    if not all(isinstance(x, list) for x in (items, levels, level_of)) or not items:
+    if not all(isinstance(x, list) for x in (items, told, levels, level_of)) or not items:
         return False
     placed = len(level_of) == len(items) and all(
         type(k) is int and 0 <= k < len(levels) for k in level_of
     )
-    numbers = [x for x in (*levels, entry["budgets"]["whole"]) if x is not None]  # None: no limit
+    sums = entry["budgets"]["whole"], entry["budgets"]["raised"]
+    numbers = [x for x in (*levels, *sums) if x is not None]  # None: no limit
     finite = all(type(x) in (int, float) and math.isfinite(x) and x >= 0 for x in numbers)
     finite = finite and type(entry["budgets"]["oneWay"]) is bool
-    named = all(isinstance(x, str) for x in items)
-    whole = len(entry["id"]) == 2 * ID_SIZE and entry["state"] in (SHOWN, LEAVING, COUNTED)
-    return texts and sent and placed and finite and named and whole
+    named = all(isinstance(x, str) for x in (*items, *told))
+    whole = drawn or len(entry["id"]) == 2 * ID_SIZE
+    known = entry["state"] in (DRAWN, SHOWN, LEAVING, COUNTED)
+    return texts and sent and placed and finite and named and whole and known
 
 
 # ---- one entry, and all of them ------------------------------------------------------------------
 
 
-def new_entry(origin: str, name: str, mechanism: Mechanism, id: bytes, report: bytes) -> Entry:
-    """What is remembered of a report, before anybody sees it."""
+def new_entry(origin: str, survey: Survey, question: Question) -> Entry:
+    """What is remembered of a question that was drawn, before anything is shown. A crossed question
+    is about the items of both of its questions.
+    """
+    mechanism = question.mechanism
+    items, levels, level_of = _about(survey, question)
+    return {
+        "origin": origin,
+        "name": survey.name,
+        "fingerprint": survey.fingerprint,
+        "question": question.name,
+        "id": "",
+        "report": "",
+        "items": items,
+        "told": [item for public in survey.public for item in public.items],
+        "budgets": {
+            "levels": [finite(x) for x in levels],
+            "levelOf": level_of,
+            "whole": finite(mechanism.guarantee().ldp_epsilon),  # of all that is in an answer
+            "raised": finite(mechanism.guarantee().raise_epsilon),  # the same, of raised odds alone
+            "oneWay": not mechanism.policy.is_mutual,  # the levels' budgets are of raised odds
+        },
+        "state": DRAWN,
+    }
+
+
+def _about(survey: Survey, question: Question) -> tuple[list[str], list[float], list[int]]:
+    """The items that a report tells of, the budgets of their levels, and the level of each."""
+    policy, levels = question.policy, list(question.mechanism.guarantee().epsilons)
+    if question.of is None:
+        return list(policy.items), levels, list(policy.level_of)
+    first, second = (survey.question(name).policy for name in question.of)
+    budgets = [
+        max(levels[policy.level_of[place]] for place in cells)
+        for axis in (0, 1)
+        for cells in margins(first, second, axis)
+    ]
+    return [*first.items, *second.items], budgets, list(range(len(budgets)))
+
+
+def write_report(entry: Entry, mechanism: Mechanism, front: bytes, report: bytes) -> None:
+    """Write a report down before anybody sees it, with an id of its own."""
     reason = mechanism.coder.check(report)
     if reason:  # cannot happen; if it did, nothing must leave
         raise LedgerError(f"the report is not one of this mechanism: {REASONS[reason]}")
-    return {
-        "origin": origin,
-        "name": name,
-        "fingerprint": mechanism.fingerprint,
-        "id": id.hex(),
-        "report": report.hex(),
-        "items": list(mechanism.policy.items),
-        "budgets": {
-            "levels": [finite(x) for x in mechanism.guarantee().epsilons],
-            "levelOf": list(mechanism.policy.level_of),
-            "whole": finite(mechanism.guarantee().ldp_epsilon),  # of all that is in an answer
-            "oneWay": not mechanism.policy.is_mutual,  # the levels' budgets are of raised odds
-        },
-        "state": SHOWN,
-    }
+    entry["id"], entry["report"] = os.urandom(ID_SIZE).hex(), (front + report).hex()
+    entry["state"] = SHOWN
 
 
 def _number(epsilon: float | None) -> float:
     return math.inf if epsilon is None else epsilon
 
 
-def find_entry(entries: list[Entry], origin: str, name: str, mechanism: Mechanism) -> Entry | None:
-    """The entry of this question at this address."""
-    wanted = (origin, name, mechanism.fingerprint)
-    return next((e for e in entries if (e["origin"], e["name"], e["fingerprint"]) == wanted), None)
+def find_entries(entries: list[Entry], origin: str, survey: Survey) -> list[Entry]:
+    """The entries of this survey at this address, in the order of its questions."""
+    wanted = (origin, survey.name, survey.fingerprint)
+    found = [e for e in entries if (e["origin"], e["name"], e["fingerprint"]) == wanted]
+    places = {question.name: k for k, question in enumerate(survey.listed)}
+    if any(entry["question"] not in places for entry in found):
+        raise LedgerError("the ledger holds a question that this survey does not have")
+    return sorted(found, key=lambda entry: places[entry["question"]])
 
 
 def refuse_unless_agreed(
-    entries: list[Entry], mechanism: Mechanism, most: float | None, agreed: float
+    entries: list[Entry],
+    mine: list[Entry],
+    survey: Survey,
+    most: float | None,
+    agreed: float,
+    one_way: bool = False,
 ) -> int:
-    """How many earlier answers, of whatever server, are about the same items; refused if they are
-    more than the person agreed to, or if all answers together would tell more than `most`. What was
-    only shown to her has sent nobody anything.
+    """How many earlier answers, of whatever server, are about the same items as `mine`; refused if
+    they are more than the person agreed to, or if all answers together would tell more than `most`;
+    of raised odds alone, if the person accepts one-way protection. A report that only the person
+    has seen has told nobody anything.
     """
-    sent = [entry for entry in entries if entry["state"] != SHOWN]
-    _check_total(sent, mechanism, most)
-    earlier = _overlaps(sent, mechanism)
+    ids = {id(entry) for entry in mine}
+    sent = [entry for entry in entries if entry["state"] in _SENT and id(entry) not in ids]
+    _check_total(sent, mine, most, one_way)
+    earlier = [entry for entry in sent if any(_shares_item(entry, own) for own in mine)]
     if len(earlier) > agreed:
-        raise _overlap(mechanism, earlier)
+        raise _overlap(survey, mine, earlier)
     return len(earlier)
 
 
-def _overlaps(entries: list[Entry], mechanism: Mechanism) -> list[Entry]:
-    """Those that share an item."""
-    here = {look for item in mechanism.policy.items for look in looks(item)}
-    return [
-        entry
-        for entry in entries
-        if any(not here.isdisjoint(looks(item)) for item in entry["items"])
-    ]
+def _looks(items: list[str]) -> set[str]:
+    return {look for item in items for look in looks(item)}
 
 
-def _overlap(mechanism: Mechanism, earlier: list[Entry]) -> OverlapError:
+def _shares_item(one: Entry, other: Entry) -> bool:
+    """Whether an item of one is also in the other. What both told openly is not counted: it was
+    never protected.
+    """
+    here, there = _looks(one["items"]), _looks(other["items"])
+    openly = bool(here & _looks(other["told"]) or there & _looks(one["told"]))
+    return openly or not here.isdisjoint(there)
+
+
+def _overlap(survey: Survey, mine: list[Entry], earlier: list[Entry]) -> OverlapError:
     """The item about which most would be told in all: budgets add up (sequential composition)."""
     spent = [_spent(entry) for entry in earlier]
-    own, totals = mechanism.guarantee().epsilons, []
-    for item, k in zip(mechanism.policy.items, mechanism.policy.level_of, strict=True):
-        each = [
-            max(known[look] for look in looks(item) if look in known)
-            for known in spent
-            if not known.keys().isdisjoint(looks(item))
-        ]
-        if each:
-            totals.append((math.fsum([*each, own[k]]), item))
-    epsilon, item = max(totals)
+    epsilon, item = max(
+        (math.fsum([*each, budget]), item)
+        for own in mine
+        for item, budget in _budgets(own)
+        if (each := _spent_on(item, spent, openly=budget == math.inf and item in own["told"]))
+    )
     whole = None
-    if mechanism.policy.kind.lists:
-        each = [_number(entry["budgets"]["whole"]) for entry in earlier]
-        whole = math.fsum([*each, mechanism.guarantee().ldp_epsilon])
-    one_way = not mechanism.policy.is_mutual or any(e["budgets"]["oneWay"] for e in earlier)
+    if any(question.policy.kind.lists for question in survey.listed):
+        whole = math.fsum(_number(entry["budgets"]["whole"]) for entry in [*earlier, *mine])
+    one_way = any(entry["budgets"]["oneWay"] for entry in [*earlier, *mine])
     return OverlapError(item, epsilon, len(earlier), whole, one_way)
 
 
-def _spent(entry: Entry) -> dict[str, float]:
+def _budgets(entry: Entry) -> Iterator[tuple[str, float]]:
+    """Every item with its budget; what was told openly has no limit."""
+    levels = entry["budgets"]["levels"]
+    for item, k in zip(entry["items"], entry["budgets"]["levelOf"], strict=True):
+        yield item, _number(levels[k])
+    for item in entry["told"]:
+        yield item, math.inf
+
+
+Spent = tuple[dict[str, float], set[str]]  # budgets by look; the looks that were told openly
+
+
+def _spent(entry: Entry) -> Spent:
     """The budget of every look of an item; the larger, where two labels are one item."""
     found: dict[str, float] = {}
     for item, k in zip(entry["items"], entry["budgets"]["levelOf"], strict=True):
         for look in looks(item):
             found[look] = max(found.get(look, 0.0), _number(entry["budgets"]["levels"][k]))
-    return found
+    return found, _looks(entry["told"])
 
 
-def _check_total(entries: list[Entry], mechanism: Mechanism, most: float | None) -> None:
-    """Refuse what would bring the sum over all collections above the cap."""
+def _spent_on(item: str, spent: list[Spent], openly: bool) -> list[float]:
+    """What earlier answers told of an item, each; `openly` asks for protected answers alone."""
+    here, each = set(looks(item)), []
+    for budgets, told in spent:
+        known = [budgets[look] for look in here if look in budgets]
+        if not openly and here & told:
+            known.append(math.inf)
+        each += [max(known)] if known else []
+    return each
+
+
+def _check_total(sent: list[Entry], mine: list[Entry], most: float | None, one_way: bool) -> None:
+    """Refuse what would bring the sum over all surveys above the cap. There are two sums: of what
+    is told either way, and of how far odds are raised. Public answers have no budget and are in
+    neither.
+    """
     if most is None:
         return
-    each = [_number(entry["budgets"]["whole"]) for entry in entries]
-    total = math.fsum([*each, mechanism.guarantee().ldp_epsilon])
+    either, raised = (
+        math.fsum(_number(entry["budgets"][key]) for entry in [*sent, *mine])
+        for key in ("whole", "raised")
+    )
+    total = raised if one_way else either
     if total > most + 1e-9:
-        raise TotalError(total, most, len(entries))
+        fits = not one_way and raised <= most + 1e-9
+        hint = f"; its raised odds have {raised:.4g}: accept that (--one-way, one_way=True)"
+        raise TotalError(total, most, len(sent), hint if fits else "")

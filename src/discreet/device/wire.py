@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from discreet.survey import Survey
 
 ID_SIZE = 16  # bytes of the random id before a report
 COLLECTIONS = "/v1/collections"
-HEADER = "Discreet-Mechanism"  # the fingerprint of an upload's mechanism
+HEADER = "Discreet-Survey"  # the fingerprint of an upload's survey
 BINARY = "application/octet-stream"
 
 
@@ -18,6 +23,18 @@ def path_of(collection: str) -> str:
 def page_of(collection: str) -> str:
     """The path of its page for participants."""
     return f"/c/{quote(collection, safe='')}"
+
+
+def front_size(survey: Survey) -> int:
+    """Bytes between the id and the report: the question's number where there are several, and the
+    chosen item of every public question.
+    """
+    return (len(survey.listed) > 1) + len(survey.public)
+
+
+def front(survey: Survey, question: int, group: Sequence[int]) -> bytes:
+    """These bytes, for the question and the public answers at these places."""
+    return bytes([*([question] if len(survey.listed) > 1 else []), *group])
 
 
 def upload_headers(fingerprint: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from discreet.encodings.bits import Bits
 from discreet.encodings.each import Each
 from discreet.encodings.fixed import Fixed
 from discreet.encodings.hits import Hits
+from discreet.encodings.picks import Picks
 from discreet.encodings.ticket import Ticket
 from discreet.errors import MechanismError
 
@@ -23,6 +24,7 @@ __all__ = [
     "Encoding",
     "Fixed",
     "Hits",
+    "Picks",
     "Ticket",
     "from_document",
 ]
@@ -30,8 +32,9 @@ __all__ = [
 Encoding = base.Encoding[Any]  # one of these, whatever its parts
 Coder = base.Coder[Any]
 
-KINDS: dict[str, type[Encoding]] = {kind.kind: kind for kind in (Fixed, Bits, Ticket, Hits, Each)}
-NAMES = ("bits", "ticket")  # what a user chooses between; hits and each follow from the model
+_ALL: tuple[type[Encoding], ...] = (Fixed, Bits, Ticket, Hits, Picks, Each)
+KINDS = {kind.kind: kind for kind in _ALL}
+NAMES = ("bits", "ticket")  # what a user chooses between; the others follow from the model
 
 
 def from_document(raw: object) -> Encoding:

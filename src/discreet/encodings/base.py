@@ -34,6 +34,7 @@ REASONS = {
     "silent": "the report names an item of a level that its part says nothing about",
     "ticket": "the number is beyond the last ticket",
     "residue": "a coefficient is not below the prime",
+    "order": "the numbers of the items do not go up, or one is beyond the last item",
 }
 
 
@@ -52,11 +53,12 @@ class Encoding(ABC, Generic[P]):
     """How a report names items: the public parameters."""
 
     kind: ClassVar[str]
-    name: ClassVar[str]  # the word people use: bits, ticket or hits
+    name: ClassVar[str]  # the word people use: bits, ticket, hits or picks
     summary: ClassVar[str]  # what a report is, in a few words
     fixed_size: ClassVar[bool] = False  # every report of a part names the same number of items
     independent: ClassVar[bool] = False  # items of one report are named independently
-    lists: ClassVar[str] = "sampled"  # how a list is reported: one item sampled, counted, or each
+    # how a list is reported: one item sampled, counted by hits, picked in a subset, or each
+    lists: ClassVar[str] = "sampled"
     as_uint32: ClassVar[bool] = False  # a table holds a report as a number, not as bytes
     plain: ClassVar[bool] = False  # its last part may hold answers as they are
 
@@ -90,6 +92,10 @@ class Encoding(ABC, Generic[P]):
         """Why these parameters do not fit m items and this number of parts; empty when they do."""
         return ""
 
+    def shares(self, groups: int, policy: Policy, padding: int | None) -> int:
+        """The number of shares in a mechanism: of every group, then of empty samples of sets."""
+        return groups + policy.kind.lists
+
     def unbiased(self, mechanism: Mechanism) -> bool:
         """Whether the counts are right for everybody. Privacy does not depend on it."""
         return True
@@ -116,7 +122,7 @@ class Sampling(Encoding[Part]):
 
     def unfit_policy(self, mechanism: Mechanism) -> str | None:
         """Not where every item is asked on its own, nor with numbers of another kind."""
-        if mechanism.policy.kind == "each":
+        if mechanism.policy.kind.alone:
             return f'kind = "each" asks every item on its own, which "{self.kind}" does not'
         return malformed(mechanism)
 

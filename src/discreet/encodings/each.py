@@ -36,7 +36,7 @@ class Each(Bits):
 
     def unfit_policy(self, mechanism: Mechanism) -> str | None:
         """Only where the policy asks for it."""
-        if mechanism.policy.kind != "each":
+        if not mechanism.policy.kind.alone:
             return '"each" is for kind = "each"'
         return malformed(mechanism)
 

@@ -17,6 +17,7 @@ from discreet.estimates.intervals import Shares, uncut_shares
 from discreet.estimates.table import Table
 from discreet.policy.labels import quoted
 from discreet.policy.lazy import cached_property
+from discreet.survey.about import REHEARSAL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -225,7 +226,7 @@ class Comparison:
         notes = [
             f"{name} is a rehearsal: its people are simulated."
             for name, mechanism in zip(self.names, mechanisms, strict=True)
-            if mechanism.policy.about.rehearsal
+            if mechanism.policy.question.startswith(REHEARSAL)
         ]
         paddings = dict.fromkeys(mechanism.padding for mechanism in mechanisms)
         if any(paddings):

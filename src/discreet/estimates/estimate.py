@@ -62,7 +62,8 @@ class Estimate:
     slope: Floats  # what one holder adds to it
     # how much an estimate changes if one more report names the item
     step: Floats
-    group_totals: Floats | None = None  # samples per group, where fixed sizes tell them
+    # samples per group, or people per class, where fixed sizes tell them
+    group_totals: Floats | None = None
     weighting: Weighting | None = None  # None where every report counts the same
 
     @classmethod

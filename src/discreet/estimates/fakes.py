@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.arrays.classes import ClassDecoder
 from discreet.arrays.tally import Tally
 from discreet.arrays.theory import Decoder
 from discreet.arrays.types import Floats, Ints, read_only
@@ -44,7 +45,11 @@ class Reach:
         d, sizes = mechanism.arrays.decoder, mechanism.arrays.group_sizes
         most = np.abs(_scores(d)).max(axis=0)
         together = None
-        if mechanism.encoding.fixed_size:  # every report of a part names the same number of a group
+        if isinstance(d, ClassDecoder):
+            together = d.most_together(sizes)
+        elif (
+            mechanism.encoding.fixed_size
+        ):  # every report of a part names the same number of a group
             together = float((d.tau * sizes).sum(axis=1).max())
         elif mechanism.encoding.independent:  # a report can name every item
             together = float((most * sizes).sum(axis=1).max())
@@ -139,7 +144,8 @@ def _negatives(tally: Tally, estimate: Estimate) -> list[_Test]:
     d, group_of = mechanism.arrays.decoder, mechanism.arrays.group_of
     counts = estimate.counts / mechanism.scale
     # a holder adds more to the mean than to the noise
-    moment = np.maximum(_largest(d), d.same)
+    largest = d.largest if isinstance(d, ClassDecoder) else _largest(d)
+    moment = np.maximum(largest, d.same)
     bound = np.abs(_scores(d)).max(axis=(0, 1))
     places = np.flatnonzero(d.estimable[group_of])
     policy, scale = mechanism.policy, mechanism.scale
@@ -152,7 +158,7 @@ def _negatives(tally: Tally, estimate: Estimate) -> list[_Test]:
 
     group = group_of[places]
     tests = [_Test("items", counts[places], n * moment[group], bound[group], item, lower=True)]
-    if not mechanism.encoding.fixed_size or not d.estimable.all():
+    if not mechanism.encoding.fixed_size or not d.estimable.all() or isinstance(d, ClassDecoder):
         return tests
     sizes = mechanism.arrays.group_sizes
     totals = tally.part_n @ (d.tau * sizes)
@@ -183,6 +189,8 @@ def _balances(tally: Tally) -> list[_Test]:
     # items of a group, in all
     named = np.array([np.bincount(groups, counts, size) for counts in tally.counts])
     what, rows = [], []
+    if isinstance(mechanism.arrays.decoder, ClassDecoder):
+        return _class_balances(tally, mechanism.arrays.decoder)
     for name, a, b in _linear(mechanism):
         if not _sums_of_independent(mechanism, b):
             continue
@@ -193,12 +201,42 @@ def _balances(tally: Tally) -> list[_Test]:
     if not rows:
         return []
     values, moments, bounds = np.array(rows).T
+    return [_Test("balances", values, moments, bounds, _far(values, what))]
 
+
+def _class_balances(tally: Tally, decoder: ClassDecoder) -> list[_Test]:
+    """Tests of the reports per part: every cut has its chance, and of the parts of one cut what no
+    mixture of classes of people explains has mean 0.
+    """
+    what, rows = [], []
+    for c, cut in enumerate(decoder.cuts):
+        inside = np.zeros(len(tally.part_n))
+        inside[cut.parts] = 1
+        if cut.chance < 1:
+            what.append(f"reports of the parts of cut {c + 1}")
+            rows.append((inside - cut.chance, cut.chance * (1 - cut.chance)))
+        fits = np.linalg.pinv(cut.used) @ cut.used  # onto what classes of people can explain
+        for place, odd in zip(cut.parts.tolist(), np.eye(len(fits)) - fits, strict=True):
+            sums = np.zeros(len(tally.part_n))
+            sums[cut.parts] = odd
+            moment = cut.chance * float((cut.used @ odd**2).max())
+            if moment > 1e-9:  # else it is 0 for all reports
+                what.append(f"reports of part {place + 1}")
+                rows.append((sums, moment))
+    if not rows:
+        return []
+    values = np.array([tally.part_n @ sums for sums, _ in rows])
+    moments = np.array([tally.n * moment for _, moment in rows])
+    bounds = np.array([np.abs(sums).max() for sums, _ in rows])
+    return [_Test("balances", values, moments, bounds, _far(values, what))]
+
+
+def _far(values: Floats, what: list[str]) -> Callable[[int], str]:
     def describe(k: int) -> str:
         far = "more" if values[k] > 0 else "fewer"
         return f"there are far {far} {what[k]} than honest reports would have"
 
-    return [_Test("balances", values, moments, bounds, describe)]
+    return describe
 
 
 def _sums_of_independent(mechanism: Mechanism, b: Floats) -> bool:

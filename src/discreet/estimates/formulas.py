@@ -8,6 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from discreet.arrays.classes import ClassDecoder
 from discreet.arrays.tally import Tally
 from discreet.arrays.types import Floats, Ints
 from discreet.errors import DataError
@@ -31,10 +32,12 @@ def unbiased_counts(tally: Tally) -> tuple[Floats, Floats]:
 
 
 def group_totals(tally: Tally) -> Floats | None:
-    """The samples of every group, then the empty ones, as subsets of fixed size tell them; None
-    where nothing tells them, and nothing needs them.
+    """The samples of every group, then the empty ones, as subsets of fixed size tell them; of picks
+    the people of every class, cut by cut; None where nothing tells them, and nothing needs them.
     """
     mechanism, n, d = tally.mechanism, tally.n, tally.mechanism.arrays.decoder
+    if isinstance(d, ClassDecoder):
+        return n * np.concatenate(d.fitted(tally.part_n))
     if not mechanism.encoding.fixed_size or not d.estimable.all():
         return None
     totals = np.maximum(mechanism.arrays.group_sizes * (tally.part_n @ d.tau), 0)
@@ -52,6 +55,8 @@ def group_variance(tally: Tally) -> tuple[Floats, Floats]:
     """
     mechanism, n, scale = tally.mechanism, tally.n, tally.mechanism.scale
     d, sizes = mechanism.arrays.decoder, mechanism.arrays.group_sizes
+    if isinstance(d, ClassDecoder):
+        return d.observed(tally)
     # a holder is sampled with chance 1 / scale: c / scale samples, and c / scale^2 is subtracted
     totals = group_totals(tally)
     if totals is None:

@@ -32,7 +32,7 @@ def variance(estimate: Estimate, about: str) -> formulas.Variance:
         return noise
     if estimate.weighting is not None:
         return noise + estimate.weighting.luck
-    return noise + formulas.luck_of_the_draw(estimate.n, np.ones(len(estimate)))
+    return noise + formulas.luck_of_the_draw(estimate.n, np.ones_like(estimate.counts))
 
 
 def laws(estimate: Estimate, about: str) -> list[formulas.Variance]:

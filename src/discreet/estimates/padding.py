@@ -17,7 +17,7 @@ import numpy as np
 
 from discreet.arrays import theory
 from discreet.arrays.types import Floats, Ints, Prior
-from discreet.designs import default_model, design, hits
+from discreet.designs import default_model, design, hits, set_subset, sets
 from discreet.designs.task import Task
 from discreet.encodings.hits import unfit_for_hits
 from discreet.errors import DataError, DesignError
@@ -44,6 +44,7 @@ class ChoiceOptions(TypedDict, total=False):
 
     model: str | None
     prior: Prior
+    goal: str | None
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,7 @@ def choose_padding(
     k: int = 20,
     model: str | None = None,
     prior: Prior = "uniform",
+    goal: str | None = None,
 ) -> PaddingChoice:
     """The padding that minimises the expected total MSE / n of the counts.
 
@@ -129,12 +131,12 @@ def choose_padding(
     if k < 1:
         raise DesignError(f"k = {k} must be at least 1")
     if isinstance(prior, str) and prior == "worst":
-        prior = "uniform"  # expected errors are compared
+        prior, goal = "uniform", "total"  # expected errors are compared
     if objective not in OBJECTIVES:
         raise DesignError(f'objective = "{objective}" must be one of {", ".join(OBJECTIVES)}')
     shares = size_shares(sizes)
     largest = max(1, min(LARGEST, policy.m, int(np.flatnonzero(shares).max(initial=1))))
-    noises = _noise_by_padding(policy, model, prior, largest)
+    noises = _noise_by_padding(policy, model, prior, largest, goal)
     level_sizes = np.array(policy.level_sizes)
     people, expected = _People(shares, np.sort(occurrence_shares(popularity, policy.m))[::-1]), []
     for padding, (absent, slope) in noises.items():
@@ -182,26 +184,43 @@ class _People:
 
 
 def _noise_by_padding(
-    policy: Policy, model: str | None, prior: Prior, largest: int
+    policy: Policy, model: str | None, prior: Prior, largest: int, goal: str | None
 ) -> dict[int, tuple[Floats, Floats]]:
     """For every padding, per level: the variance / n of the count of an item that nobody holds, and
     what one holder adds.
     """
     if model == "hits" and (unfit := unfit_for_hits(policy, 2)):
         raise DesignError(f"{unfit}; use the model subset")
-    if (model or default_model(policy, 2)) != "hits":
+    if not _whole_lists(policy, model, prior):
         # the chances hardly depend on the padding; the weight of a sample does
-        reference = design(policy, model, prior=prior, padding=largest)
+        reference = design(policy, model, prior=prior, padding=largest, goal=goal)
         absent, slope = _noise(reference, prior)
         return {
             ell: (absent * (ell / largest) ** 2, (slope + 1) * ell / largest - 1)
             for ell in range(1, largest + 1)
         }
-    noises = {1: _noise(design(policy, prior=prior, padding=1), prior)}
+    noises = {1: _noise(design(policy, prior=prior, padding=1, goal=goal), prior)}
     for ell in range(2, largest + 1):
         if ell in COARSE or ell <= COARSE[0]:
-            noises[ell] = hits.noise(Task(policy, prior, None, ell))
+            noises[ell] = _noise_of_lists(Task(policy, prior, None, ell, goal=goal), model)
     return noises
+
+
+def _noise_of_lists(task: Task, model: str | None) -> tuple[Floats, Floats]:
+    """The same where whole lists are reported: of hits, or of picks where these would be taken."""
+    counted = hits.noise(task)
+    picked = None if model == "hits" else sets.quick_picks(task)
+    if picked is None:
+        return counted
+    mine, sizes = _noise(picked, task.prior), np.array(task.policy.level_sizes)
+    return mine if float(sizes @ mine[0]) < float(sizes @ counted[0]) else counted
+
+
+def _whole_lists(policy: Policy, model: str | None, prior: Prior) -> bool:
+    """Whether a design of this model reports whole lists, and not one sampled item."""
+    if model == "subset" and not unfit_for_hits(policy, 2):
+        return set_subset.unfit(Task(policy, prior, None, 2)) is None
+    return (model or default_model(policy, 2)) == "hits"
 
 
 def _noise(mechanism: Mechanism, prior: Prior) -> tuple[Floats, Floats]:

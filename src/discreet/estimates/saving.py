@@ -92,11 +92,24 @@ def save(
         document = documents if columns else documents[0]
         write_text(path, json.dumps(document, ensure_ascii=False, indent=1, default=str) + "\n")
         return
+    grouped(estimates, columns, confidence, chosen, about, sums).save(path)
+
+
+def grouped(
+    estimates: Mapping[Group, Estimate],
+    columns: Sequence[str],
+    confidence: float,
+    views: Iterable[str],
+    about: str = "population",
+    sums: Mapping[str, Sequence[int]] | None = None,
+) -> Table:
+    """One table of all groups, with the columns of a group in front of every row."""
+    chosen = list(views)
     tables = [
         table(e, confidence, chosen, about, sums, dict(zip(columns, map(str, group), strict=True)))
         for group, e in estimates.items()
     ]
-    tables[0].followed_by(*tables[1:]).save(path)
+    return tables[0].followed_by(*tables[1:])
 
 
 def save_comparisons(

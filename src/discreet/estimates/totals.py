@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.arrays.classes import ClassDecoder
 from discreet.arrays.types import Floats, Ints
 from discreet.errors import DataError
 from discreet.estimates.formulas import Variance, check_about, luck_of_the_draw
@@ -100,6 +101,8 @@ def variance(estimate: Estimate, places: Ints) -> tuple[float, float]:
     """The variance of the sum of these items' estimates: at zero, and its slope in the true sum."""
     if estimate.group_totals is None:
         return _of_independent(estimate, places)
+    if isinstance(estimate.mechanism.arrays.decoder, ClassDecoder):
+        return _of_classes(estimate, places, estimate.mechanism.arrays.decoder)
     return _of_fixed(estimate, places, estimate.group_totals)
 
 
@@ -129,6 +132,19 @@ def _mean(values: Floats, estimate: Estimate, places: Ints) -> float:
     """The mean of the values of these items, weighted by their counts."""
     weights = np.maximum(np.nan_to_num(estimate.counts[places]), 0)
     return float(np.average(values[places], weights=weights if weights.sum() > 0 else None))
+
+
+def _of_classes(estimate: Estimate, places: Ints, d: ClassDecoder) -> tuple[float, float]:
+    """By the mean squared score of a person who holds none of the items, and the most that holding
+    some of them adds, per item, whatever else they have.
+    """
+    mechanism, times = estimate.mechanism, effect(estimate)
+    assert estimate.group_totals is not None
+    counts = np.bincount(
+        mechanism.arrays.group_of[places], minlength=len(mechanism.arrays.group_sizes)
+    )
+    at_zero, more = d.sum_moments(mechanism, counts, estimate.group_totals)
+    return times * at_zero, times * (more - 1)
 
 
 def _of_fixed(estimate: Estimate, places: Ints, totals: Floats) -> tuple[float, float]:

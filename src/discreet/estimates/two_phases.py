@@ -35,7 +35,6 @@ def size_policy(policy: Policy) -> Policy:
     labels = [str(a) if a == b else f"{a} to {b}" for a, b in zip(STEPS[:-1], ends, strict=True)]
     return Policy.from_levels(
         [("size", policy.smallest, [*labels, f"{STEPS[-1]} or more"])],
-        name=f"{policy.name}: how many",
         question="How many of the items do you have?",
     )
 
@@ -63,6 +62,7 @@ def two_phases(
     encoding: str | None = None,
     indices: bool = False,
     objective: str = "mse",
+    goal: str | None = None,
 ) -> TwoPhases:
     """Collect sets without knowing their sizes: a random first group decides the padding, the
     others answer with it.
@@ -73,7 +73,7 @@ def two_phases(
     """
     if not 0 < pilot < 1:
         raise DesignError(f"pilot = {pilot} must be a share of the participants between 0 and 1")
-    first = design(policy, model, padding=_PILOT_PADDING, encoding=encoding)
+    first = design(policy, model, padding=_PILOT_PADDING, encoding=encoding, goal=goal)
     items, offsets = ragged(first, answers, indices)
     n = len(offsets) - 1
     draw = Keystream().uint32(n) / 2**32  # the groups do not depend on the answers
@@ -96,8 +96,8 @@ def two_phases(
     per_person = float(shares @ np.minimum(np.arange(len(shares)), _PILOT_PADDING))
     popularity = concentration(tally.estimate(), per_person)
     by_size = dict(enumerate(shares))
-    choice = choose_padding(policy, by_size, users, popularity, objective, model=model)
-    mechanism = design(policy, model, padding=choice.padding, encoding=encoding)
+    choice = choose_padding(policy, by_size, users, popularity, objective, model=model, goal=goal)
+    mechanism = design(policy, model, padding=choice.padding, encoding=encoding, goal=goal)
     reports = mechanism.perturb_many(rest, indices=True)
     return TwoPhases(choice, mechanism, mechanism.tally(reports), n - users)
 

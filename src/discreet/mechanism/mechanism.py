@@ -197,7 +197,7 @@ class Mechanism:
         """Expected total MSE / n for shares of participants (`uniform`, `worst`, or given).
 
         >>> round(mechanism.expected_mse(), 3)
-        2.575
+        2.713
         """
         from discreet.arrays import theory
 
@@ -315,7 +315,7 @@ class Mechanism:
         """Write the mechanism with its fingerprint, aside first and then renamed.
 
         >>> import tempfile
-        >>> path = tempfile.mkdtemp() + "/mechanism.json"
+        >>> path = tempfile.mkdtemp() + "/survey.json"
         >>> mechanism.save(path)
         >>> Mechanism.load(path) == mechanism
         True
@@ -330,7 +330,12 @@ class Mechanism:
         Traceback (most recent call last):
         discreet.errors.MechanismError: README.md: this is not a mechanism file, which is JSON
         """
-        return cls.from_document(read_document(path))
+        document = read_document(path)
+        if "questions" in document:
+            raise MechanismError(
+                f"{path} is a survey; Survey.load reads it, and its questions have the mechanisms"
+            )
+        return cls.from_document(document)
 
     @classmethod
     def from_document(cls, document: JsonObject) -> Mechanism:

@@ -70,8 +70,8 @@ def _check_parts(mechanism: Mechanism) -> None:
 
 def check_shares(mechanism: Mechanism) -> None:
     """Raise DesignError unless the shares are whole numbers that sum to 2^32."""
-    wanted = len(mechanism.group_sizes) + mechanism.policy.kind.lists
-    shares = mechanism.shares
+    shares, count = mechanism.shares, len(mechanism.group_sizes)
+    wanted = mechanism.encoding.shares(count, mechanism.policy, mechanism.padding)
     whole = len(shares) == wanted and all(type(x) is int and x >= 0 for x in shares)
     if not whole or sum(shares) != D:
         raise DesignError(

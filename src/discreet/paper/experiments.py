@@ -248,7 +248,9 @@ def make_mechanism(experiment: Experiment, m: int) -> Mechanism:
     policy = make_policy(m, experiment.eps, experiment.factors, experiment.shares, kind)
     if experiment.model == "boxed":
         return boxed(policy, experiment.encoding, padding)
-    return design(policy, experiment.model, encoding=experiment.encoding, padding=padding)
+    encoding = experiment.encoding
+    # the paper compares total errors
+    return design(policy, experiment.model, encoding=encoding, padding=padding, goal="total")
 
 
 # ---- theory --------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def leakage() -> PaperTable:
     rows: Rows = []
     for notion, label, model in _NOTIONS:
         bound = leakage_bounds(policy, notion, distance=distance)
-        seen = design(policy, model).guarantee().leakage("uniform")
+        seen = design(policy, model, goal="total").guarantee().leakage("uniform")
         for item in (0, 1):
             budget = policy.levels[policy.level_of[item]].budget
             rows.append(

@@ -49,7 +49,9 @@ def toy() -> PaperTable:
     policy, rows = example("toy"), []
     for model, label in (("rappor", "RAPPOR"), ("oue", "OUE"), ("opt0", "IDUE")):
         values = dict(zip(COLUMNS, PRINTED[model], strict=True))
-        rows.append({"mechanism": label, "row": "computed", **_row(design(policy, model))})
+        rows.append(
+            {"mechanism": label, "row": "computed", **_row(design(policy, model, goal="total"))}
+        )
         rows.append({"mechanism": label, "row": "printed", **values})
     rows.append({"mechanism": "IDUE", "row": ROUNDED, **_row(_rounded(policy))})
     caption = (
@@ -82,7 +84,7 @@ def beyond() -> PaperTable:
     policy = example("toy")
     rows: Rows = []
     for model, label in BEYOND.items():
-        mechanism = boxed(policy) if model == "boxed" else design(policy, model)
+        mechanism = boxed(policy) if model == "boxed" else design(policy, model, goal="total")
         low, high = theory.mse_range(mechanism)
         row = {"mechanism": label, UNIFORM: float(mechanism.expected_mse())}
         row |= {"smallest": float(low), "largest": float(high)}

@@ -1,7 +1,6 @@
 """What is asked, and how much each answer is protected."""
 
-from discreet.policy.about import About
 from discreet.policy.budgets import OPEN, Budget, Level, Pair
 from discreet.policy.policy import Policy
 
-__all__ = ["OPEN", "About", "Budget", "Level", "Pair", "Policy"]
+__all__ = ["OPEN", "Budget", "Level", "Pair", "Policy"]

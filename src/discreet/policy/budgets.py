@@ -12,38 +12,46 @@ from numbers import Real
 from discreet.errors import PolicyError
 from discreet.policy.labels import quoted
 
-_LN = re.compile(r"\s*ln\(\s*([0-9./]+)\s*\)\s*")
+_LN = re.compile(r"\s*ln\(\s*([0-9./]+)\s*\)(?:\s*/\s*([0-9]{1,4}))?\s*")
+_RATIO = re.compile(r"\s*([0-9]+)\s*/\s*([0-9]+)\s*")
 # characters of a budget; its canonical text is held to the same limit, so it can be read back
 _LONGEST = 100
+_ROOTS = 1000  # the most parts of a logarithm
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A privacy budget, kept exactly: a decimal as written, or the logarithm of a rational.
+    """A privacy budget, kept exactly: a decimal as written, or the logarithm of a rational, also
+    divided by a whole number.
 
     >>> Budget.parse("ln(4)"), float(Budget.parse("ln(4)"))
     (Budget('ln(4)'), 1.3862943611198906)
     >>> Budget.parse(1.2).value
     Fraction(6, 5)
+    >>> Budget.parse("ln(4)").divided(3), Budget.parse(1).divided(3)
+    (Budget('ln(4)/3'), Budget('1/3'))
     """
 
-    value: Fraction  # epsilon itself, or k where epsilon = ln(k); 0 where there is no limit
+    value: Fraction  # epsilon itself, or k where epsilon = ln(k) / root; 0 where there is no limit
     is_log: bool = False
     is_open: bool = False  # nothing is promised: OPEN is the only one
+    root: int = 1  # of logarithms only
 
     def __post_init__(self) -> None:
         """Refuse what cannot be written and read back: files hold the text."""
-        if self.is_open is True and self.value == 0 and self.is_log is False:
+        if self.is_open is True and self.value == 0 and self.is_log is False and self.root == 1:
             return
         if self.is_open is not False:
             raise PolicyError("a budget without a limit is budgets.OPEN, and has no number")
         fine = isinstance(self.value, Fraction) and isinstance(self.is_log, bool)
+        fine = fine and type(self.root) is int and 1 <= self.root <= (_ROOTS if self.is_log else 1)
         if not fine or self.value <= self.is_log:
             raise PolicyError(
                 f"a budget is a positive number, or ln(k) with k > 1, got {quoted(self.value)}"
             )
         text = self.text
-        if len(text) > _LONGEST or (not self.is_log and Fraction(text) != self.value):
+        endless = self.is_log or "/" not in text or not _terminates(self.value.denominator)
+        if len(text) > _LONGEST or not endless:
             raise PolicyError(
                 f"epsilon = {quoted(self.value)} cannot be kept exactly; write it with fewer digits"
             )
@@ -70,11 +78,14 @@ class Budget:
             raise long from None
         if len(text) > _LONGEST:
             raise long
-        log = _LN.fullmatch(text)
+        log, ratio, root = _LN.fullmatch(text), _RATIO.fullmatch(text), 1
         try:
             if log:
-                value = Fraction(log[1])
-                ok = value > 1
+                value, root = Fraction(log[1]), int(log[2] or 1)
+                ok = value > 1 and 1 <= root <= _ROOTS
+            elif ratio:
+                value = Fraction(int(ratio[1]), int(ratio[2]))
+                ok = Fraction(1, 10**29) <= value < 10**30
             else:
                 number = Decimal(text)
                 ok = number.is_finite() and number > 0 and abs(number.adjusted()) < 30
@@ -84,7 +95,7 @@ class Budget:
         if not ok:
             raise bad
         try:
-            return cls(value, bool(log))
+            return cls(value, bool(log), root=root)
         except PolicyError:
             raise long from None
 
@@ -94,21 +105,42 @@ class Budget:
         if self.is_open:
             return "open"
         if self.is_log:
-            return f"ln({self.value})"
+            return f"ln({self.value})" + (f"/{self.root}" if self.root > 1 else "")
         exact = Context(prec=100).divide(
             Decimal(self.value.numerator), Decimal(self.value.denominator)
         )
-        return format(exact.normalize(Context(prec=100)), "f")
+        decimal = format(exact.normalize(Context(prec=100)), "f")
+        return decimal if Fraction(decimal) == self.value else str(self.value)
 
     def __float__(self) -> float:
         if self.is_open:
             return math.inf
         if not self.is_log:
             return float(self.value)
-        return math.log(self.value.numerator) - math.log(self.value.denominator)
+        return (math.log(self.value.numerator) - math.log(self.value.denominator)) / self.root
+
+    def divided(self, parts: int) -> Budget:
+        """One of so many equal parts of it, exactly.
+
+        >>> Budget.parse("ln(4)").divided(2), Budget.parse("1.5").divided(2)
+        (Budget('ln(4)/2'), Budget('0.75'))
+        """
+        if self.is_open or parts == 1:
+            return self
+        if self.is_log:
+            return Budget(self.value, True, root=self.root * parts)
+        return Budget(self.value / parts)
 
     def __repr__(self) -> str:
         return f"Budget({self.text!r})"
+
+
+def _terminates(denominator: int) -> bool:
+    """Whether decimals with this denominator come to an end."""
+    for prime in (2, 5):
+        while denominator % prime == 0:
+            denominator //= prime
+    return denominator == 1
 
 
 OPEN = Budget(Fraction(0), is_open=True)  # of an open level

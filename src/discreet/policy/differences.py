@@ -9,7 +9,7 @@ from discreet.policy.labels import quoted
 if TYPE_CHECKING:
     from discreet.policy.policy import Policy
 
-_COMPARED = ("notion", "cap", "kind", "question", "strict")
+_COMPARED = ("notion", "cap", "kind", "question", "strict", "last")
 
 
 def differences(mine: Policy, other: Policy) -> list[str]:
@@ -21,7 +21,6 @@ def differences(mine: Policy, other: Policy) -> list[str]:
     ]
     if None not in (mine.padding, other.padding) and mine.padding != other.padding:
         sentences.append(f"padding is {other.padding}, not {mine.padding}")
-    sentences += mine.about.differences(other.about)
     sentences += _items(mine, other)
     if not sentences and mine.items != other.items:
         sentences.append("the items are in another order")

@@ -6,33 +6,28 @@ A policy is public, frozen and hashable, and validated once, when it is made.
 from __future__ import annotations
 
 import math
-import operator
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import DataError, PolicyError
-from discreet.policy.about import About
+from discreet.errors import PolicyError
 from discreet.policy.budgets import OPEN, Budget, Level, Pair
 from discreet.policy.differences import differences
 from discreet.policy.kinds import Kind
 from discreet.policy.labels import quoted
 from discreet.policy.lazy import cached_property
 from discreet.policy.notions import NOTIONS, PairBudget
+from discreet.policy.places import find_integer_like, find_place
 from discreet.policy.totals import Total, read_totals
-from discreet.policy.validation import check_policy, refuse_unknown
+from discreet.policy.validation import check_policy, read_last, refuse_unknown
 
 if TYPE_CHECKING:
     from discreet.policy.types import BudgetLike, JsonObject
 
-_WHOLE = re.compile(r"\s*[+-]?\d+\s*")
-_MOST_COMPARED = 100_000  # labels among which the nearest to a wrong one is looked for
 
-
-# More than 15 public names: seven are fields, four make a policy, and the others are what the
-# checks, designs and pages ask of it.
+# More than 15 public names and 400 lines: seven are fields, four make a policy, and the others are
+# what the checks, designs and pages ask of it.
 @dataclass(frozen=True)
 class Policy:
     """Items, their levels and budgets, and the notion that turns two budgets into a pair budget.
@@ -50,20 +45,19 @@ class Policy:
     pairs: tuple[Pair, ...] = ()
     kind: Kind = Kind.SINGLE  # given as a text too
     padding: int | None = None
-    name: str = "survey"
     question: str = ""
     strict: bool = False  # any two sets are protected by the smallest budget there is
-    about: About = field(default_factory=About)  # given as a dictionary too
     totals: tuple[Total, ...] = ()  # given as {name: [items], …} too
     cap: int | None = None  # of a scale: steps beyond which a distance counts as this one
     estimate: str = "both"  # of a scale: what the design is best for (items, mean or both)
+    last: tuple[str, ...] = ()  # items that people are shown after the others
 
     def __post_init__(self) -> None:
         for name in ("items", "level_of", "levels"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         pairs = self.pairs if isinstance(self.pairs, Iterable) else [self.pairs]
         object.__setattr__(self, "pairs", tuple(map(Pair.read, pairs)))
-        object.__setattr__(self, "about", About.read(self.about))
+        object.__setattr__(self, "last", read_last(self.last))
         object.__setattr__(self, "totals", read_totals(self.totals))
         refuse_unknown("kind", self.kind, tuple(Kind))
         object.__setattr__(self, "kind", Kind(self.kind))
@@ -113,9 +107,9 @@ class Policy:
         >>> [policy.pair_epsilon(0, j) for j in (1, 2, 3)]
         [1.0, 2.0, 2.0]
         """
-        from discreet.policy import reading
+        from discreet.policy import scales
 
-        return reading.build_scale(items, step, cap, {"estimate": estimate, **settings})
+        return scales.build_scale(items, step, cap, {"estimate": estimate, **settings})
 
     @classmethod
     def from_budgets(cls, budgets: Mapping[str, BudgetLike], **settings: Any) -> Policy:
@@ -139,17 +133,15 @@ class Policy:
         """From a TOML or JSON policy file, or a CSV with the columns `item` and `epsilon`; "-"
         reads TOML from standard input.
 
-        >>> Policy.load("src/discreet/data/health-survey.toml").name
-        'health-survey'
+        >>> Policy.load("src/discreet/data/health-survey.toml").m
+        41
         """
         from discreet.policy import reading
 
         return reading.load(path)
 
     @classmethod
-    def from_document(
-        cls, document: object, folder: Path | None = None, default_name: str = "survey"
-    ) -> Policy:
+    def from_document(cls, document: object, folder: Path | None = None) -> Policy:
         """From the content of a policy file (docs/policy.md lists the keys).
 
         >>> Policy.from_document({"level": [{"name": "all", "epsilon": 1, "items": ["a", "b"]}]}).m
@@ -157,9 +149,18 @@ class Policy:
         """
         from discreet.policy import reading
 
-        return reading.from_document(document, folder, default_name)
+        return reading.from_document(document, folder)
 
     # ---- what is in it ---------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """What the question is called where people look: its words.
+
+        >>> Policy.from_budgets({"a": 1, "b": 2}, question="Which one?").title
+        'Which one?'
+        """
+        return self.question or "question"
 
     @property
     def m(self) -> int:
@@ -199,7 +200,7 @@ class Policy:
         >>> Policy.from_budgets({"none": 1, "2": 1}).integer_like_label
         '2'
         """
-        return next((label for label in self.items if _WHOLE.fullmatch(label)), None)
+        return find_integer_like(self.items)
 
     def place(self, item: object, indices: bool = False) -> int:
         """The place of an item given by label (str) or index (int). An int is refused where it may
@@ -208,29 +209,32 @@ class Policy:
         >>> Policy.from_budgets({"a": 1, "b": 2}).place("b")
         1
         """
-        if isinstance(item, str) and not indices:
-            place = self.index.get(item)
-            if place is None:
-                import difflib  # loaded when there is something to compare
+        return find_place(self, item, indices)
 
-                near = difflib.get_close_matches(item, self.items[:_MOST_COMPARED], n=1)
-                hint = f"; did you mean {quoted(near[0])}?" if near else ""
-                raise DataError(f"{quoted(item)} is not an item{hint}")
-            return place
-        if isinstance(item, bool) or not hasattr(item, "__index__") or hasattr(item, "__len__"):
-            if indices:
-                raise DataError(f"an index is a whole number, got {item!r}")
-            raise DataError(f"an item is a label (text) or an index (whole number), got {item!r}")
-        if self.integer_like_label is not None and not indices:
-            raise DataError(
-                f"{item} may be a label or an index, because {quoted(self.integer_like_label)} is "
-                f'a label; write "{item}" for the label, policy.items[{item}] for the item at that '
-                "index"
-            )
-        index = operator.index(item)
-        if not 0 <= index < self.m:
-            raise DataError(f"item index {item} is out of range; it must be from 0 to {self.m - 1}")
-        return index
+    @cached_property
+    def shown(self) -> tuple[int, ...]:
+        """The places of the items in the order in which people see them: as in the file, those of
+        `last` after the others.
+
+        >>> Policy.from_budgets({"none": 1, "a": 1, "b": 2}, last=["none"]).shown
+        (1, 2, 0)
+        """
+        late = {item: k for k, item in enumerate(self.last)}
+        return tuple(sorted(range(self.m), key=lambda k: (late.get(self.items[k], -1), k)))
+
+    def divided(self, parts: int) -> Policy:
+        """The same question with every budget divided by a whole number, exactly.
+
+        >>> Policy.from_budgets({"a": 1, "b": "ln(4)"}).divided(2).smallest
+        Budget('0.5')
+        """
+        if parts == 1:
+            return self
+        levels = tuple(replace(level, budget=level.budget.divided(parts)) for level in self.levels)
+        pairs = tuple(
+            replace(pair, budget=pair.budget and pair.budget.divided(parts)) for pair in self.pairs
+        )
+        return replace(self, levels=levels, pairs=pairs)
 
     # ---- budgets ---------------------------------------------------------------------------------
 
@@ -348,7 +352,6 @@ class Policy:
         [{'name': '1', 'epsilon': '1'}, {'name': 'ln(4)', 'epsilon': 'ln(4)'}]
         """
         return {
-            "name": self.name,
             "question": self.question,
             "kind": str(self.kind),
             **({"strict": self.strict} if self.kind.pads else {}),
@@ -365,8 +368,8 @@ class Policy:
                 }
                 for pair in self.pairs
             ],
-            **({"about": about} if (about := self.about.to_canonical()) else {}),
             **({"totals": totals} if (totals := self._canonical_totals()) else {}),
+            **({"last": list(self.last)} if self.last else {}),
         }
 
     def _canonical_totals(self) -> list[JsonObject]:
@@ -399,13 +402,13 @@ class Policy:
             level_of = tuple(raw["level_of"])
             items = tuple(raw["items"])
             of_sets = ("strict",) if raw["kind"] == Kind.SET else ()
-            texts = {key: raw[key] for key in ("name", "question", "kind", "notion", *of_sets)}
-            about = About.read(raw.get("about", {}))
+            texts = {key: raw[key] for key in ("question", "kind", "notion", *of_sets)}
+            last = tuple(raw.get("last", ()))
             totals = tuple(Total(row["name"], tuple(row["items"])) for row in raw.get("totals", ()))
             cap = raw["cap"] or None if raw["notion"] == "scale" else None
         except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise PolicyError(f"the policy in the file is not complete: {error!r}") from None
-        more: JsonObject = {"pairs": pairs, "about": about, "totals": totals, "cap": cap}
+        more: JsonObject = {"pairs": pairs, "last": last, "totals": totals, "cap": cap}
         return cls(items, level_of, levels, **more, **texts)
 
     def differences(self, other: Policy) -> list[str]:

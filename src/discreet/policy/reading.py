@@ -17,18 +17,20 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import DiscreetError, PolicyError
 from discreet.policy import sniff
-from discreet.policy.about import About
 from discreet.policy.budgets import OPEN, Budget, Level, Pair
 from discreet.policy.labels import quoted
 from discreet.policy.policy import Policy
+from discreet.policy.scales import SCALE_KEYS, read_scale
 from discreet.policy.totals import read_totals
 from discreet.policy.validation import refuse_duplicates
 
 if TYPE_CHECKING:
     from discreet.policy.types import JsonObject
 
+_BUDGETS = "budgets by item"  # of a CSV file; no key that anybody writes
+SURVEY_KEYS = ("name", "about", "answers", "public", "translations")  # beside those of a question
 _KEYS = {
-    "name",
+    _BUDGETS,
     "question",
     "kind",
     "notion",
@@ -39,7 +41,7 @@ _KEYS = {
     "level",
     "pair",
     "items_file",
-    "about",
+    "last",
     "totals",
     "blocks",
     "scale",
@@ -49,21 +51,28 @@ _KEYS = {
 }
 _LEVEL_KEYS = {"name", "epsilon", "items", "weight", "open"}
 _PAIR_KEYS = {"levels", "epsilon", "protected", "one_way"}
-_SCALE_KEYS = ("cap", "estimate", "items")
-_SCALE_WITHOUT = ("level", "pair", "notion", "blocks", "items_file", "sizes", "users", "padding")
 
 
 def load(path: str | Path) -> Policy:
     """From a TOML or JSON policy file, or a CSV with the columns `item` and `epsilon`; "-" is TOML
-    on standard input.
+    on standard input. Of a survey of one question, the question.
     """
+    table, folder = read_table(path)
+    try:
+        return from_document(table, folder)
+    except PolicyError as error:
+        raise PolicyError(f"{shown_name(path)}: {error}") from None
+
+
+def read_table(path: str | Path) -> tuple[JsonObject, Path]:
+    """The keys and values of a file, and the folder that its paths are relative to."""
     path = Path(path)
     text = _read(path)
     suffix = path.suffix.lower()
     if suffix == ".csv":
         items, budgets = _columns(path, text, ("item", "epsilon"))
         refuse_duplicates(items, "item")
-        return Policy.from_budgets(dict(zip(items, budgets, strict=True)), name=path.stem)
+        return {_BUDGETS: dict(zip(items, budgets, strict=True))}, path.parent
     try:
         if suffix == ".json":
             document = sniff.read_json(text, parse_float=Decimal)
@@ -73,26 +82,37 @@ def load(path: str | Path) -> Policy:
         with suppress(ValueError, RecursionError):
             _refuse_others(path, sniff.read_json(text))
         kind = "JSON" if suffix == ".json" else "TOML"
-        raise PolicyError(f"{_name(path)} is not {kind}: {error}") from None
+        raise PolicyError(f"{shown_name(path)} is not {kind}: {error}") from None
     _refuse_others(path, document)
-    try:
-        return from_document(document, path.parent, "survey" if str(path) == "-" else path.stem)
-    except PolicyError as error:
-        raise PolicyError(f"{_name(path)}: {error}") from None
+    if not isinstance(document, dict):
+        raise PolicyError(f"{shown_name(path)}: the file must be a table of keys and values")
+    return document, path.parent
 
 
-def from_document(document: object, folder: Path | None, default_name: str) -> Policy:
+def from_document(document: object, folder: Path | None) -> Policy:
     """From the content of a policy file (the keys that docs/policy.md lists)."""
-    table = _table(document, _KEYS, "the policy")
-    keys = ("question", "kind", "notion", "padding", "strict", "blocks")
+    if isinstance(document, dict) and isinstance(document.get("question"), list):
+        raise PolicyError(
+            f"this is a survey of {len(document['question'])} questions; Survey.design reads it"
+        )
+    keys = SURVEY_KEYS if isinstance(document, dict) else ()
+    if isinstance(document, dict):
+        document = {key: value for key, value in document.items() if key not in keys}
+    return read_question(document, folder, "the policy")
+
+
+def read_question(document: object, folder: Path | None, what: str) -> Policy:
+    """From the table of one question."""
+    table = _table(document, _KEYS, what)
+    if _BUDGETS in table:
+        return Policy.from_budgets(table[_BUDGETS])
+    keys = ("question", "kind", "notion", "padding", "strict", "blocks", "last")
     settings: JsonObject = {key: table[key] for key in keys if key in table}
-    settings["name"] = table.get("name", default_name)
     settings["pairs"] = tuple(_pair(row) for row in _rows(table, "pair"))
-    settings["about"] = About.read(table.get("about", {}))
     settings["totals"] = read_totals(table.get("totals", {}))
     if "scale" in table:
-        return _from_scale_table(table, settings)
-    surplus = next((key for key in _SCALE_KEYS if key in table), None)
+        return read_scale(table, settings)
+    surplus = next((key for key in SCALE_KEYS if key in table), None)
     if surplus:
         raise PolicyError(
             f"{surplus} goes with scale, the budget per step of an ordered question; write items "
@@ -124,54 +144,6 @@ def from_document(document: object, folder: Path | None, default_name: str) -> P
         if auto
         else built
     )
-
-
-def _from_scale_table(table: JsonObject, settings: JsonObject) -> Policy:
-    surplus = next((key for key in _SCALE_WITHOUT if key in table), None)
-    if surplus:
-        raise PolicyError(f"{surplus} does not go with scale; its items are points in their order")
-    if "estimate" in table:
-        settings["estimate"] = table["estimate"]
-    return build_scale(table.get("items"), table["scale"], table.get("cap"), settings)
-
-
-def build_scale(items: object, step: object, cap: object, settings: JsonObject) -> Policy:
-    """A scale from its points, the budget per step, and the largest budget."""
-    if isinstance(items, str) or not isinstance(items, Sequence):
-        raise PolicyError(f"items = {quoted(items)} of a scale must be a list of labels in order")
-    surplus = next((key for key in ("notion", "blocks", "open", "sizes") if key in settings), None)
-    if surplus:
-        raise PolicyError(f"{surplus} does not go with a scale; leave it out")
-    points = tuple(items)
-    budget = Budget.parse(step, "the scale")
-    levels = tuple(Level(item, budget) for item in points)
-    steps = None if cap is None else _whole_steps(Budget.parse(cap, "the cap"), budget)
-    steps = None if steps is not None and steps >= len(points) - 1 else steps
-    more = {"notion": "scale", "cap": steps, **settings}
-    return Policy(points, tuple(range(len(points))), levels, **more)
-
-
-def _whole_steps(cap: Budget, step: Budget) -> int:
-    """How many steps the cap is, exactly."""
-    steps, rest = 0, cap.value
-    if cap.is_log == step.is_log:
-        if step.is_log:
-            while rest >= step.value and steps < 1000:
-                rest, steps = rest / step.value, steps + 1
-            left = rest != 1
-        else:
-            steps, left = int(rest // step.value), rest % step.value != 0
-        if steps and not left:
-            return steps
-    raise PolicyError(
-        f"cap = {cap.text} must be a whole number of steps of {step.text}, such as "
-        f"{_example_cap(step)}"
-    )
-
-
-def _example_cap(step: Budget) -> str:
-    three = step.value**3 if step.is_log else step.value * 3
-    return Budget(three, step.is_log).text
 
 
 def mark_open(rows: list[JsonObject], names: object) -> list[JsonObject]:
@@ -330,9 +302,8 @@ def _table(raw: object, allowed: set[str], what: str) -> JsonObject:
         raise PolicyError(f"{what} must be a table of keys and values, got {quoted(raw)}")
     for key in raw:
         if key not in allowed:
-            raise PolicyError(
-                f"unknown key {quoted(key)} in {what}; known are {', '.join(sorted(allowed))}"
-            )
+            known = ", ".join(sorted(allowed - {_BUDGETS}))
+            raise PolicyError(f"unknown key {quoted(key)} in {what}; known are {known}")
     return raw
 
 
@@ -351,13 +322,13 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise PolicyError(f"{path} cannot be read: {error.strerror}") from None
     if strange := sniff.wrong_format(raw[:1024]):
-        raise PolicyError(f"{_name(path)} {strange}")
+        raise PolicyError(f"{shown_name(path)} {strange}")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise PolicyError(f"{_name(path)} {sniff.NOT_UTF_8}") from None
+        raise PolicyError(f"{shown_name(path)} {sniff.NOT_UTF_8}") from None
     if not text.strip():
-        raise PolicyError(f"{_name(path)} is empty")
+        raise PolicyError(f"{shown_name(path)} is empty")
     return text.replace("\r\n", "\n")
 
 
@@ -366,12 +337,13 @@ def _refuse_others(path: Path, document: object) -> None:
     kind = str(document.get("format", "")) if isinstance(document, dict) else ""
     if ours := re.match(r"discreet-(\w+)", kind):
         raise PolicyError(
-            f"{_name(path)} is a {ours[1]}, not a policy; give the policy file that it was made "
-            "from"
+            f"{shown_name(path)} is a {ours[1]}, not a policy; give the policy file that it was "
+            "made from"
         )
 
 
-def _name(path: Path) -> str:
+def shown_name(path: str | Path) -> str:
+    """What messages call a file."""
     return "standard input" if str(path) == "-" else str(path)
 
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import PolicyError
 from discreet.policy.budgets import Budget, Level, Pair
-from discreet.policy.kinds import Kind
-from discreet.policy.labels import is_label, is_prose, is_text, looks, quoted
+from discreet.policy.labels import is_label, is_prose, looks, quoted
 from discreet.policy.notions import NOTIONS
 
 if TYPE_CHECKING:
@@ -27,8 +26,8 @@ def check_policy(policy: Policy) -> None:
     _check_levels(policy)
     refuse_unknown("notion", policy.notion, tuple(NOTIONS))
     _check_texts(policy)
-    _refuse_look_alikes(policy.items, "item")
-    _refuse_look_alikes([level.name for level in policy.levels], "level")
+    refuse_look_alikes(policy.items, "item")
+    refuse_look_alikes([level.name for level in policy.levels], "level")
     _check_sets(policy)
     _check_pairs(policy)
     _check_notion(policy)
@@ -80,30 +79,38 @@ def _check_level(level: Level) -> None:
 
 
 def _check_texts(policy: Policy) -> None:
-    for key, value, fine in (
-        ("name", policy.name, is_text),
-        ("question", policy.question, is_prose),
-    ):
-        if not isinstance(value, str) or not fine(value):
-            raise PolicyError(
-                f"{key} = {quoted(value)} must be a text of one line, without control "
-                "characters and characters that nobody sees"
-            )
-    if not is_label(policy.name):
-        raise PolicyError(f"name = {quoted(policy.name)} must not be empty")
+    if not isinstance(policy.question, str) or not is_prose(policy.question):
+        raise PolicyError(
+            f"question = {quoted(policy.question)} must be a text of one line, without control "
+            "characters and characters that nobody sees"
+        )
+    refuse_duplicates(policy.last, "item of last")
+    for item in policy.last:
+        if item not in policy.index:
+            raise PolicyError(f"last names {quoted(item)}, which is not an item")
+    if policy.last and policy.notion == "scale":
+        raise PolicyError("last does not go with a scale, whose points are shown in their order")
+
+
+def read_last(raw: object) -> tuple[str, ...]:
+    """The items that people are shown after the others."""
+    fine = isinstance(raw, list | tuple) and all(isinstance(item, str) for item in raw)
+    if not fine:
+        raise PolicyError(f"last = {quoted(raw)} must be a list of items")
+    return tuple(raw)  # type: ignore[arg-type]
 
 
 def _check_sets(policy: Policy) -> None:
     """Padding, strict and pairs fit the kind of answer, and each other."""
     if not isinstance(policy.strict, bool):
         raise PolicyError(f"strict = {quoted(policy.strict)} must be true or false")
-    if policy.kind is Kind.SINGLE:
+    if not policy.kind.lists:
         for key, value in (("padding", policy.padding), ("strict", policy.strict or None)):
             if value is not None:
                 raise PolicyError(
                     f'{key} = {quoted(value)} applies to kind = "set" only; leave it out'
                 )
-    if policy.kind is Kind.EACH:
+    if policy.kind.alone:
         without = {"padding": policy.padding, "strict": policy.strict, "[[pair]]": policy.pairs}
         surplus = next((key for key, value in without.items() if value), None)
         if surplus:
@@ -130,7 +137,7 @@ def _check_totals(policy: Policy) -> None:
             )
     refuse_duplicates([*policy.items, *names], "item or total")
     if names:
-        _refuse_look_alikes([*policy.items, *names], "item or total")
+        refuse_look_alikes([*policy.items, *names], "item or total")
     for total in policy.totals:
         if not total.items:
             raise PolicyError(f"the total {quoted(total.name)} has no items; name some")
@@ -171,7 +178,7 @@ def _check_notion(policy: Policy) -> None:
     """Open levels, one-way pairs, blocks and scales where they can be kept."""
     notion, kind = NOTIONS[policy.notion], policy.kind
     levels = [level.name for level in policy.levels if level.budget.is_open]
-    if levels and (policy.notion != "one-way" or kind is not Kind.SINGLE):
+    if levels and (policy.notion != "one-way" or kind.lists):
         raise PolicyError(
             f'level {quoted(levels[0])} is open, which goes with notion = "one-way" and kind = '
             '"single" only; give it an epsilon'
@@ -179,13 +186,13 @@ def _check_notion(policy: Policy) -> None:
     if levels and len(levels) == len(policy.levels) and not policy.pairs:
         raise PolicyError("every level is open, so nothing is protected; give one an epsilon")
     one_way = any(pair.one_way for pair in policy.pairs)
-    if kind is Kind.SET and (one_way or not notion.for_lists):
+    if kind.pads and (one_way or not notion.for_lists):
         what = "one_way pairs" if one_way else f'notion = "{policy.notion}"'
         raise PolicyError(
             f'{what} cannot protect whole lists; use notion = "min" or "avg", or kind = "each" '
             "with one-way, which protects every item on its own"
         )
-    if kind is Kind.EACH and policy.notion in ("blocks", "scale"):
+    if kind.alone and policy.notion in ("blocks", "scale"):
         raise PolicyError(
             f'notion = "{policy.notion}" is about two answers, and kind = "each" protects every '
             "item on its own; leave one of them out"
@@ -245,7 +252,7 @@ def refuse_unknown(key: str, value: object, allowed: Sequence[str]) -> None:
         raise PolicyError(f"{key} = {quoted(value)} must be one of {', '.join(allowed)}")
 
 
-def _refuse_look_alikes(labels: Sequence[str], what: str) -> None:
+def refuse_look_alikes(labels: Sequence[str], what: str) -> None:
     """Raise PolicyError where people cannot tell two labels apart."""
     first_with: dict[str, int] = {}
     for k, label in enumerate(labels):

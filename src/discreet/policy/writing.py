@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,7 @@ def _members(policy: Policy) -> str:
 
 def _text(policy: Policy, items_file: str | None) -> str:
     usual = {"question": "", "padding": None, "strict": False, "notion": policy.notion}
-    keys = ("name", "question", "kind", "notion", "padding", "strict")
+    keys = ("question", "kind", "notion", "padding", "strict")
     lines = [
         f"{key} = {_value(getattr(policy, key))}"
         for key in keys
@@ -49,9 +50,8 @@ def _text(policy: Policy, items_file: str | None) -> str:
     lines += _notion(policy)
     if items_file:
         lines.append(f"items_file = {_value(items_file)}")
-    if about := policy.about.to_canonical():
-        lines += ["", "[about]"]
-        lines += [f"{key} = {_said(key, value)}" for key, value in about.items()]
+    if policy.last:
+        lines.append(f"last = {_value(list(policy.last))}")
     if policy.totals:
         lines += ["", "[totals]"]
         lines += [f"{_value(name)} = {_value(list(items))}" for name, items in policy.totals]
@@ -82,14 +82,9 @@ def _notion(policy: Policy) -> list[str]:
     lines = [f"scale = {_value(step.text)}"]
     if policy.cap is not None:
         most = step.value**policy.cap if step.is_log else step.value * policy.cap
-        lines.append(f"cap = {_value(type(step)(most, step.is_log).text)}")
+        lines.append(f"cap = {_value(replace(step, value=most).text)}")
     lines += [f"estimate = {_value(policy.estimate)}"] if policy.estimate != "both" else []
     return [*lines, "items = [", *(f"  {_value(item)}," for item in policy.items), "]"]
-
-
-def _said(key: str, value: object) -> str:
-    """A time of TOML has no quotes."""
-    return str(value) if key in ("opens", "closes") else _value(value)
 
 
 def _value(value: object) -> str:

@@ -8,6 +8,7 @@ from discreet.check.document import fingerprint, read_document, refuse_strange
 from discreet.errors import GuaranteeError, MechanismError
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
+from discreet.policy.types import JsonObject
 from discreet.promises.guarantee import Guarantee
 from discreet.promises.words import in_words
 
@@ -37,22 +38,10 @@ def audit(path: str, policy: Policy | None = None) -> Findings:
         findings.problems.append(
             "the content does not match the fingerprint: it was changed after it was made"
         )
-    try:
-        mechanism = Mechanism.from_canonical(body)
-    except GuaranteeError as error:
-        where = f" (part {error.part})" if error.part is not None else ""
-        names = f" [levels {', '.join(error.levels)}]" if len(error.levels) == 1 else ""
-        findings.problems.append(f"the guarantee does not hold: {error}{names}{where}")
+    mechanism, problems = audit_body(body)
+    findings.problems += problems
+    if mechanism is None:
         return findings
-    try:
-        mechanism.check_written_as(body)
-    except MechanismError as error:
-        findings.problems.append(str(error))
-    if not mechanism.encoding.unbiased(mechanism):
-        findings.problems.append(
-            "the rows of a part name a person's own items with chances that differ: counts would "
-            "be wrong for people with several items"
-        )
     findings.certificate = mechanism.certificate.sentence if mechanism.certificate else ""
     guarantee = mechanism.guarantee()
     findings.caution = guarantee.caution
@@ -62,6 +51,29 @@ def audit(path: str, policy: Policy | None = None) -> Findings:
         differences = mechanism.differences(policy)
         findings.problems += [f"not the policy given: {text}" for text in differences]
     return findings
+
+
+def audit_body(body: JsonObject) -> tuple[Mechanism | None, list[str]]:
+    """The mechanism of a document, None if its guarantee does not hold, and what is wrong with it,
+    in sentences; MechanismError if it cannot be read as one.
+    """
+    try:
+        mechanism = Mechanism.from_canonical(body)
+    except GuaranteeError as error:
+        where = f" (part {error.part})" if error.part is not None else ""
+        names = f" [levels {', '.join(error.levels)}]" if len(error.levels) == 1 else ""
+        return None, [f"the guarantee does not hold: {error}{names}{where}"]
+    problems = []
+    try:
+        mechanism.check_written_as(body)
+    except MechanismError as error:
+        problems.append(str(error))
+    if not mechanism.encoding.unbiased(mechanism):
+        problems.append(
+            "the rows of a part name a person's own items with chances that differ: counts would "
+            "be wrong for people with several items"
+        )
+    return mechanism, problems
 
 
 def _in_short(guarantee: Guarantee) -> list[str]:

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from discreet.policy.types import Item
 
 
-# More than 15 public names: all are figures of one promise, which people look up in one place.
+# More than 15 public names and 400 lines: all are figures of one promise, which people look up in
+# one place, and nearly half of the lines are their examples.
 @dataclass(frozen=True)
 class Guarantee:
     """The promise of one mechanism, or of several used one after the other on the same items
@@ -245,6 +246,26 @@ class Guarantee:
         return max(self.level_epsilons)
 
     @cached_property
+    def raise_epsilon(self) -> float:
+        """By how much in all a report can raise the odds of a protected answer; for lists that are
+        protected item by item one way, of all items together. Open levels do not count. The same
+        as `ldp_epsilon` where both directions are protected alike.
+
+        >>> guarantee.raise_epsilon == guarantee.ldp_epsilon
+        True
+        """
+        if self.is_mutual:
+            return self.ldp_epsilon
+        if self.policy.kind.lists:
+            return math.fsum(promises.epsilon for promises, _ in self._set_promises)
+        told = (
+            epsilon
+            for k, epsilon in enumerate(self.raise_epsilons)
+            if not all(m.policy.levels[place[k]].budget.is_open for m, place in self._terms)
+        )
+        return max(told, default=math.inf)
+
+    @cached_property
     def ldp_bound(self) -> float:
         """The budget of plain LDP that the policy implies: Lemma 1's min{max E, 2 min E} for one
         `min` policy; in general the longest of the shortest paths, since a pair may be protected
@@ -284,21 +305,8 @@ class Guarantee:
         """
         return [
             (policy.levels[i].name, policy.levels[j].name, through[i][j])
-            for policy, through, i, j in self.unprotected_places()
+            for policy, through, i, j in paths.unprotected(self.mechanisms)
         ]
-
-    def unprotected_places(self) -> Iterator[tuple[Policy, paths.Paths, int, int]]:
-        """The same by places of levels, with their policy and its paths (as in `unprotected`)."""
-        for mechanism in self.mechanisms:
-            policy = mechanism.policy
-            if not policy.pair_budgets:
-                continue
-            through, names = paths.shortest(policy), [level.name for level in policy.levels]
-            for pair in policy.pairs:
-                i, j = names.index(pair.first), names.index(pair.second)
-                left = pair.budget is None and not pair.one_way
-                if left and (i != j or policy.level_sizes[i] > 1):
-                    yield policy, through, i, j
 
     def leakage(self, prior: Prior | None = None) -> Leakage:
         """Bounds of prior / posterior: for every prior (per level), or exact for a given one (per

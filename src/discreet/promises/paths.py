@@ -5,10 +5,12 @@ by the sum of the budgets on the way.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 
 from discreet.check import exact
+from discreet.mechanism import Mechanism
 from discreet.policy import Budget, Policy
 from discreet.policy.notions import NOTIONS
 from discreet.promises.words import MARGIN, in_words, root_in_words
@@ -23,7 +25,7 @@ def epsilons(policy: Policy) -> list[float]:
 
 def pair_row(policy: Policy, i: int) -> list[float]:
     """r of an answer of level i over one of every level; infinite where it is not protected."""
-    if policy.kind == "each":  # one item is not had and the other is: both count
+    if policy.kind.alone:  # one item is not had and the other is: both count
         budgets = epsilons(policy)
         return [budget + budgets[i] for budget in budgets]
     return [policy.pair_epsilon(i, j) for j in range(len(policy.levels))]
@@ -81,7 +83,7 @@ def has_gaps(policy: Policy) -> bool:
 
 def ldp_bound(policy: Policy) -> float:
     """The budget of plain LDP that a policy implies."""
-    if policy.kind == "each":
+    if policy.kind.alone:
         each = zip(epsilons(policy), policy.level_sizes, strict=True)
         return math.fsum(budget * size for budget, size in each)
     return max(longest(policy))
@@ -92,7 +94,7 @@ def acting(policy: Policy) -> list[float | None]:
     2.5 under `min`, two answers of the second level are each within 1 of one of the first, so 2.5
     acts as 2.
     """
-    alone = policy.kind == "each"  # every item is a question of its own
+    alone = policy.kind.alone  # every item is a question of its own
     if alone or (policy.m == 1 and not policy.kind.lists):
         return [None] * len(policy.levels)
     both = zip(epsilons(policy), longest(policy), strict=True)
@@ -127,6 +129,20 @@ def _square_up(policy: Policy, i: int, j: int) -> Fraction:
 def factor_up(budget: Budget) -> Fraction:
     """A rational at least e^epsilon, for an epsilon up to 710; exactly k for the budget ln(k)."""
     if budget.is_log:
-        return budget.value
+        exactly = budget.root == 1
+        return exact.factor(budget) + (0 if exactly else Fraction(1, 2**80))
     # of the Taylor sum's 2,000 terms each is less than 2^-80 e^x too small
     return exact.exp_lower(budget.value) * (1 + Fraction(1, 2**60))
+
+
+def unprotected(mechanisms: Iterable[Mechanism]) -> Iterator[tuple[Policy, Paths, int, int]]:
+    """The pairs of levels that a policy leaves out, by place, with the policy and its paths."""
+    for policy in (mechanism.policy for mechanism in mechanisms):
+        if not policy.pair_budgets:
+            continue
+        through, names = shortest(policy), [level.name for level in policy.levels]
+        for pair in policy.pairs:
+            i, j = names.index(pair.first), names.index(pair.second)
+            left = pair.budget is None and not pair.one_way
+            if left and (i != j or policy.level_sizes[i] > 1):
+                yield policy, through, i, j

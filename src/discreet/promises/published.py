@@ -10,6 +10,7 @@ that of 2023, and with the older "privacy blanket".
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import NamedTuple
 
 from discreet.errors import DataError
@@ -46,8 +47,12 @@ def published(epsilon: float, n: int, delta: float) -> Published | None:
     >>> round(published(2.0, 100_000, 1e-8).epsilon, 2)
     0.16
     """
-    if type(n) is not int or not 1 <= n <= _MOST:
-        raise DataError(f"n = {n!r:.20} must be a whole number of people from 1 to 10^15")
+    try:
+        n = 0 if isinstance(n, bool) else index(n)  # numpy's whole numbers too
+    except TypeError:
+        raise DataError(f"n = {n!r:.40} must be a whole number of people") from None
+    if not 1 <= n <= _MOST:
+        raise DataError(f"n = {n!r:.40} must be a whole number of people from 1 to 10^15")
     if not isinstance(delta, int | float) or not 0 < delta < 1:
         raise DataError(f"delta = {delta} must be between 0 and 1, such as 1e-8")
     if n <= 16 * math.log(2 / delta) or epsilon > math.log(n / (16 * math.log(2 / delta))):

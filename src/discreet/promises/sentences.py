@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from discreet.promises.guarantee import Guarantee
 
 WEAK = 100  # a factor between two answers above which nobody is told that they are safe
+SAFE = (
+    "From one report nobody, not even the organiser, can tell for sure what you answered; the "
+    "reports of many people together still give good counts."
+)
 _NAMED = 3  # items of a level that are named
 
 
@@ -31,7 +35,7 @@ def caution(guarantee: Guarantee) -> str:
             "It may become known which group of answers yours is in; it is protected within its "
             "group only."
         )
-    elif kind == "each" and not policy.is_mutual:
+    elif kind.alone and not policy.is_mutual:
         found.append("That you do not have something may become known.")
     elif paths.has_gaps(policy):
         found.append(
@@ -52,7 +56,7 @@ def caution(guarantee: Guarantee) -> str:
         return " ".join(found)
     if kind.pads and guarantee.set_factor > WEAK:
         return _weak("two lists of answers", in_words(guarantee.set_factor))
-    if kind == "each" and guarantee.ldp_epsilon > math.log(WEAK):
+    if kind.alone and guarantee.ldp_epsilon > math.log(WEAK):
         return (
             "Each answer is protected on its own, but a list of several answers is not: "
             "whoever sees your report may be almost sure of the list as a whole."
@@ -76,12 +80,8 @@ def _weak(between: str, factor: str) -> str:
 
 def lead(guarantee: Guarantee) -> str:
     """What a participant reads first; it reassures only where that is true."""
-    safe = (
-        "From one report nobody, not even the organiser, can tell for sure what you answered; "
-        "the reports of many people together still give good counts."
-    )
     change = "Your device changes your answer at random before anything is sent."
-    return f"{change} {guarantee.caution or safe}"
+    return f"{change} {guarantee.caution or SAFE}"
 
 
 def sentences(guarantee: Guarantee) -> list[str]:
@@ -173,7 +173,7 @@ def _distances(policy: Policy) -> list[str]:
 
 def _unprotected(guarantee: Guarantee) -> list[str]:
     lines = []
-    for policy, through, i, j in guarantee.unprotected_places():
+    for policy, through, i, j in paths.unprotected(guarantee.mechanisms):
         first, second = policy.levels[i].name, policy.levels[j].name
         what = (
             f'answers of "{first}" and answers of "{second}"'

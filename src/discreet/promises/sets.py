@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Generic, TypeVar, cast
 
-from discreet.check import exact_sets
-from discreet.check.parts import AnyPart, HitsPart, Part
+from discreet.check import exact_picks, exact_sets
+from discreet.check.parts import AnyPart, HitsPart, Part, PicksPart
 from discreet.errors import DesignError
 from discreet.mechanism import Mechanism
 from discreet.policy.lazy import cached_property
-from discreet.promises.ratios import log
+from discreet.promises.ratios import Factor, log
 from discreet.promises.words import in_words
 
 P = TypeVar("P", bound=AnyPart)
@@ -58,7 +58,7 @@ class SetPromises(ABC, Generic[P]):
         """Between these items and any other set (`each`: and the empty one)."""
 
     @abstractmethod
-    def bound(self, first: Sequence[int], second: Sequence[int]) -> Fraction:
+    def bound(self, first: Sequence[int], second: Sequence[int]) -> Factor:
         """Pr(y | first) / Pr(y | second) is at most this, for all y."""
 
     def sentence(self) -> str:
@@ -148,41 +148,77 @@ class Sampled(Bounded[Part]):
         return high, low
 
 
-class Counted(Bounded[HitsPart]):
-    """Counted hits (exact_sets.py)."""
+class ByClass(Bounded[P]):
+    """Where the density of a report depends on how many active items one has, and how many of them
+    it names.
+    """
 
-    def group_factors(self, part: HitsPart) -> list[Fraction]:
-        """Of an active group, and of another."""
-        active = self._active(part)
-        others = self.policy.m - active
-        held, lacked = exact_sets.item_factors(part.densities, active, others)
-        return [held if on else lacked for on in part.ints.active]
+    @abstractmethod
+    def ends(self, part: P, j: int) -> tuple[Fraction, Fraction]:
+        """The largest and the smallest density for j active items."""
 
-    def extremes(self, part: HitsPart) -> tuple[Fraction, Fraction]:
-        """The largest and the smallest density of as many active items as there are."""
-        return exact_sets.extremes(part.densities, self._active(part))
-
-    def between(self, part: HitsPart, items: Sequence[int]) -> tuple[Fraction, Fraction]:
+    def between(self, part: P, items: Sequence[int]) -> tuple[Fraction, Fraction]:
         """Of these items: with more than the padding, the mean over how many active ones are
         left of the extremes for each.
         """
-        s, k = len(part.ints.rows), len(items)
-        active = sum(part.ints.active[self.mechanism.coder.group(i)] for i in items)
+        s, k = self.mechanism.padding or 1, len(items)
+        active = sum(_active(part)[self.mechanism.coder.group(i)] for i in items)
         if k <= s:
-            return max(part.densities[active]), min(part.densities[active])
+            return self.ends(part, active)
         ways = {
             j: math.comb(active, j) * math.comb(k - active, s - j)
             for j in range(max(0, s - k + active), min(s, active) + 1)
         }
         drawn = Fraction(math.comb(k, s))
         high, low = (
-            sum(cuts * pick(part.densities[j]) for j, cuts in ways.items()) / drawn
-            for pick in (max, min)
+            sum(cuts * self.ends(part, j)[end] for j, cuts in ways.items()) / drawn
+            for end in (0, 1)
         )
         return high, low
 
-    def _active(self, part: HitsPart) -> int:
-        return sum(size for size, on in zip(self.sizes, part.ints.active, strict=True) if on)
+    def count(self, part: P) -> int:
+        """The number of active items."""
+        return sum(size for size, on in zip(self.sizes, _active(part), strict=True) if on)
+
+
+def _active(part: AnyPart) -> Sequence[int]:
+    return cast(HitsPart | PicksPart, part).ints.active
+
+
+class Counted(ByClass[HitsPart]):
+    """Counted hits (exact_sets.py)."""
+
+    def group_factors(self, part: HitsPart) -> list[Fraction]:
+        """Of an active group, and of another."""
+        active = self.count(part)
+        others = self.policy.m - active
+        held, lacked = exact_sets.item_factors(part.densities, active, others)
+        return [held if on else lacked for on in part.ints.active]
+
+    def extremes(self, part: HitsPart) -> tuple[Fraction, Fraction]:
+        """The largest and the smallest density of as many active items as there are."""
+        return exact_sets.extremes(part.densities, self.count(part))
+
+    def ends(self, part: HitsPart, j: int) -> tuple[Fraction, Fraction]:
+        """The largest and the smallest density for j active items."""
+        return max(part.densities[j]), min(part.densities[j])
+
+
+class Picked(ByClass[PicksPart]):
+    """Picks (exact_picks.py)."""
+
+    def group_factors(self, part: PicksPart) -> list[Fraction]:
+        """Of an active group, and of another."""
+        held, lacked = exact_picks.item_factors(part.densities, part.m, self.policy.m - part.m)
+        return [held if on else lacked for on in part.active]
+
+    def extremes(self, part: PicksPart) -> tuple[Fraction, Fraction]:
+        """The largest and the smallest density."""
+        return exact_picks.extremes(part.densities)
+
+    def ends(self, part: PicksPart, j: int) -> tuple[Fraction, Fraction]:
+        """The largest and the smallest density for j active items."""
+        return max(part.densities[j].values()), min(part.densities[j].values())
 
 
 class OneByOne(SetPromises[Part]):
@@ -212,8 +248,10 @@ class OneByOne(SetPromises[Part]):
         levels = self.policy.level_of
         return math.prod((self.item_factors[levels[i]] for i in items), start=Fraction(1))
 
-    def bound(self, first: Sequence[int], second: Sequence[int]) -> Fraction:
-        """Of the items in which they differ."""
+    def bound(self, first: Sequence[int], second: Sequence[int]) -> Factor:
+        """Of the items in which they differ. One-way, a report may show that an item is lacking."""
+        if {*second} - {*first} and not self.policy.is_mutual:
+            return math.inf
         return self.list_factor(sorted({*first} ^ {*second}))
 
     def _largest(self, count: int) -> Fraction:
@@ -243,10 +281,16 @@ class OneByOne(SetPromises[Part]):
             return (
                 "You ticked nothing. Lists are not protected as one, only each answer on its own."
             )
+        factor = in_words(self.list_factor(items))
+        if not self.policy.is_mutual:
+            return (
+                "Your whole list is not protected as one: whoever sees your report can raise their "
+                f"odds that it is yours, against an empty one, by at most a factor of {factor}; "
+                "that you do not have anything else may become known."
+            )
         return (
             "Your whole list is not protected as one: whoever sees your report can change their "
-            "odds between it and an empty one by at most a factor of "
-            f"{in_words(self.list_factor(items))}."
+            f"odds between it and an empty one by at most a factor of {factor}."
         )
 
 
@@ -255,6 +299,7 @@ AnySetPromises = SetPromises[Any]
 PROMISES: dict[str, type[AnySetPromises]] = {
     "sampled": Sampled,
     "counted": Counted,
+    "picked": Picked,
     "each": OneByOne,
 }
 

@@ -6,14 +6,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 
 from discreet.arrays import theory
 from discreet.arrays.types import Floats, Prior
 from discreet.check.exact_sets import LARGEST
-from discreet.designs import BASELINES, alternatives, best_of, default_model, plains
+from discreet.designs import (
+    BASELINES,
+    alternatives,
+    best_of,
+    best_plain,
+    default_model,
+    design,
+    plains,
+    why,
+)
+from discreet.designs.task import GOALS, DesignOptions
 from discreet.errors import DesignError
 from discreet.estimates.fakes import Reach
 from discreet.mechanism import Mechanism
@@ -23,116 +33,26 @@ from discreet.promises.guarantee import Guarantee
 from discreet.promises.paths import acting
 from discreet.promises.words import finite
 from discreet.show import outlook
+from discreet.show.shapes import (
+    CertificateFacts,
+    FakeFacts,
+    GoalFacts,
+    LevelFacts,
+    MechanismFacts,
+    PlanFacts,
+    PlanRow,
+)
+from discreet.survey import Survey
 
 PUBLISHED = 10_000  # people, for whom the sentence on results alone is worked out
 MAX_ROWS = 20  # levels shown one by one; with more, the extremes
 MAX_EPSILON = 20  # a larger budget protects nobody: it allows a factor of 500 million on the odds
 
 
-# ---- the shape of the facts ----------------------------------------------------------------------
-
-
-class LevelFacts(TypedDict):
-    """A level of a mechanism, beside plain LDP."""
-
-    level: str
-    items: int
-    epsilon: str
-    factor: float | None  # None: no limit
-    variance: float
-    plain_variance: dict[str, float]
-    against_best_plain: float
-
-
-class CertificateFacts(TypedDict):
-    """How close a design comes to the best possible."""
-
-    value: float
-    lower_bound: float | None
-    gap: float | None
-    note: str
-    sentence: str
-
-
-class FakeFacts(TypedDict):
-    """How many people one fake report can stand for."""
-
-    levels: list[dict[str, str | float | None]]
-    together: float | None
-    sentence: str
-
-
-class MechanismFacts(TypedDict):
-    """A mechanism, as `describe` gives it."""
-
-    name: str
-    items: int
-    level_count: int
-    notion: str
-    kind: str
-    padding: int | None
-    strict: bool
-    model: str
-    prior: str
-    encoding: str
-    encoding_told: str
-    report_bytes: int
-    probabilities: dict[str, list[dict[str, list[float] | str]]]
-    levels: list[LevelFacts]
-    total_mse: dict[str, dict[str, float]]
-    mse_range: list[float]
-    best_plain: str
-    ldp_epsilon: float | None  # None: no limit
-    set_factor: float | None
-    ldp_bound: float | None
-    holds: bool
-    caution: str
-    promises: list[str]
-    certificate: CertificateFacts | None
-    fake: FakeFacts
-    published: str
-    warnings: list[str]
-    fingerprint: str
-
-
-class PlanRow(TypedDict, total=False):
-    """What to expect of one model at one level."""
-
-    model: str
-    level: str
-    items: int
-    stderr_count: float
-    stderr_share: float
-    smallest_share: float
-    users_for_target: int  # only if there is a target
-
-
-class PlanFacts(TypedDict):
-    """A forecast, as `plan` gives it."""
-
-    name: str
-    users: int
-    prior: str
-    padding: int | None
-    target_error: float | None
-    rows: list[PlanRow]
-    total_mse: dict[str, float]
-    best: str
-    certificate: CertificateFacts | None
-    fake: FakeFacts
-    best_plain: str
-    gain: float
-    warnings: list[str]
-    visible: list[str]
-    published: str
-    padding_curve: dict[int, float] | None  # if the padding was chosen: the error of each length
-    objective: str | None
-
-
 # ---- the facts -----------------------------------------------------------------------------------
 
 
-def describe(mechanism: Mechanism, prior: Prior = "uniform") -> MechanismFacts:
+def describe(mechanism: Mechanism, prior: Prior = "uniform", name: str = "") -> MechanismFacts:
     """Describe a mechanism: probabilities, guarantee and expected error per level, beside plain
     LDP.
     """
@@ -158,7 +78,7 @@ def describe(mechanism: Mechanism, prior: Prior = "uniform") -> MechanismFacts:
     ]
     low, high = theory.mse_range(mechanism)
     return {
-        "name": policy.name,
+        "name": name or policy.title,
         "items": policy.m,
         "level_count": len(policy.levels),
         "notion": policy.notion + (" with explicit pairs" if policy.pairs else ""),
@@ -181,14 +101,32 @@ def describe(mechanism: Mechanism, prior: Prior = "uniform") -> MechanismFacts:
         "ldp_epsilon": finite(guarantee.ldp_epsilon),
         "set_factor": float(guarantee.set_factor) if policy.kind.pads else None,
         "ldp_bound": finite(guarantee.ldp_bound),
-        "holds": guarantee.holds,
+        "holds": True,  # or there would be no mechanism
         "caution": guarantee.caution,
         "promises": guarantee.sentences() if len(policy.levels) <= MAX_ROWS else [],
         "certificate": _describe_certificate(mechanism),
+        "goals": [],
         "fake": describe_fake(mechanism),
         "published": describe_published(guarantee, PUBLISHED),
         "warnings": [*warnings(policy), *_suggest_hits(mechanism)],
         "fingerprint": mechanism.fingerprint,
+    }
+
+
+def describe_survey(survey: Survey) -> dict[str, Any]:
+    """What a survey asks, and what it promises about everything that a person sends."""
+    promise = survey.promise()
+    return {
+        "survey": survey.name,
+        "questions": list(survey.questions),
+        "answers": survey.answers,
+        "factor": finite(promise.factor),
+        "drawn": promise.drawn,
+        "promise": promise.sentence,
+        "survey_caution": promise.caution,
+        "public": [public.name for public in survey.public],
+        "groups": survey.group_count,
+        "fingerprint": survey.fingerprint,
     }
 
 
@@ -209,15 +147,16 @@ def plan(
     padding: int | None,
     target: float | None,
     chosen: Mechanism,
+    goal: str | None = None,
 ) -> PlanFacts:
     """Forecast the errors. For each model and level: the standard error as a count and as a share,
     the smallest share that differs from zero, and how many people a target needs.
     """
     if target is not None and not 1e-9 <= target <= 1:
         raise DesignError(f"the target error = {target} must be a share from 1e-9 to 1")
-    models = alternatives(policy, prior, padding)
+    models = alternatives(policy, prior, padding, goal)
     plain_models = {name: models[name] for name in BASELINES if name in models}
-    best_plain = best_of(plain_models, prior).model
+    plain_best = best_of(plain_models, prior).model
     shares = _with_shares(prior)
     rows: list[PlanRow] = []
     for name, mechanism in models.items():
@@ -235,9 +174,9 @@ def plan(
             if target is not None:
                 row["users_for_target"] = math.ceil(variance[k] / target**2)
             rows.append(row)
-    mine, plain = chosen.expected_mse(prior), models[best_plain].expected_mse(prior)
+    mine, plain = chosen.expected_mse(prior), models[plain_best].expected_mse(prior)
     return {
-        "name": policy.name,
+        "name": policy.title,
         "users": users,
         "prior": prior if isinstance(prior, str) else "given",
         "padding": chosen.padding,
@@ -246,9 +185,11 @@ def plan(
         "total_mse": {name: m.expected_mse(prior) for name, m in models.items()},
         "best": chosen.model,
         "certificate": _describe_certificate(chosen),
+        "goals": [],
         "fake": describe_fake(chosen),
-        "best_plain": best_plain,
+        "best_plain": plain_best,
         "gain": 1 - mine / plain if plain else 0.0,
+        "why": why(policy, chosen, prior, goal),
         "warnings": warnings(policy),
         "visible": outlook.sentences(chosen, users, shares),
         "published": describe_published(chosen.guarantee(), users)
@@ -256,6 +197,30 @@ def plan(
         "padding_curve": None,
         "objective": None,
     }
+
+
+def compare_goals(policy: Policy, chosen: Mechanism, options: DesignOptions) -> list[GoalFacts]:
+    """Both goals side by side, if the chosen model has them at this prior."""
+    prior = options.get("prior", "uniform")
+    weighted = any(level.weight != 1 for level in policy.levels)
+    if chosen.model not in ("subset", "hits") or prior == "worst" or weighted:
+        return []
+    plain = theory.level_variance(best_plain(policy, prior, chosen.padding), prior)
+    goal, rows = options.get("goal", "fair"), []
+    for name in GOALS:
+        other: DesignOptions = {**options, "goal": name}
+        made = chosen if name == goal else design(policy, **other)
+        against = _ratios(theory.level_variance(made, prior), plain)
+        row: GoalFacts = {
+            "goal": name,
+            "chosen": name == goal,
+            "total_mse": made.expected_mse(prior),
+            "against_best_plain": {
+                policy.levels[k].name: float(against[k]) for k in _select_levels(against)
+            },
+        }
+        rows.append(row)
+    return rows
 
 
 def describe_published(guarantee: Guarantee, users: int) -> str:
@@ -325,7 +290,7 @@ def _warn_unused_budget(policy: Policy) -> list[str]:
 def _suggest_hits(mechanism: Mechanism) -> list[str]:
     """Suggest `hits` if a mechanism samples one item of a set that it could report whole."""
     padding = mechanism.padding or 0
-    if mechanism.model != "subset" or padding < 2:
+    if mechanism.model != "subset" or padding < 2 or mechanism.encoding.lists != "sampled":
         return []
     if default_model(mechanism.policy, min(padding, LARGEST)) != "hits":
         return []

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from discreet.mechanism import Mechanism
     from discreet.policy import Policy
     from discreet.promises.guarantee import Guarantee
+    from discreet.survey import Survey
 
 MAX_ROWS = 12  # the other rows are counted
 _LEFT, _RIGHT = ("text-align:left", "text-align:right")
@@ -30,9 +31,7 @@ _BAR = "display:inline-block;height:.8em;background:currentColor;opacity:.5"
 def policy(policy: Policy) -> str:
     """The levels with their budgets and examples of their items."""
     kind = "sets of answers" if policy.kind.lists else "single answers"
-    lines = [f"<b>{escape(policy.name)}</b>: {policy.m:,} items, {kind}, notion {policy.notion}"]
-    if policy.question:
-        lines.append(f"<i>{escape(policy.question)}</i>")
+    lines = [f"<b>{escape(policy.title)}</b>: {policy.m:,} items, {kind}, notion {policy.notion}"]
     rows = [
         (level.name, level.budget.text, f"{size:,}", _examples(policy, k))
         for k, (level, size) in enumerate(zip(policy.levels, policy.level_sizes, strict=True))
@@ -55,7 +54,7 @@ def mechanism(mechanism: Mechanism) -> str:
         noise = ["–"] * len(levels)
         lines_after.append(escape(str(error)))
     lines = [
-        f"<b>{escape(mechanism.policy.name)}</b>: model {mechanism.model}, a report has {size:,} "
+        f"<b>{escape(mechanism.policy.title)}</b>: model {mechanism.model}, a report has {size:,} "
         f"byte{'s' if size != 1 else ''}; guarantee checked exactly"
     ]
     if mechanism.certificate:
@@ -73,6 +72,21 @@ def mechanism(mechanism: Mechanism) -> str:
     ]
     heads = ("level", "items", "epsilon", "promised factor", "variance / person")
     return _page(lines, _table(heads, rows, len(levels), texts=(0,)), lines_after)
+
+
+def survey(survey: Survey) -> str:
+    """The questions, and the promise about everything that a person sends."""
+    promise = survey.promise()
+    asked = f"{len(survey.listed)} question{'s' * (len(survey.listed) != 1)}"
+    lines = [f"<b>{escape(survey.name)}</b>: {asked}", *filter(None, [escape(promise.drawn)])]
+    rows = [
+        (q.name, q.policy.title, f"{q.policy.m:,}", f"{q.mechanism.report_size:,}")
+        for q in survey.listed[:MAX_ROWS]
+    ]
+    heads = ("name", "question", "items", "bytes")
+    after = [escape(promise.caution or promise.sentence)]
+    after.append(f"Fingerprint <code>{short_fingerprint(survey.fingerprint)}…</code>")
+    return _page(lines, _table(heads, rows, len(survey.listed), texts=(0, 1)), after)
 
 
 def guarantee(guarantee: Guarantee) -> str:
@@ -107,7 +121,7 @@ def estimate(estimate: Estimate) -> str:
         )
         for row in rows
     ]
-    name = escape(estimate.mechanism.policy.name)
+    name = escape(estimate.mechanism.policy.title)
     heads = ("item", "level", "people", "share", "95 % interval", "")
     notes = [escape(estimate.truncation_note)] if estimate.truncation_note else []
     table = _table(heads, cells, len(estimate.counts), texts=(0, 1, 5))

@@ -71,7 +71,7 @@ def bars(
     axes.invert_yaxis()
     axes.axvline(0, color="#333333", lw=0.8)
     axes.set_xlabel(f"people, with {100 * confidence:g} % intervals")
-    axes.set_title(f"{policy.name}: {estimate.n:,} reports")
+    axes.set_title(f"{policy.title}: {estimate.n:,} reports")
     for j in sorted(set(levels)):
         axes.barh(
             0,

@@ -7,12 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich import box
-from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Column, Table
-from rich.text import Text
 
 from discreet.estimates.ordered import mean_sentence
 from discreet.estimates.views import VIEWS
@@ -20,20 +16,27 @@ from discreet.estimates.weights import SMALL
 from discreet.mechanism import Mechanism
 from discreet.policy.labels import how_many
 from discreet.promises.words import in_words
+from discreet.show.layout import (
+    console,
+    make_table,
+    print_sentence,
+    print_table,
+    print_warnings,
+)
 
 if TYPE_CHECKING:
     from discreet.estimates.comparison import Comparison
     from discreet.estimates.estimate import Estimate
     from discreet.estimates.simulation import Score
     from discreet.estimates.table import Row
-    from discreet.show.facts import LevelFacts, MechanismFacts, PlanFacts
+    from discreet.show.shapes import GoalFacts, LevelFacts, MechanismFacts, PlanFacts
 
 TOTALS_NOTE = (
     "A total adds up items: a person who holds several of them counts once for each, so it can "
     "exceed 100 %."
 )
-WIDTH = 80  # of an estimate that is printed
-MOST = 30  # rows of an estimate that is printed
+WIDTH, MOST = 80, 30  # columns and rows of an estimate that is printed
+COLUMNS = 5  # levels that a row of the goals shows one by one
 FEW = 30  # reports that tell the variance of a weighted estimate, below which it is said
 
 OBJECTIVES = {
@@ -41,52 +44,6 @@ OBJECTIVES = {
     "shrunk": "MSE after shrinking, with undercounting",
     "relative": "relative error of the 20 most frequent items",
 }
-
-
-def console() -> Console:
-    """The terminal, or a fixed width if the output is a file or a pipe."""
-    out = Console(highlight=False)
-    return out if out.is_terminal else Console(highlight=False, width=140)
-
-
-def _table(*heads: str) -> Table:
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    for k, head in enumerate(heads):
-        table.add_column(escape(head), justify="left" if k == 0 else "right", overflow="fold")
-    return table
-
-
-def _print(out: Console, table: Table) -> None:
-    """Print a table. On a narrow terminal the heads wrap first, then the gaps shrink, then the
-    cells fold; nothing is cut.
-    """
-    widths = [_widths(column) for column in table.columns]
-    gaps, least = len(widths) - 1, sum(width for width, _ in widths)
-    if least + 3 * gaps + 2 > out.width:
-        table.padding = 0
-    room = out.width - 2 - least - (3 if any(table.padding) else 1) * gaps
-    for column, (width, full) in zip(table.columns, widths, strict=True):
-        if room >= 0:
-            column.width = min(full, width + room)
-            room -= column.width - width
-    out.print(table)
-
-
-def _widths(column: Column) -> tuple[int, int]:
-    """The width that a column needs if its head wraps, and if nothing wraps."""
-    head = Text.from_markup(str(column.header)).plain
-    cells = max((cell_len(Text.from_markup(str(cell)).plain) for cell in column.cells), default=0)
-    return max(cells, *map(cell_len, head.split() or [""])), max(cells, cell_len(head))
-
-
-def _print_sentence(out: Console, sentence: str, mark: str = "", style: str = "") -> None:
-    """Print a sentence. A terminal wraps it behind its mark; a file or pipe gets one line."""
-    if out.is_terminal:
-        grid = Table.grid()
-        grid.add_row(mark, Text(sentence, style))
-        out.print(grid)
-    else:
-        out.print(Text(mark + sentence, style), soft_wrap=True)
 
 
 def mechanism(mechanism: Mechanism, facts: MechanismFacts) -> None:
@@ -101,7 +58,7 @@ def mechanism(mechanism: Mechanism, facts: MechanismFacts) -> None:
         f"{facts['level_count']:,} levels, "
         f"{answers}, notion {facts['notion']}"
     )
-    _print_warnings(out, facts["warnings"])
+    print_warnings(out, facts["warnings"])
     size = facts["report_bytes"]
     out.print(
         f"model [bold]{facts['model']}[/bold] at the {facts['prior']} prior; "
@@ -112,7 +69,7 @@ def mechanism(mechanism: Mechanism, facts: MechanismFacts) -> None:
         out.print(f"Its expected error: {escape(facts['certificate']['sentence'])}.")
     _print_probabilities(out, mechanism)
     best = facts["best_plain"]
-    table = _table(
+    table = make_table(
         "level",
         "items",
         "epsilon",
@@ -131,23 +88,44 @@ def mechanism(mechanism: Mechanism, facts: MechanismFacts) -> None:
             f"{row['plain_variance'][best]:.4g}",
             _verdict(row),
         )
-    _print(out, table)
+    print_table(out, table)
     worse = [row["level"] for row in facts["levels"] if row["against_best_plain"] >= 1.005]
     if worse and len(worse) < len(facts["levels"]):
         losers = escape(", ".join(worse))
+        remedy = "the goal fair prevents" if facts["goals"] else "a weight in the policy changes"
         out.print(
-            f"[yellow]The other levels gain at the expense of {losers}[/yellow]; a weight in the "
-            "policy changes that."
+            f"[yellow]The other levels gain at the expense of {losers}[/yellow]; {remedy} that."
         )
-    table = _table("total MSE / n", "expected", "worst case")
+    _print_goals(out, facts["goals"])
+    table = make_table("total MSE / n", "expected", "worst case")
     for name, total in facts["total_mse"].items():
         label = f"[bold]{name}[/bold]" if name == facts["model"] else f"{name} (plain LDP)"
         table.add_row(label, f"{total['expected']:.4g}", f"{total['worst_case']:.4g}")
-    _print(out, table)
+    print_table(out, table)
     _print_guarantee(out, facts)
-    _print_sentence(out, facts["fake"]["sentence"])
+    print_sentence(out, facts["fake"]["sentence"])
     if facts["published"]:
-        _print_sentence(out, facts["published"])
+        print_sentence(out, facts["published"])
+
+
+def _print_goals(out: Console, goals: Sequence[GoalFacts]) -> None:
+    """Print what each goal would come to, for every level, or the worst and the best of many."""
+    if not goals:
+        return
+    names = list(goals[0]["against_best_plain"])
+    few = len(names) <= COLUMNS
+    table = make_table(
+        "goal",
+        "total MSE / n",
+        *(f"{name}, of plain LDP" for name in names if few),
+        *(() if few else ("worst level, of plain LDP", "best level")),
+    )
+    for row in goals:
+        ratios = list(row["against_best_plain"].values())
+        shown = ratios if few else [max(ratios), min(ratios)]
+        label = f"[bold]{row['goal']}[/bold]" if row["chosen"] else row["goal"]
+        table.add_row(label, f"{row['total_mse']:.4g}", *(f"{ratio:.2f}" for ratio in shown))
+    print_table(out, table)
 
 
 def _verdict(row: LevelFacts) -> str:
@@ -158,25 +136,20 @@ def _verdict(row: LevelFacts) -> str:
     return "the same" if ratio < 1.005 else f"[yellow]{ratio:.2f} x worse[/yellow]"
 
 
-def _print_warnings(out: Console, warnings: Sequence[str]) -> None:
-    for sentence in warnings:
-        _print_sentence(out, f"Warning: {sentence}", style="yellow")
-
-
 def _print_probabilities(out: Console, mechanism: Mechanism) -> None:
     from discreet.show.facts import MAX_ROWS
 
     policy = mechanism.policy
     if len(policy.levels) > MAX_ROWS:
         return
-    table = _table("part", *(f"{level.name}: part, own, other" for level in policy.levels))
+    table = make_table("part", *(f"{level.name}: part, own, other" for level in policy.levels))
     for k, part in enumerate(mechanism.parts):
         cells = [
             f"{chance:.4f}, {own:.4f}, {other:.4f}" if own else f"{chance:.4f}, silent"
             for chance, own, other in zip(part.chance, part.own, part.other, strict=True)
         ]
         table.add_row(str(k), *cells)
-    _print(out, table)
+    print_table(out, table)
     out.print(
         "Each cell: the chance that an answer of this level uses the part; then the chances that "
         "the report names it, and any other item."
@@ -191,14 +164,15 @@ def _print_guarantee(out: Console, facts: MechanismFacts) -> None:
     if epsilon is None:
         overall = "no limit between some answers, and"
     if facts["kind"] == "each":
-        overall = "every item by its own budget, whole sets by no more than their sum;"
+        sums = "whole sets by no more than their sum" if epsilon is not None else "one way"
+        overall = f"every item by its own budget, {sums};"
     out.print(f"Guarantee, checked exactly: {overall} for each level:")
     if facts["caution"]:
-        _print_warnings(out, [facts["caution"]])
+        print_warnings(out, [facts["caution"]])
     for sentence in facts["promises"] or [
         "(too many levels to list; see --json or mechanism.guarantee().pairs)"
     ]:
-        _print_sentence(out, sentence, mark="  • ")
+        print_sentence(out, sentence, mark="  • ")
 
 
 def plan(facts: PlanFacts) -> None:
@@ -208,9 +182,9 @@ def plan(facts: PlanFacts) -> None:
         f"[bold]{escape(facts['name'])}[/bold]: forecast for {facts['users']:,} people, at the "
         f"{facts['prior']} prior"
     )
-    _print_warnings(out, facts["warnings"])
+    print_warnings(out, facts["warnings"])
     for sentence in facts["visible"]:
-        _print_sentence(out, sentence, mark="  • ")
+        print_sentence(out, sentence, mark="  • ")
     heads = [
         "model",
         "level",
@@ -218,7 +192,7 @@ def plan(facts: PlanFacts) -> None:
         "std. error (share)",
         "detectable share",
     ]
-    table = _table(*heads, *(["users for the target"] if facts["target_error"] else []))
+    table = make_table(*heads, *(["users for the target"] if facts["target_error"] else []))
     last = None
     for row in facts["rows"]:
         name = row["model"] if row["model"] != last else ""
@@ -231,24 +205,27 @@ def plan(facts: PlanFacts) -> None:
             f"{row['smallest_share']:.3%}",
         ]
         table.add_row(*cells, *([f"{row['users_for_target']:,}"] if facts["target_error"] else []))
-    _print(out, table)
-    _print_sentence(
+    print_table(out, table)
+    print_sentence(
         out,
         "Detectable share: an estimate above it is not 0 by chance (1.96 standard errors of an "
         "item that nobody has). A true share as large as this is seen about every other time.",
     )
     _print_padding(out, facts)
+    _print_goals(out, facts["goals"])
     gain = facts["gain"]
     compare = f"{gain:.1%} below" if gain >= 0 else f"{-gain:.1%} above"
     out.print(
         f"Chosen: [bold]{facts['best']}[/bold]; its total MSE is {compare} that of the best "
         f"plain-LDP model, {facts['best_plain']}."
     )
+    if facts.get("why"):
+        print_sentence(out, facts["why"])
     if facts["certificate"]:
         out.print(f"Its expected error: {escape(facts['certificate']['sentence'])}.")
-    _print_sentence(out, facts["fake"]["sentence"])
+    print_sentence(out, facts["fake"]["sentence"])
     if facts["published"]:
-        _print_sentence(out, facts["published"])
+        print_sentence(out, facts["published"])
 
 
 def _print_padding(out: Console, facts: PlanFacts) -> None:
@@ -282,7 +259,7 @@ def estimate(
         *(["truth"] if truth else []),
     ]
     trust = f"{100 * confidence:.4g} % interval"
-    table = _table("item", "level", "people", "std. error", "share", trust, *heads)
+    table = make_table("item", "level", "people", "std. error", "share", trust, *heads)
     for row in [*rows, *totals]:
         cells = [
             escape(str(row["item"])),
@@ -307,30 +284,30 @@ def estimate(
         else (f", weighted; as good as {weighting.effective_n:,.0f} of equal weight")
     )
     out.print(f"{how_many(estimate.n)}{weighed}")
-    _print(out, table)
+    print_table(out, table)
     if mean := mean_sentence(estimate, confidence, about):
-        _print_sentence(out, mean)
+        print_sentence(out, mean)
     people = "those who answered" if weighting is None else "as many as answered, by weight"
     whom = "the population they were drawn from" if about == "population" else "the same people"
     if weighting is not None and weighting.freedom < FEW:
         carry = max(1, round(weighting.freedom))
         few = f"{how_many(carry)} {'carries' if carry == 1 else 'carry'}"
-        _print_sentence(
+        print_sentence(
             out,
             f"About {few} most of the weight, so the errors are hardly known and the intervals "
             "wide; trim the weights or join small groups.",
             style="yellow",
         )
     if weighting is not None and 0 < weighting.smallest_group < SMALL:
-        _print_sentence(
+        print_sentence(
             out,
             f"A group that was added up has {how_many(weighting.smallest_group)}: below {SMALL}, "
             "intervals are made wider than their confidence asks for; join small groups.",
             style="yellow",
         )
     if totals and estimate.mechanism.policy.kind.lists:
-        _print_sentence(out, TOTALS_NOTE, style="dim")
-    _print_sentence(out, f"People: of {people}. Share and interval: of {whom}.", style="dim")
+        print_sentence(out, TOTALS_NOTE, style="dim")
+    print_sentence(out, f"People: of {people}. Share and interval: of {whom}.", style="dim")
 
 
 def estimate_text(result: Estimate) -> str:
@@ -354,15 +331,15 @@ def comparison(comparison: Comparison, rows: Sequence[Mapping[str, object]]) -> 
     counts = [how_many(estimate.n) for estimate in (comparison.first, comparison.second)]
     out.print(f"{escape(first)}: {counts[0]}; {escape(second)}: {counts[1]}")
     trust = f"{comparison.confidence:.0%}, all items together"
-    table = _table("item", "level", first, second, "difference", trust, "")
+    table = make_table("item", "level", first, second, "difference", trust, "")
     for row in rows:
         shares = [_share(row[f"share_{name}"], 2) for name in comparison.names]
         ends = f"{_points(row['lower'])} to {_points(row['upper'])}"
         differs = "[bold]differs[/bold]" if row["differs"] else ""
         names = escape(str(row["item"])), escape(str(row["level"]))
         table.add_row(*names, *shares, _points(row["difference"]), ends, differs)
-    _print(out, table)
-    _print_sentence(out, " ".join(filter(None, (comparison.sentence, comparison.note))))
+    print_table(out, table)
+    print_sentence(out, " ".join(filter(None, (comparison.sentence, comparison.note))))
 
 
 def _people(count: object) -> str:
@@ -381,7 +358,7 @@ def _points(share: object) -> str:
 def scores(scores: Sequence[Score], k: int, repeats: int) -> None:
     """Print how models compare on your data."""
     out = console()
-    table = _table(
+    table = make_table(
         "model",
         "view",
         "total MSE / n",
@@ -411,7 +388,7 @@ def scores(scores: Sequence[Score], k: int, repeats: int) -> None:
             f"{score.precision:.2f} ± {miss}",
             cover,
         )
-    _print(out, table)
+    print_table(out, table)
     best = min(scores, key=lambda score: score.mse)
     out.print(
         f"Smallest error: [bold]{best.model}[/bold], {best.view}. "

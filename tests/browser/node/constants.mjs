@@ -1,10 +1,13 @@
 // The module spells what vectors/v2/constants.json does: seen in what it accepts, says and sends.
 import assert from "node:assert/strict";
-import { Checks, Storage, discreet, input, refusal, unhex } from "./io.mjs";
+import { Checks, Storage, discreet, input, refusal, sealed, unhex } from "./io.mjs";
 
-const { Client, Ledger, Mechanism, canonicalJson, cleaned, fingerprint } = discreet;
+const { Client, Ledger, Mechanism, Survey, canonicalJson, cleaned, fingerprint } = discreet;
 
-const { cautions, constants, everything, limits, promised, refusals, ticket } = input;
+const {
+  asking, cautions, constants, everything, limits, promised, refusals, surveyLimits, surveyWords,
+  ticket, whole,
+} = input;
 const { names, keys, upload } = constants;
 const checks = new Checks();
 
@@ -30,7 +33,6 @@ const tables = {
   "a pair": (body) => body.policy.pairs[0],
   "a part": (body) => body.parts[0],
   "the certificate": (body) => body.certificate,
-  about: (body) => body.policy.about,
 };
 
 await checks.check("names", async () => {
@@ -65,9 +67,8 @@ await checks.check("models", async () => {
 });
 
 await checks.check("keys", async () => {
-  const all = { ...keys, about: constants.about.keys };
-  assert.deepEqual(Object.keys(all), Object.keys(tables));
-  for (const [where, known] of Object.entries(all)) {
+  assert.deepEqual(Object.keys(keys), Object.keys(tables));
+  for (const [where, known] of Object.entries(keys)) {
     const message = await said((body) => { tables[where](body).zzz = 1; });
     const expected = `${where} has the unknown key "zzz", but may have ${known.join(", ")};`;
     assert.ok(message.startsWith(expected), message);
@@ -95,6 +96,35 @@ await checks.check("limits", async () => {
   assert.equal((await Mechanism.from(ticket)).reportSize, constants.ticket_bytes);
 });
 
+/** What is said about a changed and sealed survey, which must be refused. */
+async function saidOfSurvey(change) {
+  const { fingerprint: _, ...body } = structuredClone(whole);
+  change(body);
+  return (await refusal("mechanism", async () => Survey.from(await sealed(body)))).message;
+}
+
+await checks.check("surveys", async () => {
+  const { format, keys: known } = constants.survey;
+  const message = await saidOfSurvey((body) => { body.format = "zzz"; });
+  assert.ok(message.startsWith(`format is "zzz", but must be one of ${format};`), message);
+  const places_ = {
+    "the survey": (body) => body, "a question": (body) => body.questions[0],
+    "a public question": (body) => body.public[0], "about": (body) => body.about,
+  };
+  const all = { ...known, about: constants.about.keys };
+  assert.deepEqual(Object.keys(all), Object.keys(places_));
+  for (const [where, names_] of Object.entries(all)) {
+    const found = await saidOfSurvey((body) => { places_[where](body).zzz = 1; });
+    const expected = `${where} has the unknown key "zzz", but may have ${names_.join(", ")};`;
+    assert.ok(found.startsWith(expected), found);
+  }
+  for (const [name, [inside, beyond]] of Object.entries(surveyLimits)) {
+    const fail = (error) => assert.fail(`${name}: ${error.message}`);
+    await Survey.from(inside).catch(fail);
+    await refusal("mechanism", () => Survey.from(beyond)).catch(fail);
+  }
+});
+
 await checks.check("reasons", async () => {
   const reasons = [];
   for (const { document, report, why } of refusals) {
@@ -117,6 +147,14 @@ await checks.check("promises", async () => {
 await checks.check("cautions", async () => {
   for (const [document, caution] of cautions) {
     assert.equal((await Mechanism.from(document)).caution(), caution);
+  }
+});
+
+await checks.check("surveys in words", async () => {
+  for (const [document, sentence, drawn, caution] of surveyWords) {
+    const survey = await Survey.from(document);
+    const found = [survey.promise().sentence, survey.drawn(), survey.caution()];
+    assert.deepEqual(found, [sentence, drawn, caution]);
   }
 });
 
@@ -143,19 +181,19 @@ async function sent(statuses) {
   };
   const ledger = new Ledger(storage);
   const client = new Client("http://collector.example", { fetch, ledger, pause: 1 });
-  const mechanism = await Mechanism.from(everything);
+  const survey = await Survey.from(asking);
   let code = "";
-  await client.answer("survey", mechanism, 0).catch((error) => { code = error.code; });
-  return { requests, storage, mechanism, code, client };
+  await client.answer(survey, 0).catch((error) => { code = error.code; });
+  return { requests, storage, survey, code, client };
 }
 
 await checks.check("uploads", async () => {
-  const { requests: [request], mechanism, client } = await sent([200]);
+  const { requests: [request], survey, client } = await sent([200]);
   assert.equal(request.path, upload.path.replace("{name}", "survey"));
   const written = JSON.stringify(upload.headers);
-  const headers = JSON.parse(written.replace("{fingerprint}", mechanism.fingerprint));
+  const headers = JSON.parse(written.replace("{fingerprint}", survey.fingerprint));
   assert.deepEqual(request.headers, headers);
-  assert.equal(request.body.length, upload.id_bytes + mechanism.reportSize);
+  assert.equal(request.body.length, upload.id_bytes + survey.mechanism.reportSize);
   assert.equal(client.patience, 1000 * upload.patience_seconds);
   for (const status of upload.retried) {
     const { requests, code } = await sent([status, 200]);
@@ -170,7 +208,7 @@ await checks.check("uploads", async () => {
 
 await checks.check("ledger", async () => {
   const { storage } = await sent([200]);
-  const { entries: [entry] } = JSON.parse(storage.getItem("discreet-ledger/3"));
+  const { entries: [entry] } = JSON.parse(storage.getItem(constants.ledger));
   assert.deepEqual(Object.keys(entry), constants.ledger_keys);
   assert.deepEqual(Object.keys(entry.budgets), constants.ledger_budget_keys);
   assert.equal(entry.id.length, 2 * upload.id_bytes);

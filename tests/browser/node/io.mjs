@@ -63,3 +63,21 @@ export async function refusal(code, work) {
   }
   throw new Error(`nothing was refused, not even with ${code}`);
 }
+
+/** A survey's document, with its fingerprint; the questions are mechanisms' documents. */
+export async function sealed({ questions, ...more }) {
+  const rows = questions.map(({ mechanism: { fingerprint: _, ...mechanism }, ...row }) => {
+    return { ...row, mechanism };
+  });
+  const covered = rows.map(({ mechanism: { model, prior, certificate, ...mechanism }, ...row }) => {
+    return { ...row, mechanism };
+  });
+  const body = { format: "discreet-survey/1", answers: 1, ...more };
+  const fingerprint = await discreet.fingerprint({ ...body, questions: covered });
+  return { ...body, questions: rows, fingerprint };
+}
+
+/** A survey of one question, whose mechanism has this document. */
+export async function surveyOf(mechanism, name = "survey") {
+  return discreet.Survey.from(await sealed({ name, questions: [{ name: "question", mechanism }] }));
+}

@@ -21,6 +21,16 @@ await checks.check("an answer is a label or an index", async () => {
   assert.match(message, /^.{0,200}$/);
 });
 
+await checks.check("an error never repeats the answer", async () => {
+  for (const [mechanism, answer] of [
+    [single, "secret"], [single, ["secret"]], [single, new Set(["secret"])], [single, { secret: 1 }],
+    [sets, "secret"], [sets, ["secret"]], [sets, [["secret"]]], [sets, { secret: 1 }],
+  ]) {
+    const error = await refusal("answer", () => mechanism.perturb(answer));
+    assert.doesNotMatch(`${error.stack} ${JSON.stringify(error)}`, /secret/);
+  }
+});
+
 await checks.check("a set is anything that lists labels and indices", async () => {
   const generator = function* () { yield "anemia"; };
   for (const answer of [

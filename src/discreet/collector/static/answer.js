@@ -1,4 +1,4 @@
-import { Client, DiscreetError, ENGLISH, Ledger, cleaned, shortFingerprint, speak } from "./discreet.js";
+import { Client, DiscreetError, ENGLISH, Ledger, askedNames, cleaned, shortFingerprint, speak } from "./discreet.js";
 
 // Joined from the modules in answer/ by `make js`: change those.
 
@@ -20,7 +20,6 @@ function element(name, content = "", attributes = {}, space = XHTML) {
 }
 
 const capital = (sentence) => sentence[0].toUpperCase() + sentence.slice(1);
-const quoted = (label) => `“${label}”`;
 
 const hex = (bytes, between = "") => {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join(between);
@@ -45,6 +44,9 @@ function text(key, values = {}) {
   });
 }
 
+/** A label in the quotation marks of the language. */
+const quoted = (what) => text("quoted", { what });
+
 /** A number; in Arabic too with the digits that the factors have. */
 const figure = (n) => n.toLocaleString(`${words.language}-u-nu-latn`);
 
@@ -56,13 +58,18 @@ function localTime(moment) {
   });
 }
 
+/** The language that the reader chose before, or null. */
+function storedLanguage() {
+  try {
+    return window.localStorage.getItem(STORED);
+  } catch { // storage is blocked, and the page says so when it matters
+    return null;
+  }
+}
+
 /** The language chosen before, or the first one that the browser asks for and the page has. */
 function preferredWords() {
-  let before = null;
-  try {
-    before = window.localStorage.getItem(STORED);
-  } catch { /* storage is blocked, and the page says so when it matters */ }
-  const wanted = [before, ...navigator.languages].map((tag) => tag?.split("-")[0]);
+  const wanted = [storedLanguage(), ...navigator.languages].map((tag) => tag?.split("-")[0]);
   const first = wanted.find((tag) => TEXTS.some(({ language }) => language === tag));
   return TEXTS.find(({ language }) => language === first) ?? TEXTS[0];
 }
@@ -88,6 +95,8 @@ function storeLanguage() {
 
 // ---- invitation.js ------------------------------------------------------------------------------
 
+const KEYS = ["server", "collection", "fingerprint"]; // of a fragment, each once
+
 /**
  * Server, collection and pinned fingerprint: /c/NAME#FINGERPRINT here,
  * #server=…&collection=…&fingerprint=… in a copy elsewhere.
@@ -104,7 +113,10 @@ function readInvitation({ origin, pathname, hash }) {
     const form = "#server=https://host&collection=NAME&fingerprint=…";
     throw new DiscreetError("invitation", text("uninvited", { form }));
   }
-  if (pinned && !/^[0-9a-f]{64}$/.test(pinned)) {
+  // strictly: what stands beside or instead of a fingerprint could only seem to pin the question
+  const keys = [...fragment.keys()];
+  const isOdd = keys.some((key, k) => !KEYS.includes(key) || keys.indexOf(key) < k);
+  if (isOdd || (pinned && !/^[0-9a-f]{64}$/.test(pinned))) {
     throw new DiscreetError("invitation", text("noFingerprint"));
   }
   return { server, name, pinned };
@@ -113,21 +125,22 @@ function readInvitation({ origin, pathname, hash }) {
 const OURS = ["opens", "closes", "minimum", "keeps"]; // rows in the language of the page
 
 /** Show what happens to an answer, who asks, what for, from when to when. */
-function showAbout(mechanism, name, keeps) {
-  const { policy } = mechanism;
-  const { about } = policy;
-  const caution = mechanism.caution();
+function showAbout(survey, wording, keeps) {
+  const { about, name } = survey;
+  const caution = survey.caution();
   $("safe").textContent = caution ? "" : text("safe");
   $("caution").hidden = !caution;
   $("caution").textContent = caution;
-  document.title = policy.question || cleaned(name);
-  $("question").textContent = policy.question || cleaned(name);
+  const title = survey.questions.length === 1 ? wording.question(survey.only.name) : "";
+  document.title = title || cleaned(name);
+  $("question").textContent = document.title;
   $("rehearsal").hidden = !about.rehearsal;
   for (const id of ["question", "choices", "told"]) {
-    if (about.language) $(id).setAttribute("lang", about.language);
+    if (wording.language) $(id).setAttribute("lang", wording.language);
   }
   const rows = [
-    ...["organiser", "purpose", "consent", "contact"].map((key) => [key, about[key]]),
+    ...["organiser", "purpose", "consent", "contact", "notice"]
+      .map((key) => [key, wording.about(key)]),
     ...["opens", "closes"].map((key) => [key, about[key] && localTime(about[key])]),
     ["minimum", about.minimum && text("minimumText", { n: about.minimum })],
   ].filter(([, said]) => said);
@@ -146,19 +159,11 @@ const SHOWN = 60; // choices shown at once; a search narrows them, a button show
 const FEW = 12; // choices that need no search
 const GROUPS = [2, 40]; // numbers of first letters between which choosing one helps
 
-/**
- * The order of the list: more than 12 items by alphabet; fewer as in the file. If the file has them
- * level by level, the levels that need the most protection come last.
- */
-function orderItems({ items, levelOf, levels }) {
-  const places = items.map((_, k) => k);
-  if (items.length > FEW) {
-    const { compare } = new Intl.Collator(undefined, { numeric: true });
-    return places.sort((x, y) => compare(items[x], items[y]) || x - y);
-  }
-  if (levelOf.some((level, k) => level < levelOf[k - 1])) return places;
-  const epsilon = (k) => levels[levelOf[k]].epsilon;
-  return places.sort((x, y) => epsilon(y) - epsilon(x) || x - y);
+/** The order of the list: as in the file, with the items that come last after the others. */
+function orderItems({ items, last = [] }) {
+  const late = new Map(last.map((item, k) => [item, k]));
+  const rank = (k) => late.get(items[k]) ?? -1;
+  return items.map((_, k) => k).sort((x, y) => rank(x) - rank(y) || x - y);
 }
 
 /** The list of answers to choose from. */
@@ -168,10 +173,25 @@ class Choices {
   #most = SHOWN;
 
   /** @param {() => void} changed called after every choice */
-  constructor({ policy, kind }, changed) {
-    Object.assign(this, { items: policy.items, lists: kind.lists, changed });
-    this.order = orderItems(policy);
-    this.letters = policy.items.map((label) => {
+  constructor(changed) {
+    this.changed = changed;
+  }
+
+  /**
+   * List the answers to another question.
+   * @param {{items: string[], last?: string[], lists: boolean}} question @param {string[]} labels
+   */
+  ask(question, labels) {
+    this.forget();
+    this.order = orderItems(question);
+    this.lists = question.lists;
+    this.speak(labels);
+  }
+
+  /** The same answers in another language. */
+  speak(labels) {
+    this.items = labels;
+    this.letters = labels.map((label) => {
       return Array.from(label.trim().normalize("NFD"))[0].toLocaleUpperCase();
     });
   }
@@ -289,28 +309,29 @@ class Choices {
 const QUOTED = 3; // chosen answers of one level that its promise names
 
 /** The table of all promises. */
-function listPromises(mechanism, promises) {
+function listPromises(mechanism, promises, labels) {
   $("promises").replaceChildren(...promises.map((promise, k) => {
     const row = element("tr");
-    row.append(...cells(mechanism, k, promise).map((cell) => element("td", cell)));
+    row.append(...cells(mechanism, k, promise, labels).map((cell) => element("td", cell)));
     return row;
   }));
 }
 
 /** Whom a promise is about, and what it says. */
-function cells(mechanism, k, { level, items, examples, sentence, whole }) {
+function cells(mechanism, k, { level, items, examples, sentence, whole }, labels) {
   if (whole) return [text("wholeLists"), capital(sentence.replace(/^[^:]*: */, ""))];
   if (level === null) return [text("notProtected"), sentence];
   const more = items > examples.length ? ", …" : "";
-  return [`${level}: ${examples.join(", ")}${more}`, mechanism.promise(k, text("ofThese"))];
+  const places = examples.map((item) => labels[mechanism.policy.items.indexOf(item)]);
+  return [`${level}: ${places.join(", ")}${more}`, mechanism.promise(k, text("ofThese"))];
 }
 
 /**
  * For the chosen items: an example in numbers of people, then the exact promises, level by level.
- * `wholeFactor` is the factor between any two lists.
+ * `wholeFactor` is the factor between any two lists; `items` are the labels.
  */
-function showPromise(mechanism, chosen, { isWeak, wholeFactor }) {
-  const { kind, padding, encoding, policy: { items, levelOf } } = mechanism;
+function showPromise(mechanism, chosen, { isWeak, wholeFactor }, items) {
+  const { kind, padding, encoding, policy: { levelOf } } = mechanism;
   const levels = new Map();
   for (const k of chosen) levels.set(levelOf[k], [...levels.get(levelOf[k]) ?? [], items[k]]);
   const sentences = Array.from(levels, ([level, labels]) => {
@@ -328,12 +349,27 @@ function showPromise(mechanism, chosen, { isWeak, wholeFactor }) {
   $("exact").open ||= kind.alone;
   const [first] = levels.keys();
   const hidden = kind.alone || first === undefined || isWeak;
-  $("example").hidden = hidden;
-  $("frequencies").textContent = ""; // a hidden example must not keep an answer either
-  $("people").replaceChildren();
+  clearExample(hidden);
   if (hidden) return;
-  const factor = kind.lists ? wholeFactor : mechanism.factor(first);
-  showExample(quoted(levels.get(first)[0]), factor, kind.lists ? "exampleHaving" : "example");
+  const rise = kind.lists ? wholeFactor : mechanism.factor(first);
+  const fall = kind.lists ? wholeFactor : mechanism.fall(first);
+  showExample(quoted(levels.get(first)[0]), rise, fall, kind.lists ? "exampleHaving" : "example");
+}
+
+/** Of a public question there is only one thing to say. */
+function showOpenly() {
+  $("promise").hidden = false;
+  $("promise").classList.add("warn");
+  clearExample(true);
+  $("sentences").replaceChildren(element("p", text("openly")));
+  $("exact").open = true;
+}
+
+/** A hidden example must not keep an answer either. */
+function clearExample(hidden) {
+  $("example").hidden = hidden;
+  $("frequencies").textContent = "";
+  $("people").replaceChildren();
 }
 
 /** Quoted labels, as a promise about any one of them names them. */
@@ -346,12 +382,12 @@ function oneOf(labels) {
 
 /**
  * If 10 of 100 people hold the answer, how many may hold it among those who send one report: by
- * Bayes, from the factor, rounded away from 10. People with and without an item may differ in their
+ * Bayes, from how far odds can rise and fall, rounded away from 10. People with and without an item may differ in their
  * other items too, so for a list it is the factor of whole lists.
  */
-function showExample(what, factor, key) {
-  const high = factor < 1e6 ? Math.ceil(1000 * factor / (10 * factor + 90) - 1e-9) : 100;
-  const low = Math.floor(1000 / (10 + 90 * factor) + 1e-9);
+function showExample(what, rise, fall, key) {
+  const high = rise < 1e6 ? Math.ceil(1000 * rise / (10 * rise + 90) - 1e-9) : 100;
+  const low = Math.floor(1000 / (10 + 90 * fall) + 1e-9);
   $("frequencies").textContent = text(key, { what, low, high });
   $("people").replaceChildren(...Array.from({ length: 100 }, (_, k) => {
     return element("circle", "", {
@@ -370,40 +406,94 @@ const REPEATED = 5; // the same on the receipt
 const FEW_OWN = 5; // answers that people give in a list of any length
 const WHOLE_BYTES = 64; // bytes of a report that the receipt shows in full
 
-function showReport(mechanism, { report, repeated }) {
+/**
+ * Show every report that will be sent. `labels` gives the labels of a question by its name.
+ * @param {Survey} survey @param {Prepared} prepared @param {Wording} wording
+ */
+function showReports(survey, { frames, repeated }, wording) {
+  const blocks = frames.map((frame) => reportOf(survey, frame, wording));
+  const [first, ...rest] = blocks;
+  $("often").textContent = [...repeated ? [text("again")] : [], first.often].join(" ");
+  $("meaning").textContent = first.meaning;
+  $("bytes").textContent = first.bytes;
+  $("bits").replaceChildren(...first.bits);
+  $("first-report").hidden = !rest.length;
+  $("first-report").textContent = first.title;
+  $("more-reports").replaceChildren(...rest.flatMap(({ title, often, meaning, bytes, bits }) => {
+    const list = element("ul", "", { class: "bits" });
+    list.append(...bits);
+    const code = element("code", bytes, { class: "bytes", dir: "ltr" });
+    const details = element("details");
+    details.append(element("summary", text("inDetail")), element("p", meaning));
+    return [element("h3", title, { dir: "auto" }), element("p", often), list, details, code];
+  }));
+}
+
+function reportOf(survey, { question, content, report }, wording) {
+  const { mechanism } = survey.question(question);
   const { lists } = mechanism.kind;
   const { named, mine, others, sentence } = mechanism.meaning(report);
-  const { shown, rest } = listLabels(mechanism, named, NAMED);
+  const { shown, rest } = listLabels(wording.labels(question), named, NAMED);
   const own = lists ? mechanism.padding || FEW_OWN : 1; // at most, or most often
   const key = lists && mechanism.encoding.samples ? "oftenDrawn" : "often";
   const often = [text(key, { mine: percents(mine), others: percents(others) })];
   if (named.length > 2 * own) often.push(text("chance"));
   if (!named.length) often.unshift(text("nothingNamed"));
-  if (repeated) often.unshift(text("again"));
-  $("often").textContent = often.join(" ");
-  $("meaning").textContent = sentence;
-  $("bytes").textContent = hex(report, " ");
-  $("bits").replaceChildren(...[...shown, ...rest].map((label) => {
-    return element("li", label, { dir: "auto" });
+  const openly = survey.openly.map(({ name }, k) => {
+    const place = content[Number(survey.questions.length > 1) + k];
+    return text("toldOpenly", { what: `${name}: ${wording.labels(name)[place]}` });
+  });
+  return {
+    title: titleOf(survey, question, wording), often: [...openly, ...often].join(" "),
+    meaning: sentence, bytes: hex(content, " "),
+    bits: [...shown, ...rest].map((label) => element("li", label, { dir: "auto" })),
+  };
+}
+
+/** What a report is about: its question, or both of a crossed one. */
+function titleOf(survey, name, wording) {
+  const { of } = survey.question(name);
+  return (of ?? [name]).map((one) => wording.question(one) || one).join(" × ");
+}
+
+/** The counted reports; `thanked` are the keys of the texts that say so. */
+function showReceipt(survey, frames, thanked, wording) {
+  $("thanks").textContent = thanked.map((key) => text(key)).join(" ");
+  const rows = frames.map((frame) => receiptOf(survey, frame, wording));
+  const [first, ...rest] = rows;
+  $("named").textContent = first.named;
+  $("sent").textContent = first.sent;
+  $("id").textContent = first.id;
+  $("survey").textContent = survey.fingerprint;
+  $("more-receipts").replaceChildren(...rest.map(({ sent, named, id }) => {
+    const list = element("dl", "", { class: "receipt" });
+    for (const [head, value, code] of [
+      ["reportHead", sent, true], ["namesHead", named, false], ["numberHead", id, true],
+    ]) {
+      const cell = element("dd");
+      cell.append(code ? element("code", value, { dir: "ltr" }) : value);
+      list.append(element("dt", text(head)), cell);
+    }
+    return list;
   }));
 }
 
-/** The counted report, as the ledger keeps it; `thanked` are the keys of the texts that say so. */
-function showReceipt(mechanism, { report, id }, thanked) {
-  $("thanks").textContent = thanked.map((key) => text(key)).join(" ");
-  const bytes = Uint8Array.from(report.match(/../g), (pair) => parseInt(pair, 16));
-  const { shown, rest } = listLabels(mechanism, mechanism.meaning(bytes).named, REPEATED);
+function receiptOf(survey, { question, id, content, report }, wording) {
+  const { mechanism } = survey.question(question);
+  const labels = wording.labels(question);
+  const { shown, rest } = listLabels(labels, mechanism.meaning(report).named, REPEATED);
   const listed = shown.map(quoted).join(", ");
-  $("named").textContent = listed ? [listed, ...rest].join(" ") : text("noAnswer");
-  const start = report.slice(0, 2 * WHOLE_BYTES);
-  $("sent").textContent = bytes.length > WHOLE_BYTES
-    ? text("bytesMore", { start, n: bytes.length }) : report;
-  $("id").textContent = id;
-  $("mechanism").textContent = mechanism.fingerprint;
+  const all = hex(content);
+  const start = all.slice(0, 2 * WHOLE_BYTES);
+  return {
+    named: listed ? [listed, ...rest].join(" ") : text("noAnswer"),
+    sent: content.length > WHOLE_BYTES ? text("bytesMore", { start, n: content.length }) : all,
+    id: hex(id),
+  };
 }
 
 /** The labels of the first so many items, and how many more there are. */
-function listLabels({ policy: { items } }, named, most) {
+function listLabels(items, named, most) {
   const n = named.length - most;
   return {
     shown: named.slice(0, most).map((k) => items[k]),
@@ -458,35 +548,102 @@ function showProblem(error, more = []) {
   status(null);
 }
 
+// ---- wording.js ---------------------------------------------------------------------------------
+
+// A survey in the reader's language, where it has one; otherwise in its own.
+
+const primary = (tag) => tag.split("-")[0];
+
+/** The language of the survey that the reader knows best; "" for its own. */
+function bestLanguage({ about, translations }) {
+  const there = Object.keys(translations);
+  for (const tag of [storedLanguage(), ...navigator.languages, words.language]) {
+    if (!tag) continue;
+    if (about.language && primary(about.language) === primary(tag)) return "";
+    const found = there.find((one) => one === tag)
+      ?? there.find((one) => primary(one) === primary(tag));
+    if (found) return found;
+  }
+  return "";
+}
+
+/** What people read of a survey. */
+class Wording {
+  #survey;
+  #translation;
+
+  constructor(survey) {
+    const language = bestLanguage(survey);
+    this.#survey = survey;
+    this.#translation = survey.translations[language] ?? {};
+    this.language = language || survey.about.language;
+  }
+
+  /** A text of who asks, and what for. */
+  about(key) {
+    return this.#translation.about?.[key] ?? this.#survey.about[key];
+  }
+
+  /** The words of a question, public or not. */
+  question(name) {
+    const open = this.#open(name);
+    if (open) return this.#translation.public?.[name]?.text ?? open.text;
+    const own = this.#survey.question(name).mechanism.policy.question;
+    return this.#translation.questions?.[name]?.text ?? own;
+  }
+
+  /** The labels of its items, by their places. */
+  labels(name) {
+    const open = this.#open(name);
+    const rows = open ? this.#translation.public : this.#translation.questions;
+    const items = open ? open.items : this.#items(name);
+    return items.map((item) => rows?.[name]?.items?.[item] ?? item);
+  }
+
+  #items(name) {
+    const { mechanism, of } = this.#survey.question(name);
+    if (!of) return mechanism.policy.items;
+    const [first, second] = of.map((one) => this.labels(one));
+    return first.flatMap((x) => second.map((y) => `${x} × ${y}`));
+  }
+
+  #open(name) {
+    return this.#survey.openly.find((question) => question.name === name);
+  }
+}
+
 // ---- page.js ------------------------------------------------------------------------------------
 
-// What the page says of a report that this browser has already, by its state in the ledger.
+// What the page says of reports that this browser has already, by their state in the ledger.
 const EARLIER = { shown: "knownShown", leaving: "knownLeaving", counted: "knownSent" };
+const ORDER = ["leaving", "shown", "counted"]; // which of several states is said
 
-/** An open question: choose, see what will be sent, send, receipt. */
+/** An open survey: answer the drawn questions, see what will be sent, send, receipt. */
 class Page {
   #person = 1; // of those who share this device
-  #drawn = false; // the report is in the ledger, so no answer is needed any more
-  #unsent = false; // the report may not have arrived; the network's return sends it again
+  #steps = []; // the names of the questions that are still asked, public ones first
+  #answers = {}; // by name: public ones, and those that a crossed question still needs
+  #answered = 0; // questions of this visit that are done
+  #unsent = false; // a report may not have arrived; the network's return sends it again
   #agreedTo = 0; // the overlaps that the participant sees, and agrees to
   #shownPromises = {}; // what the example needs to know of the promises
-  #prepared; // the report that is shown or sent
-  #receipt; // the report that was counted, and the keys of the texts that say so
+  #prepared; // the reports that are shown or sent
+  #receipt; // the reports that were counted, and the keys of the texts that say so
 
-  constructor(client, name, { mechanism, keeps }, pinned) {
-    Object.assign(this, { client, name, mechanism, keeps, pinned });
-    this.choices = new Choices(mechanism, () => {
+  constructor(client, { survey, keeps }, pinned) {
+    Object.assign(this, { client, survey, keeps, pinned, wording: new Wording(survey) });
+    this.choices = new Choices(() => {
       this.#promise();
       this.#ready();
     });
   }
 
-  start() {
+  async start() {
     this.choices.listen();
-    $("form").addEventListener("submit", (event) => { event.preventDefault(); this.#prepare(); });
+    $("form").addEventListener("submit", (event) => { event.preventDefault(); this.#next(); });
     $("agree").addEventListener("change", () => this.#ready());
     $("back").addEventListener("click", () => window.history.back());
-    $("again").addEventListener("click", () => this.#showReceipt(this.#earlier(), ["counted"]));
+    $("again").addEventListener("click", () => this.#showReceipt(this.#frames(), ["counted"]));
     $("another").addEventListener("click", () => this.#somebodyElse());
     // the browser's own Back leads from a report or a receipt to the question
     window.addEventListener("popstate", () => this.#ask());
@@ -494,6 +651,8 @@ class Page {
     window.addEventListener("online", () => {
       if (!$("send").disabled) this.#resume();
     });
+    await this.client.draw(this.survey);
+    this.#plan();
     this.speak();
     status(null);
     this.#ask(null);
@@ -503,32 +662,110 @@ class Page {
 
   /** Say everything in the language in use. */
   speak() {
-    const { mechanism, keeps, name, client, pinned } = this;
-    showAbout(mechanism, name, keeps);
+    const { survey, keeps, client, pinned } = this;
+    this.wording = new Wording(survey);
+    showAbout(survey, this.wording, keeps);
     $("final").textContent = text(keeps === "counts" ? "final" : "finalKept");
     $("note").textContent = text(keeps === "counts" ? "receiptNote" : "receiptNoteKept");
-    const place = { name: cleaned(name), host: new URL(client.url).host };
+    const { host, pathname } = new URL(client.url);
+    // with the path: one of their own would tell who somebody is
+    const place = { name: cleaned(survey.name), host: host + pathname.replace(/\/$/, "") };
     const here = window.location.host || text("device");
     $("where").textContent = window.location.origin === client.origin
       ? text("where", place) : text("copy", { ...place, here });
-    const fingerprint = shortFingerprint(mechanism.fingerprint);
+    const fingerprint = shortFingerprint(survey.fingerprint);
     $("pinned").textContent = text(pinned ? "pinned" : "unpinned", { fingerprint });
-    $("legend").textContent = text(mechanism.kind.lists ? "yourAnswers" : "yourAnswer");
-    const n = mechanism.m;
-    $("find").hidden = n <= FEW;
-    $("foot").classList.toggle("stays", n > FEW);
-    $("search").placeholder = text("search", { n });
-    $("search").setAttribute("aria-label", $("search").placeholder);
-    const promises = mechanism.promises();
-    this.#shownPromises = {
-      isWeak: mechanism.caution() !== "",
-      wholeFactor: promises.find(({ whole }) => whole)?.factor,
-    };
-    listPromises(mechanism, promises);
+    const several = survey.questions.length > 1;
+    $("everything").hidden = !several;
+    $("everything").textContent = several
+      ? [survey.drawn(), survey.promise().sentence].join(" ").trim() : "";
+    this.#showQuestion();
     this.#listChoices();
     if (!$("form").hidden) this.#ask(null);
-    if (!$("check").hidden) showReport(mechanism, this.#prepared);
-    if (!$("receipt").hidden) this.#showReceipt(this.#receipt.entry, this.#receipt.thanked);
+    if (!$("check").hidden) showReports(survey, this.#prepared, this.wording);
+    if (!$("receipt").hidden) this.#showReceipt(this.#receipt.frames, this.#receipt.thanked);
+    this.#showHeadline();
+  }
+
+  /** The question that is asked; beside reports of several questions, what the survey is called. */
+  #showHeadline() {
+    if (this.#mine.length < 2) return;
+    const name = this.#current;
+    $("question").textContent = $("form").hidden ? document.title
+      : this.wording.question(name) || cleaned(name);
+  }
+
+  // ---- the questions
+
+  /** The question that is asked now; of a survey that is answered, its first. */
+  get #current() {
+    return this.#steps[0] ?? this.#mine[0];
+  }
+
+  /** What this person is asked: public questions, then those that were drawn. */
+  get #mine() {
+    const drawn = this.#entries().flatMap(({ question }) => {
+      return this.survey.question(question).of ?? [question];
+    });
+    const openly = this.survey.openly.map(({ name }) => name);
+    return askedNames(this.survey).filter((name) => openly.includes(name) || drawn.includes(name));
+  }
+
+  /** Plan which questions are still to be asked. */
+  #plan() {
+    const { survey } = this;
+    const undone = this.#entries().filter(({ state }) => state === "drawn");
+    const needed = undone.flatMap(({ question }) => survey.question(question).of ?? [question]);
+    const earlier = this.#frames()[0];
+    if (earlier) { // the public answers of a visit that was interrupted
+      const start = Number(survey.questions.length > 1);
+      survey.openly.forEach(({ name }, k) => { this.#answers[name] = earlier.content[start + k]; });
+    }
+    const isOpen = (name) => this.#open(name) && !Object.hasOwn(this.#answers, name);
+    this.#steps = undone.length
+      ? askedNames(survey).filter((name) => isOpen(name) || needed.includes(name)) : [];
+    this.#answered = this.#mine.length - this.#steps.length;
+    this.#askCurrent();
+  }
+
+  #open(name) {
+    return this.survey.openly.find((question) => question.name === name);
+  }
+
+  /** List the answers of the question that is asked now. */
+  #askCurrent() {
+    const name = this.#current;
+    const open = this.#open(name);
+    const mechanism = open ? null : this.survey.question(name).mechanism;
+    this.mechanism = mechanism;
+    const question = open ? { items: open.items, lists: false }
+      : { ...mechanism.policy, lists: mechanism.kind.lists };
+    this.choices.ask(question, this.wording.labels(name));
+  }
+
+  /** The question that is asked now, in words. */
+  #showQuestion() {
+    const name = this.#current;
+    const total = this.#mine.length;
+    this.#showHeadline();
+    $("progress").hidden = total < 2;
+    const at = Math.min(this.#answered + 1, total);
+    $("progress").textContent = text("progress", { k: at, n: total });
+    this.choices.speak(this.wording.labels(name));
+    const { lists, order } = this.choices;
+    $("legend").textContent = text(lists ? "yourAnswers" : "yourAnswer");
+    $("find").hidden = order.length <= FEW;
+    $("foot").classList.toggle("stays", order.length > FEW);
+    $("search").placeholder = text("search", { n: order.length });
+    $("search").setAttribute("aria-label", $("search").placeholder);
+    $("all").hidden = !this.mechanism;
+    if (!this.mechanism) return;
+    const promises = this.mechanism.promises();
+    this.#shownPromises = {
+      isWeak: this.mechanism.caution() !== "",
+      wholeFactor: promises.find(({ whole }) => whole)?.factor,
+    };
+    listPromises(this.mechanism, promises, this.choices.items);
   }
 
   #listChoices() {
@@ -538,93 +775,142 @@ class Page {
   }
 
   #promise() {
-    showPromise(this.mechanism, this.choices.sorted, this.#shownPromises);
+    if (this.mechanism) {
+      showPromise(this.mechanism, this.choices.sorted, this.#shownPromises, this.choices.items);
+    } else showOpenly();
     this.choices.listChips();
   }
 
-  // ---- the question
+  /** What this browser remembers of this survey. */
+  #entries() {
+    return this.client.ledger.find(this.client.origin, this.survey);
+  }
 
-  /** What this browser remembers of this question. */
-  #earlier() {
-    return this.client.ledger.find(this.client.origin, this.name, this.mechanism.fingerprint);
+  /** The reports that this browser has of this survey. */
+  #frames() {
+    return this.client.reports(this.survey);
+  }
+
+  /** The state of the reports that is said; undefined without any. */
+  get #state() {
+    const states = this.#entries().map(({ state }) => state);
+    if (this.#steps.length && !states.includes("leaving")) return undefined;
+    return ORDER.find((state) => states.includes(state));
   }
 
   /** Show the question, with what this browser remembers of it. */
   #ask(focus = "question") {
-    const earlier = this.#earlier();
-    this.#unsent = earlier?.state === "leaving";
-    this.#drawn = earlier !== null;
-    const isCounted = earlier?.state === "counted";
-    $("before").hidden = !earlier && this.#person === 1;
-    $("once").hidden = Boolean(earlier);
+    const state = this.#state;
+    this.#unsent = state === "leaving";
+    const isCounted = state === "counted";
+    $("before").hidden = !state && this.#person === 1;
+    $("once").hidden = Boolean(state) || !this.mechanism;
     $("again").hidden = !isCounted;
     $("person").hidden = this.#person === 1;
     $("person").textContent = text("person", { n: this.#person });
-    $("known").textContent = earlier ? text(EARLIER[earlier.state]) : "";
-    this.#showOverlap(earlier);
+    $("known").textContent = state ? text(EARLIER[state]) : "";
+    this.#showOverlap();
     // not before a report is counted: choosing between two draws would reveal more
-    $("shared").hidden = !isCounted && (Boolean(earlier) || $("consent").hidden);
+    const begun = this.#frames().length > 0;
+    $("shared").hidden = !isCounted && (begun || $("consent").hidden);
     this.#ready();
     this.#show("form", focus);
   }
 
   /**
-   * Questions about the same items under another name or fingerprint: show what they sum to, before
+   * Surveys about the same items under another name or fingerprint: show what they sum to, before
    * anything is drawn.
    */
-  #showOverlap(earlier) {
-    const { client, name, mechanism } = this;
-    const isSent = earlier && earlier.state !== "shown";
-    const overlaps = isSent ? [] : client.ledger.overlaps(client.origin, name, mechanism);
+  #showOverlap() {
+    const { client, survey } = this;
+    const isSent = this.#entries().some(({ state }) => state === "leaving" || state === "counted");
+    const overlaps = isSent ? [] : client.ledger.overlaps(client.origin, survey);
     $("consent").hidden = !overlaps.length;
     this.#agreedTo = overlaps.length;
     if (overlaps.length) {
-      $("summed").textContent = client.ledger.summed(mechanism, overlaps).sentence;
+      $("summed").textContent = client.ledger.summed(client.origin, survey, overlaps).sentence;
     }
   }
 
-  /** Enable the button once there is an answer, or a report: with it the answer was forgotten. */
+  /** Enable the button once there is an answer, or all reports: with them answers were forgotten. */
   #ready() {
     const waits = !$("consent").hidden && !$("agree").checked;
-    const { lists } = this.mechanism.kind;
-    const isEmpty = !this.choices.chosen.size && !this.#drawn;
+    const { lists } = this.choices;
+    const isEmpty = !this.choices.chosen.size && this.#steps.length > 0;
     $("prepare").disabled = waits || (!lists && isEmpty);
-    $("prepare").textContent = text(lists && isEmpty ? "prepareNone" : "prepare");
+    const isLast = this.#steps.length < 2;
+    const key = isLast ? "prepare" : "next";
+    $("prepare").textContent = text(lists && isEmpty ? `${key}None` : key);
   }
 
   /** Another person on the same device, with a ledger of their own. */
-  #somebodyElse() {
+  async #somebodyElse() {
+    this.choices.forget(); // at once: drawing takes a moment
+    $("form").reset();
+    $("form").hidden = true;
     this.#person += 1;
     this.client.ledger = new Ledger(undefined, this.#person);
-    this.#forget();
-    this.#ask();
-    this.#resume();
+    await this.#guard(async () => {
+      await this.client.draw(this.survey);
+      this.#answers = {};
+      this.#plan();
+      this.#forget();
+      this.#ask();
+      this.#resume();
+    });
   }
 
   /** Remove from the page and from memory everything that a person typed, chose or opened. */
   #forget() {
     this.choices.forget();
-    this.#agreedTo = 0;
+    const agreed = $("agree").checked && this.#steps.length > 0 && this.#answered > 0;
     $("form").reset();
+    $("agree").checked = agreed; // consent is to the whole survey
+    if (!agreed) this.#agreedTo = 0;
     for (const details of $("form").querySelectorAll("details")) details.open = false;
+    this.#showQuestion();
     this.#listChoices();
   }
 
-  // ---- the report
+  // ---- the reports
 
-  async #prepare() {
+  /** Take the answer; then the next question, or what will be sent. */
+  async #next() {
     await this.#guard(async () => {
+      const { client, survey } = this;
       const agree = $("agree").checked ? this.#agreedTo : 0;
+      const [name] = this.#steps;
       const chosen = this.choices.sorted;
-      const given = this.mechanism.kind.lists ? chosen : chosen[0];
-      const answer = this.#drawn && !chosen.length ? undefined : given;
+      if (name !== undefined) this.#answers[name] = this.choices.lists ? chosen : chosen[0];
       $("prepare").disabled = $("another").disabled = true; // until the report is drawn, once
-      this.#prepared = await this.client.prepare(this.name, this.mechanism, answer, { agree });
-      this.#forget(); // the report is written down, so the answer is not needed any more
-      showReport(this.mechanism, this.#prepared);
+      const options = { agree, partial: this.#steps.length > 1 };
+      this.#prepared = await client.prepare(survey, this.#answers, options);
+      if (name !== undefined) this.#done(name);
+      // a report is written down, so its answer is not needed any more
+      this.#keepNeeded(this.#prepared.missing);
+      this.#askCurrent();
+      this.#forget();
+      if (this.#steps.length) {
+        this.#ask();
+        return;
+      }
+      showReports(survey, this.#prepared, this.wording);
       this.#step("check");
     });
     $("another").disabled = false;
+  }
+
+  #done(name) {
+    this.#steps = this.#steps.filter((step) => step !== name);
+    this.#answered += 1;
+  }
+
+  /** Forget every answer but public ones and those that a question still needs. */
+  #keepNeeded(missing) {
+    const needed = missing.flatMap((name) => this.survey.question(name).of ?? []);
+    for (const name of Object.keys(this.#answers)) {
+      if (!this.#open(name) && !needed.includes(name)) delete this.#answers[name];
+    }
   }
 
   async #send() {
@@ -633,40 +919,44 @@ class Page {
     this.#unsent = true;
     status("sending");
     await this.#guard(async () => {
-      const { accepted, id, report, repeated } = await this.client.send(this.#prepared);
+      const { accepted, frames, repeated } = await this.client.send(this.#prepared);
       const thanked = [accepted ? "counted" : "had", ...repeated ? ["madeBefore"] : []];
-      this.#showReceipt({ report: hex(report), id: hex(id) }, thanked);
+      if (this.#steps.length) { // reports of an interrupted visit; there are questions left
+        this.#ask();
+        return;
+      }
+      this.#showReceipt(frames, thanked);
     });
     status(null);
     $("send").disabled = $("back").disabled = $("another").disabled = false;
     if (!$("check").hidden) $("send").focus(); // a disabled button loses the focus
   }
 
-  #showReceipt(entry, thanked) {
+  #showReceipt(frames, thanked) {
     this.#unsent = false;
-    this.#receipt = { entry, thanked };
-    showReceipt(this.mechanism, entry, thanked);
+    this.#receipt = { frames, thanked };
+    showReceipt(this.survey, frames, thanked, this.wording);
     this.#step("receipt");
   }
 
-  /** Send a report again that was on its way when this page was left, or say that it arrived. */
+  /** Send reports again that were on their way when this page was left, or say that they arrived. */
   async #resume() {
-    const unsent = this.client.unsent(this.name, this.mechanism);
+    const unsent = this.client.unsent(this.survey);
     if (unsent) {
       this.#prepared = unsent;
       await this.#send();
-    } else if (this.#unsent && this.#earlier()?.state === "counted") {
-      this.#showReceipt(this.#earlier(), ["counted"]); // another tab has sent it meanwhile
+    } else if (this.#unsent && this.#state === "counted") {
+      this.#showReceipt(this.#frames(), ["counted"]); // another tab has sent them meanwhile
     }
   }
 
   /** The same for others who answered on this device, without a word: they are not here. */
   async #resumeOthers() {
-    const { name, mechanism, client: { url } } = this;
+    const { survey, client: { url } } = this;
     for (let person = 2; Ledger.isKept(person); person++) {
       const client = new Client(url, { ledger: new Ledger(undefined, person) });
       try {
-        const unsent = client.unsent(name, mechanism);
+        const unsent = client.unsent(survey);
         if (unsent) await client.send(unsent);
       } catch (error) {
         console.warn(`person ${person}: ${error.message}`); // the next visit tries again
@@ -684,7 +974,8 @@ class Page {
 
   #show(section, focus) {
     for (const id of ["form", "check", "receipt"]) $(id).hidden = id !== section;
-    $("about").classList.toggle("aside", section !== "form");
+    this.#showHeadline();
+    $("about").classList.toggle("aside", section !== "form" || this.#answered > 0);
     $("problem").hidden = true;
     if (focus) $(focus).focus();
   }
@@ -699,7 +990,11 @@ class Page {
         $("agree").checked = false;
         this.#ask();
       }
-      if (error.code === "answer") this.#ask(); // the ledger was removed meanwhile
+      if (error.code === "answer") { // the ledger was removed meanwhile
+        this.#plan();
+        this.#forget();
+        this.#ask();
+      }
       this.#ready();
       showProblem(error, this.#unsent ? [text("kept")] : []);
     }
@@ -718,12 +1013,12 @@ async function openQuestion() {
     const client = new Client(server, { waiting });
     const collection = await client.describe(name, { fingerprint: pinned });
     if (collection.state !== "open") {
-      repeat = () => showClosed(client, name, collection);
+      repeat = () => showClosed(client, collection);
       repeat();
       return;
     }
-    const page = new Page(client, name, collection, pinned);
-    page.start();
+    const page = new Page(client, collection, pinned);
+    await page.start();
     repeat = () => page.speak();
   } catch (error) {
     repeat = () => showProblem(error);
@@ -732,14 +1027,14 @@ async function openQuestion() {
   }
 }
 
-/** A question that has not opened yet, or is closed. */
-function showClosed(client, name, { mechanism, state, keeps }) {
-  const { opens, closes } = mechanism.policy.about;
+/** A survey that has not opened yet, or is closed. */
+function showClosed(client, { survey, state, keeps }) {
+  const { opens, closes } = survey.about;
   const isOver = closes && Date.parse(closes) <= Date.now();
   const key = state === "upcoming" ? "upcoming" : isOver ? "closedOn" : "closed";
-  showAbout(mechanism, name, keeps);
+  showAbout(survey, new Wording(survey), keeps);
   const said = text(key, { time: localTime(isOver ? closes : opens ?? 0) });
-  const lost = client.unsent(name, mechanism) ? [text("lateUnsent")] : [];
+  const lost = client.unsent(survey) ? [text("lateUnsent")] : [];
   showProblem(new DiscreetError(state, said), lost);
 }
 

@@ -1,17 +1,17 @@
 // Joined from the modules in discreet/ by `make js`: change those.
 
 /**
- * discreet on the participant's device: verify a mechanism, perturb an answer, remember it, send
- * the report.
+ * discreet on the participant's device: verify a survey, perturb the answers, remember it, send the
+ * reports.
  *
  * One ES module for browsers and Node 20, without dependencies. It trusts nothing that a server
  * says: a Mechanism cannot exist unless its guarantee holds, checked here in integers. Only
  * `Client` uses the network.
  *
  *     const client = new Client("https://survey.example.org");
- *     const { mechanism } = await client.describe("health-survey", { fingerprint });
- *     const prepared = await client.prepare("health-survey", mechanism, "anemia");
- *     // show prepared.report
+ *     const { survey } = await client.describe("health-survey", { fingerprint });
+ *     const prepared = await client.prepare(survey, "anemia"); // or { age: …, strain: … }
+ *     // show prepared.frames
  *     await client.send(prepared);
  */
 
@@ -216,8 +216,13 @@ const STORY = ["model", "prior", "certificate"]; // how it was designed; no prom
  * @returns {Promise<string>}
  */
 async function computeFingerprint(document) {
-  const covered = Object.entries(document).filter(([key]) => !STORY.includes(key));
-  return sha256(canonicalJson(Object.fromEntries(covered)));
+  return sha256(canonicalJson(covered(document)));
+}
+
+/** A mechanism's document without how it was designed. */
+function covered(document) {
+  const kept = Object.entries(document).filter(([key]) => !STORY.includes(key));
+  return Object.fromEntries(kept);
 }
 
 async function sha256(text) {
@@ -264,75 +269,6 @@ function countKeys(value) {
   const inner = Object.values(value);
   const own = Array.isArray(value) ? 0 : inner.length;
   return inner.reduce((total, x) => total + countKeys(x), own);
-}
-
-// ---- policy/fields.js ---------------------------------------------------------------------------
-
-// Strict reading of a document: each function returns the value itself, or refuses it.
-
-function object(raw, where) {
-  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
-    throw refused(`${where} is ${quoted(raw)}, but must be an object`);
-  }
-  return raw;
-}
-
-/** An object with exactly these keys, and perhaps some of the optional ones. */
-function table(raw, keys, where, optional = []) {
-  object(raw, where);
-  const missing = keys.find((key) => !Object.hasOwn(raw, key));
-  if (missing) throw refused(`${missing} is missing in ${where}`);
-  const allowed = [...keys, ...optional];
-  const unknown = Object.keys(raw).find((key) => !allowed.includes(key));
-  if (unknown !== undefined) {
-    const names = allowed.join(", ");
-    throw refused(`${where} has the unknown key ${quoted(unknown)}, but may have ${names}`);
-  }
-  return raw;
-}
-
-function list(raw, where) {
-  if (!Array.isArray(raw)) throw refused(`${where} is ${quoted(raw)}, but must be a list`);
-  return raw;
-}
-
-function integers(raw, count, where) {
-  if (list(raw, where).length !== count || !raw.every(Number.isInteger)) {
-    throw refused(`${where} must be ${count} whole numbers, but is not`);
-  }
-  return raw;
-}
-
-function choice(key, value, allowed) {
-  if (!allowed.includes(value)) {
-    throw refused(`${key} is ${quoted(value)}, but must be one of ${allowed.join(", ")}`);
-  }
-  return value;
-}
-
-// ---- check/certificate.js -----------------------------------------------------------------------
-
-// How good a design is; no promise depends on it.
-
-function checkCertificate(raw) {
-  table(raw, ["value", "lower_bound", "note"], "the certificate");
-  const { value, lower_bound: bound, note } = raw;
-  if (!isDecimal(value) || !(bound === "" || isDecimal(bound))) {
-    throw refused("value and lower_bound of the certificate must be decimals of at most 12 digits");
-  }
-  if (bound !== "" && Number(bound) > Number(value)) {
-    throw refused("the certificate claims less error than its own lower bound");
-  }
-  if (!isPrintable(note) || Array.from(note).length > 400) {
-    const allowed = "a text of at most 400 characters, none of them a control character";
-    throw refused(`the certificate's note must be ${allowed}`);
-  }
-}
-
-function isDecimal(text) {
-  const plain = /^(0|[1-9][0-9]{0,29})(\.[0-9]{0,29}[1-9])?$/;
-  if (typeof text !== "string" || !plain.test(text)) return false;
-  return text.replace(".", "").replace(/^0+|0+$/g, "").length <= 12;
 }
 
 // ---- policy/kinds.js ----------------------------------------------------------------------------
@@ -412,9 +348,21 @@ function foremost(values, before) {
 const BITS = 80n; // of the fraction of an irrational bound: 2^48 times finer than a probability
 const CEILING = 45n; // a larger budget counts as this one
 
-/** A rational at most e^budget, and at most e^45; exactly k for ln(k). @returns {Ratio} */
-function factorDown({ isLog, value: [n, d] }) {
-  if (isLog) return [n, d];
+/** A rational at most the root-th root of n/d >= 1, in whole 2^-80ths. @returns {Ratio} */
+function rootDown(n, d, root) {
+  const scaled = (n << (BITS * root)) / d;
+  const bits = BigInt(scaled.toString(2).length);
+  let guess = 1n << ((bits + root - 1n) / root); // above the root; Newton's steps come down to it
+  for (;;) {
+    const better = ((root - 1n) * guess + scaled / guess ** (root - 1n)) / root;
+    if (better >= guess) return [guess, 1n << BITS];
+    guess = better;
+  }
+}
+
+/** A rational at most e^budget; exactly k for ln(k), else at most e^45. @returns {Ratio} */
+function factorDown({ isLog, value: [n, d], root }) {
+  if (isLog) return root === 1n ? [n, d] : rootDown(n, d, root);
   return n > CEILING * d ? taylor(CEILING, 1n) : taylor(n, d);
 }
 
@@ -617,367 +565,6 @@ const CLOSED = {
   min: brokenMinimum, avg: brokenAverage, "one-way": brokenOneWay, scale: brokenScale,
 };
 
-// ---- check/parts.js -----------------------------------------------------------------------------
-
-// The integers of a mechanism: groups of levels, parts, and the padding of lists.
-
-/**
- * @typedef {readonly number[]} Numbers
- * @typedef {{chance: Numbers, own: Numbers, other: Numbers, none?: number}} Part  per group, over
- *   2^32; `other` is over the encoding's denominator; silent where own = other = 0
- * @typedef {{chance: number, active: Numbers, limit: number, rows: readonly Numbers[]}} HitsPart
- *   active: 0 or 1 per group; rows: for 1 to `padding` own items, tau and the masses of the classes
- * @typedef {{m: number, groupOf: Numbers, members: readonly Numbers[], rank: Numbers}} Groups
- *   the group of every item, the items of every group, and the place of every item in its group
- */
-
-/** @param {Numbers} raw the group of every level @returns {Groups} */
-function readGroups(raw, { levels, levelOf }) {
-  let count = 0;
-  for (const group of integers(raw, levels.length, "groups")) {
-    if (group < 0 || group > count) {
-      throw refused("groups are not numbered from 0 by first appearance");
-    }
-    count += group === count;
-  }
-  const groupOf = levelOf.map((level) => raw[level]);
-  const members = Array.from({ length: count }, () => []);
-  const rank = groupOf.map((group, item) => members[group].push(item) - 1);
-  members.forEach(Object.freeze);
-  [groupOf, members, rank].forEach(Object.freeze);
-  return Object.freeze({ m: groupOf.length, groupOf, members, rank });
-}
-
-/** Check the expected share of participants in every group; only estimates use it. */
-function checkShares(raw, count) {
-  const inRange = integers(raw, count, "shares").every((share) => share >= 0 && share <= D);
-  if (!inRange || raw.reduce((sum, share) => sum + share, 0) !== D) {
-    throw refused("the shares are not numbers from 0 to 2^32 that sum to 2^32");
-  }
-}
-
-/** A list of at most so many parts; their content is not checked yet. */
-function readPartList(raw, most = 256) {
-  const { length } = list(raw, "parts");
-  if (length < 1 || length > most) {
-    const allowed = most === 1 ? "1" : `1 to ${most}`;
-    throw refused(`the mechanism has ${length} parts, but must have ${allowed}`);
-  }
-  return raw;
-}
-
-function checkPadding(padding, { kind }) {
-  const [least, most] = KINDS[kind].pads ? [1, 65536] : [0, 0];
-  if (!Number.isInteger(padding) || padding < least || padding > most) {
-    const allowed = most ? `a whole number from ${least} to ${most}` : "0";
-    throw refused(`padding is ${quoted(padding)}, but must be ${allowed}`);
-  }
-}
-
-// ---- device/randomness.js -----------------------------------------------------------------------
-
-/** Uniform integers from Web Crypto, exactly: by rejection, never by a float or a plain modulo. */
-class Draws {
-  #pool = new Uint32Array(1024); // getRandomValues gives at most 65,536 bytes at once
-  #next = this.#pool.length;
-
-  /** A uniform 32-bit integer: below a numerator over 2^32 with exactly that probability. */
-  next() {
-    if (this.#next === this.#pool.length) {
-      globalThis.crypto.getRandomValues(this.#pool);
-      this.#next = 0;
-    }
-    return this.#pool[this.#next++];
-  }
-
-  /** A uniform integer in [0, bound), 1 <= bound <= 2^32. */
-  below(bound) {
-    const limit = D - (D % bound);
-    for (;;) {
-      const draw = this.next();
-      if (draw < limit) return draw % bound;
-    }
-  }
-
-  /** A uniform integer below 2^52. */
-  mass() {
-    return (this.next() >>> 12) * D + this.next();
-  }
-
-  /** The same as `below` for a positive BigInt of any size. */
-  belowBig(bound) {
-    const words = Math.ceil(bound.toString(16).length / 8);
-    const all = 1n << BigInt(32 * words);
-    const limit = all - (all % bound);
-    for (;;) {
-      let draw = 0n;
-      for (let k = 0; k < words; k++) draw = (draw << 32n) | BigInt(this.next());
-      if (draw < limit) return draw % bound;
-    }
-  }
-
-  /** A uniform subset of so many of these. */
-  subset(values, wanted) {
-    const left = [...values];
-    for (let k = 0; k < wanted; k++) {
-      const place = k + this.below(left.length - k);
-      [left[k], left[place]] = [left[place], left[k]];
-    }
-    return left.slice(0, wanted);
-  }
-}
-
-// ---- words.js -----------------------------------------------------------------------------------
-
-// Every sentence about promises and reports, and the language in which the page says it.
-
-const capital = (text) => text[0].toUpperCase() + text.slice(1);
-
-const [FACTOR, CHANCE] = ["by at most a factor of {factor}.", "changes the chance of any report"];
-const ODDS = "whoever sees your report can change their odds between";
-const RAISE = "Whoever sees your report can raise their odds that";
-const small = (text) => text[0].toLowerCase() + text.slice(1);
-const KNOWN = "by at most a factor of {factor}; that it is not may become known.";
-const LOWERED = "by at most a factor of {factor}, and lower them by at most a factor of {fall}.";
-const RAISES = "raises the chance of any report by at most a factor of {factor}; that you do not "
-  + "have it may become known.";
-const AWAY = "Whoever sees your report can change their odds between your answer and one that is";
-const EACH = "Whole lists: each answer is protected on its own and the factors multiply, to at most"
-  + " {few} for a list of {answers} against an empty one";
-const CHOSE = "The organiser chose not to protect which of";
-const LEVELS = "answers of \"{first}\" and answers of \"{second}\" is yours: they are kept apart";
-const SAME = "two answers of \"{first}\" is yours: they are kept apart";
-const THROUGH = "only through others, by a factor of at most {factor}.";
-const ONCE = "You already gave an earlier answer about";
-const OFTEN = "You already gave {n} earlier answers about";
-const TOGETHER = "the same items: together, whoever sees your reports can change their odds between"
-  + ` {what} and any other answer ${FACTOR}`;
-const CAUTION = "This is weak protection: one report can change the odds between {between} by up"
-  + " to a factor of {factor}, so whoever sees yours may be almost sure what you answered.";
-const weakProtection = (between) => CAUTION.replace("{between}", between);
-const TOGETHER_HAVING = "the same items: together, having or not having {what} changes the chance"
-  + ` of your reports ${FACTOR}`;
-const TOGETHER_ONE_WAY = "the same items: together, whoever sees your reports can raise their odds "
-  + "that {what} is your answer by at most a factor of {factor}; that it is not may become known.";
-
-/** Every sentence about promises and reports; a form per plural category where a number counts. */
-const ENGLISH = Object.freeze({
-  language: "en",
-  odds: `${capital(ODDS)} {what} and any other answer ${FACTOR}`,
-  having: `Having or not having {what} ${CHANCE} ${FACTOR}`,
-  oddsOfLevel: `{level} ({items}): ${ODDS} this answer and any other ${FACTOR}`,
-  havingOfLevel: `{level} ({items}): having or not having it ${CHANCE} ${FACTOR}`,
-  oddsOneWayKnown: `${RAISE} {what} is your answer, against any other, ${KNOWN}`,
-  oddsOneWayLowered: `${RAISE} {what} is your answer, against any other, ${LOWERED}`,
-  oddsOfLevelOneWayKnown: `{level} ({items}): ${small(RAISE)} this is your answer, against any `
-    + `other, ${KNOWN}`,
-  oddsOfLevelOneWayLowered: `{level} ({items}): ${small(RAISE)} this is your answer, against any `
-    + `other, ${LOWERED}`,
-  oddsOneWayProtected: `${RAISE} {what} is your answer, against any other that it is protected `
-    + `from, ${KNOWN}`,
-  oddsOfLevelOneWayProtected: `{level} ({items}): ${small(RAISE)} this is your answer, against any `
-    + `other that it is protected from, ${KNOWN}`,
-  havingOneWay: `Having {what} ${RAISES}`,
-  havingOfLevelOneWay: `{level} ({items}): having it ${RAISES}`,
-  oddsInBlock: `${capital(ODDS)} {what} and any other answer of its group ${FACTOR}`,
-  oddsOfLevelInBlock: `{level} ({items}): ${ODDS} this answer and any other of this group ${FACTOR}`,
-  oddsProtected: `${capital(ODDS)} {what} and any other answer that it is protected from ${FACTOR}`,
-  oddsOfLevelProtected: `{level} ({items}): ${ODDS} this answer and any other that it is protected `
-    + `from ${FACTOR}`,
-  shown: "Your report may show {what} as it is.",
-  shownOfLevel: "{level} ({items}): your report may show this answer as it is.",
-  away: Object.freeze({
-    one: `${AWAY} {n} step away ${FACTOR}`, other: `${AWAY} {n} steps away ${FACTOR}`,
-  }),
-  farAway: Object.freeze({
-    one: `${AWAY} {n} step away or more ${FACTOR}`,
-    other: `${AWAY} {n} steps away or more ${FACTOR}`,
-  }),
-  and: "{x} and {y}",
-  more: "{items} and {n} more",
-  anyTwoLists: `Whole lists: ${ODDS} any two lists of answers ${FACTOR}`,
-  eachOfFew: `${EACH}.`,
-  eachOfMany: `${EACH}, and to at most {many} for {n}.`,
-  yourList: `Your whole list: ${ODDS} it and any other list ${FACTOR}`,
-  yourListOfEach: `Your whole list is not protected as one: ${ODDS} it and an empty one ${FACTOR}`,
-  noList: "You ticked nothing. Lists are not protected as one, only each answer on its own.",
-  apart: `${CHOSE} ${LEVELS} ${THROUGH}`,
-  notApart: `${CHOSE} ${LEVELS} not at all.`,
-  sameApart: `${CHOSE} ${SAME} ${THROUGH}`,
-  sameNotApart: `${CHOSE} ${SAME} not at all.`,
-  already: Object.freeze({ one: `${ONCE} ${TOGETHER}`, other: `${OFTEN} ${TOGETHER}` }),
-  alreadyHaving: Object.freeze({
-    one: `${ONCE} ${TOGETHER_HAVING}`, other: `${OFTEN} ${TOGETHER_HAVING}`,
-  }),
-  alreadyOneWay: Object.freeze({
-    one: `${ONCE} ${TOGETHER_ONE_WAY}`, other: `${OFTEN} ${TOGETHER_ONE_WAY}`,
-  }),
-  alreadyLists: "Whole lists: together, whoever sees your reports can change their odds between "
-    + `any two of them ${FACTOR}`,
-  cautionOpen: "Some answers are not protected from each other: whoever sees your report may know "
-    + "which of them is yours.",
-  cautionBlocks: "It may become known which group of answers yours is in; it is protected within its "
-    + "group only.",
-  cautionLacking: "That you do not have something may become known.",
-  cautionShown: "Answers of {names} are not protected: your report may show such an answer as it is."
-    + " That one of the other answers is not yours may become known.",
-  cautionAnswers: weakProtection("two answers"),
-  cautionHaving: weakProtection("having and not having an answer"),
-  cautionLists: weakProtection("two lists of answers"),
-  cautionEach: "Each answer is protected on its own, but a list of several answers is not: whoever "
-    + "sees your report may be almost sure of the list as a whole.",
-  answers: Object.freeze({ one: "{n} answer", other: "{n} answers" }),
-  none: "none",
-  range: "{low} to {high}",
-  fixed: "The report names {named} of {answers}, drawn at random: {chances}.",
-  bits: "For each of {answers} it was drawn at random whether the report names it; it names "
-    + "{named}: {chances}.",
-  ticket: "The report is a number that stands for a random choice among {answers}; it names "
-    + "{named}: {chances}.",
-  hits: "The report is a row of numbers that stands for a random choice among {answers}; it names "
-    + "{named}: {chances}.",
-  nothing: "The report names no answer, whatever yours is.",
-  chances: "{yours} is named with a chance of {mine}, one that is not yours with about {others}",
-  own: "your own answer",
-  ownOfThese: "your own answer, if it is one of these,",
-  drawn: "one of yours, if one is drawn at random,",
-  drawnOfThese: "one of yours, if one is drawn at random and is one of these,",
-  yours: "one of yours",
-  yoursOfThese: "one of yours, if it is one of these,",
-  padded: Object.freeze({
-    one: "{chances}; if more than {n} is yours, {n} of them, drawn at random, counts as yours",
-    other: "{chances}; if more than {n} are yours, {n} of them, drawn at random, count as yours",
-  }),
-  silent: "It says nothing about {n} of the answers.",
-  kinds: "It is one of {k} kinds, drawn at random {by}.",
-  silentKinds: "It says nothing about {n} of the answers, and is one of {k} kinds, drawn at random "
-    + "{by}.",
-  byAnswer: "with chances that depend on your answer",
-  byNothing: "whatever your answers are",
-});
-
-let current = ENGLISH; // the sentences of the language in use
-
-/**
- * Switch to another language. Its sentences have the keys of ENGLISH and the same placeholders.
- * @param {typeof ENGLISH} sentences
- */
-function speak(sentences = ENGLISH) {
-  current = sentences;
-}
-
-/** Rewrite an English number with the marks of the language in use. @param {string} written */
-function localise(written) {
-  const parts = new Intl.NumberFormat(current.language).formatToParts(12_345.6);
-  const mark = (type) => parts.find((part) => part.type === type)?.value ?? "";
-  return written.replace(/[.,]/g, (c) => mark(c === "." ? "decimal" : "group"));
-}
-
-/** The sentence with this key, its placeholders filled in. */
-function say(key, values = {}) {
-  const form = current[key];
-  const plural = () => new Intl.PluralRules(current.language).select(values.n);
-  const text = typeof form === "string" ? form : form[plural()] ?? form.other;
-  return text.replace(/\{(\w+)\}/g, (_, name) => {
-    return typeof values[name] === "number" ? digits(values[name]) : values[name];
-  });
-}
-
-/** A whole number. */
-const digits = (n) => localise(n.toLocaleString("en"));
-
-const percent = (share) => localise(`${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`);
-
-/** The smallest and the largest of these shares, in percent. */
-function percentRange(shares) {
-  const ends = [Math.min, Math.max].map((end) => shares.reduce((x, y) => end(x, y)));
-  const [low, high] = ends.map(percent);
-  return low === high ? low : say("range", { low, high });
-}
-
-// ---- encodings/base.js --------------------------------------------------------------------------
-
-// How a report names items. Nothing outside this folder knows one encoding from another. Each has
-//   kind, its name in a file; keys, the parameters in its table there;
-//   fits(context), and `needs`, what it needs if it does not fit;
-//   readParts(raw, context), parts of the right shape;
-//   prove(terms), the exact check, which throws unless every part keeps what the policy asks;
-//   size, the bytes of a report; report(draws, items), a new one for the items of an answer;
-//   check(report), why it is refused, or null;
-//   partOf(report); named(report), the places of the items that it names;
-//   meaning(k, named), what a report of part k that names so many items says, for people;
-//   factors(), the promise of every group: by how much an answer of it, or (lists) having one of
-//   its items or not, changes the chance of any report at most;
-//   setFactor() and listFactor(items), the same between any two lists, and between one list and any
-//   other; not where every item is protected on its own, because there the factors multiply.
-
-/** @typedef {{groups: Groups, policy: Policy, padding: number}} Context */
-
-/** Why bytes are not a report of a mechanism. */
-const REASONS = Object.freeze({
-  length: "a report of this mechanism has {size} bytes",
-  part: "the first byte names a part that the mechanism does not have",
-  tail: "a bit beyond the last item is set",
-  size: "the report names another number of items of a level than every report does",
-  silent: "the report names an item of a level that its part says nothing about",
-  ticket: "the number is beyond the last ticket",
-  residue: "a coefficient is not below the prime",
-});
-
-class Encoding {
-  static keys = [];
-
-  /** @param {Context} context @param {readonly (Part | HitsPart)[]} parts */
-  constructor({ groups, policy, padding }, parts) {
-    Object.assign(this, { groups, policy, padding, parts });
-    this.groupSizes = Object.freeze(groups.members.map(({ length }) => length));
-  }
-
-  /** The key of the sentence that describes a report. */
-  get sentence() {
-    return this.kind;
-  }
-
-  /** The part whose stretch of the cumulative chances a 32-bit integer falls into. */
-  drawPart(draws, chanceIn) {
-    const chances = this.parts.map(chanceIn);
-    let k = 0;
-    if (chances.length === 1) return k; // and nothing is drawn
-    for (let draw = draws.next(); draw >= chances[k]; k++) draw -= chances[k];
-    return k;
-  }
-
-  meaning(k, named) {
-    const { parts, groupSizes, groups: { m } } = this;
-    const speaking = groupSizes.flatMap((_, g) => (this.speaks(parts[k], g) ? [g] : []));
-    const among = speaking.reduce((total, g) => total + groupSizes[g], 0);
-    if (!among) return { mine: [0], others: [0], sentence: this.#addKinds(say("nothing"), 0) };
-    const { mine, others } = this.chances(k, speaking);
-    const yours = KINDS[this.policy.kind].lists ? this.yours : "own";
-    const chances = this.addPadding(say("chances", {
-      yours: say(among < m ? `${yours}OfThese` : yours),
-      mine: percentRange(mine), others: percentRange(others),
-    }));
-    const first = say(this.sentence, {
-      named: named ? digits(named) : say("none"), answers: say("answers", { n: among }), chances,
-    });
-    return { mine, others, sentence: this.#addKinds(first, m - among) };
-  }
-
-  /** Add how many answers the report is silent about, and how its part was drawn. */
-  #addKinds(first, n) {
-    const k = this.parts.length;
-    const key = `${n ? "silent" : ""}${k > 1 ? "Kinds" : ""}`;
-    if (!key) return first;
-    return `${first} ${say(key === "Kinds" ? "kinds" : key, { n, k, by: say(this.by) })}`;
-  }
-
-  /** Add how a list longer than the padding is cut; nothing unless the encoding says so. */
-  addPadding(chances) {
-    return chances;
-  }
-}
-
 // ---- check/factors.js ---------------------------------------------------------------------------
 
 // How much a part that passed the check reveals, exactly.
@@ -1102,6 +689,465 @@ function sumOfFirst(rows, k, before) {
   }
   const minus = ([n, d]) => [-n, d];
   return (g) => (taken.has(g) ? plus(total, plus(next, minus(taken.get(g)))) : total);
+}
+
+// ---- device/randomness.js -----------------------------------------------------------------------
+
+/** Uniform integers from Web Crypto, exactly: by rejection, never by a float or a plain modulo. */
+class Draws {
+  #pool = new Uint32Array(1024); // getRandomValues gives at most 65,536 bytes at once
+  #next = this.#pool.length;
+
+  /** A uniform 32-bit integer: below a numerator over 2^32 with exactly that probability. */
+  next() {
+    if (this.#next === this.#pool.length) {
+      globalThis.crypto.getRandomValues(this.#pool);
+      this.#next = 0;
+    }
+    return this.#pool[this.#next++];
+  }
+
+  /** A uniform integer in [0, bound), 1 <= bound <= 2^32. */
+  below(bound) {
+    const limit = D - (D % bound);
+    for (;;) {
+      const draw = this.next();
+      if (draw < limit) return draw % bound;
+    }
+  }
+
+  /** A uniform integer below 2^52. */
+  mass() {
+    return (this.next() >>> 12) * D + this.next();
+  }
+
+  /** The same as `below` for a positive BigInt of any size. */
+  belowBig(bound) {
+    const words = Math.ceil(bound.toString(16).length / 8);
+    const all = 1n << BigInt(32 * words);
+    const limit = all - (all % bound);
+    for (;;) {
+      let draw = 0n;
+      for (let k = 0; k < words; k++) draw = (draw << 32n) | BigInt(this.next());
+      if (draw < limit) return draw % bound;
+    }
+  }
+
+  /** A uniform subset of so many of these. */
+  subset(values, wanted) {
+    const left = [...values];
+    for (let k = 0; k < wanted; k++) {
+      const place = k + this.below(left.length - k);
+      [left[k], left[place]] = [left[place], left[k]];
+    }
+    return left.slice(0, wanted);
+  }
+}
+
+// ---- policy/fields.js ---------------------------------------------------------------------------
+
+// Strict reading of a document: each function returns the value itself, or refuses it.
+
+function object(raw, where) {
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
+    throw refused(`${where} is ${quoted(raw)}, but must be an object`);
+  }
+  return raw;
+}
+
+/** An object with exactly these keys, and perhaps some of the optional ones. */
+function table(raw, keys, where, optional = []) {
+  object(raw, where);
+  const missing = keys.find((key) => !Object.hasOwn(raw, key));
+  if (missing) throw refused(`${missing} is missing in ${where}`);
+  const allowed = [...keys, ...optional];
+  const unknown = Object.keys(raw).find((key) => !allowed.includes(key));
+  if (unknown !== undefined) {
+    const names = allowed.join(", ");
+    throw refused(`${where} has the unknown key ${quoted(unknown)}, but may have ${names}`);
+  }
+  return raw;
+}
+
+function list(raw, where) {
+  if (!Array.isArray(raw)) throw refused(`${where} is ${quoted(raw)}, but must be a list`);
+  return raw;
+}
+
+function integers(raw, count, where) {
+  if (list(raw, where).length !== count || !raw.every(Number.isInteger)) {
+    throw refused(`${where} must be ${count} whole numbers, but is not`);
+  }
+  return raw;
+}
+
+function choice(key, value, allowed) {
+  if (!allowed.includes(value)) {
+    throw refused(`${key} is ${quoted(value)}, but must be one of ${allowed.join(", ")}`);
+  }
+  return value;
+}
+
+// ---- check/certificate.js -----------------------------------------------------------------------
+
+// How good a design is; no promise depends on it.
+
+function checkCertificate(raw) {
+  table(raw, ["value", "lower_bound", "note"], "the certificate");
+  const { value, lower_bound: bound, note } = raw;
+  if (!isDecimal(value) || !(bound === "" || isDecimal(bound))) {
+    throw refused("value and lower_bound of the certificate must be decimals of at most 12 digits");
+  }
+  if (bound !== "" && Number(bound) > Number(value)) {
+    throw refused("the certificate claims less error than its own lower bound");
+  }
+  if (!isPrintable(note) || Array.from(note).length > 400) {
+    const allowed = "a text of at most 400 characters, none of them a control character";
+    throw refused(`the certificate's note must be ${allowed}`);
+  }
+}
+
+function isDecimal(text) {
+  const plain = /^(0|[1-9][0-9]{0,29})(\.[0-9]{0,29}[1-9])?$/;
+  if (typeof text !== "string" || !plain.test(text)) return false;
+  return text.replace(".", "").replace(/^0+|0+$/g, "").length <= 12;
+}
+
+// ---- check/parts.js -----------------------------------------------------------------------------
+
+// The integers of a mechanism: groups of levels, parts, and the padding of lists.
+
+/**
+ * @typedef {readonly number[]} Numbers
+ * @typedef {{chance: Numbers, own: Numbers, other: Numbers, none?: number}} Part  per group, over
+ *   2^32; `other` is over the encoding's denominator; silent where own = other = 0
+ * @typedef {{chance: number, active: Numbers, limit: number, rows: readonly Numbers[]}} HitsPart
+ *   active: 0 or 1 per group; rows: for 1 to `padding` own items, tau and the masses of the classes
+ * @typedef {{chance: number, active: Numbers, size: number, rows: readonly Numbers[][]}} PicksPart
+ *   chance: of the cut; rows: for 0 to `padding` active items, the runs: their last n, their mass
+ * @typedef {{m: number, groupOf: Numbers, members: readonly Numbers[], rank: Numbers}} Groups
+ *   the group of every item, the items of every group, and the place of every item in its group
+ */
+
+/** @param {Numbers} raw the group of every level @returns {Groups} */
+function readGroups(raw, { levels, levelOf }) {
+  let count = 0;
+  for (const group of integers(raw, levels.length, "groups")) {
+    if (group < 0 || group > count) {
+      throw refused("groups are not numbered from 0 by first appearance");
+    }
+    count += group === count;
+  }
+  const groupOf = levelOf.map((level) => raw[level]);
+  const members = Array.from({ length: count }, () => []);
+  const rank = groupOf.map((group, item) => members[group].push(item) - 1);
+  members.forEach(Object.freeze);
+  [groupOf, members, rank].forEach(Object.freeze);
+  return Object.freeze({ m: groupOf.length, groupOf, members, rank });
+}
+
+/** Check the expected share of participants in every group; only estimates use it. */
+function checkShares(raw, count) {
+  const inRange = integers(raw, count, "shares").every((share) => share >= 0 && share <= D);
+  if (!inRange || raw.reduce((sum, share) => sum + share, 0) !== D) {
+    throw refused("the shares are not numbers from 0 to 2^32 that sum to 2^32");
+  }
+}
+
+/** A list of at most so many parts; their content is not checked yet. */
+function readPartList(raw, most = 256) {
+  const { length } = list(raw, "parts");
+  if (length < 1 || length > most) {
+    const allowed = most === 1 ? "1" : `1 to ${most}`;
+    throw refused(`the mechanism has ${length} parts, but must have ${allowed}`);
+  }
+  return raw;
+}
+
+function checkPadding(padding, { kind }) {
+  const [least, most] = KINDS[kind].pads ? [1, 65536] : [0, 0];
+  if (!Number.isInteger(padding) || padding < least || padding > most) {
+    const allowed = most ? `a whole number from ${least} to ${most}` : "0";
+    throw refused(`padding is ${quoted(padding)}, but must be ${allowed}`);
+  }
+}
+
+// ---- words.js -----------------------------------------------------------------------------------
+
+// Every sentence about promises and reports, and the language in which the page says it.
+
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
+const [FACTOR, CHANCE] = ["by at most a factor of {factor}.", "changes the chance of any report"];
+const ODDS = "whoever sees your report can change their odds between";
+const RAISE = "Whoever sees your report can raise their odds that";
+const small = (text) => text[0].toLowerCase() + text.slice(1);
+const KNOWN = "by at most a factor of {factor}; that it is not may become known.";
+const LOWERED = "by at most a factor of {factor}, and lower them by at most a factor of {fall}.";
+const RAISES = "raises the chance of any report by at most a factor of {factor}; that you do not "
+  + "have it may become known.";
+const AWAY = "Whoever sees your report can change their odds between your answer and one that is";
+const EACH = "Whole lists: each answer is protected on its own and the factors multiply, to at most"
+  + " {few} for a list of {answers} against an empty one";
+const CHOSE = "The organiser chose not to protect which of";
+const LEVELS = "answers of \"{first}\" and answers of \"{second}\" is yours: they are kept apart";
+const SAME = "two answers of \"{first}\" is yours: they are kept apart";
+const THROUGH = "only through others, by a factor of at most {factor}.";
+const ONCE = "You already gave an earlier answer about";
+const OFTEN = "You already gave {n} earlier answers about";
+const TOGETHER = "the same items: together, whoever sees your reports can change their odds between"
+  + ` {what} and any other answer ${FACTOR}`;
+const CAUTION = "This is weak protection: one report can change the odds between {between} by up"
+  + " to a factor of {factor}, so whoever sees yours may be almost sure what you answered.";
+const weakProtection = (between) => CAUTION.replace("{between}", between);
+const TOGETHER_HAVING = "the same items: together, having or not having {what} changes the chance"
+  + ` of your reports ${FACTOR}`;
+const TOGETHER_UNLIMITED = "the same items: together, your reports can change what is known about "
+  + "{what} without any limit.";
+const TOGETHER_ONE_WAY = "the same items: together, whoever sees your reports can raise their odds "
+  + "that {what} is your answer by at most a factor of {factor}; that it is not may become known.";
+
+/** Every sentence about promises and reports; a form per plural category where a number counts. */
+const ENGLISH = Object.freeze({
+  language: "en",
+  odds: `${capital(ODDS)} {what} and any other answer ${FACTOR}`,
+  having: `Having or not having {what} ${CHANCE} ${FACTOR}`,
+  oddsOfLevel: `{level} ({items}): ${ODDS} this answer and any other ${FACTOR}`,
+  havingOfLevel: `{level} ({items}): having or not having it ${CHANCE} ${FACTOR}`,
+  oddsOneWayKnown: `${RAISE} {what} is your answer, against any other, ${KNOWN}`,
+  oddsOneWayLowered: `${RAISE} {what} is your answer, against any other, ${LOWERED}`,
+  oddsOfLevelOneWayKnown: `{level} ({items}): ${small(RAISE)} this is your answer, against any `
+    + `other, ${KNOWN}`,
+  oddsOfLevelOneWayLowered: `{level} ({items}): ${small(RAISE)} this is your answer, against any `
+    + `other, ${LOWERED}`,
+  oddsOneWayProtected: `${RAISE} {what} is your answer, against any other that it is protected `
+    + `from, ${KNOWN}`,
+  oddsOfLevelOneWayProtected: `{level} ({items}): ${small(RAISE)} this is your answer, against any `
+    + `other that it is protected from, ${KNOWN}`,
+  havingOneWay: `Having {what} ${RAISES}`,
+  havingOfLevelOneWay: `{level} ({items}): having it ${RAISES}`,
+  oddsInBlock: `${capital(ODDS)} {what} and any other answer of its group ${FACTOR}`,
+  oddsOfLevelInBlock: `{level} ({items}): ${ODDS} this answer and any other of this group ${FACTOR}`,
+  oddsProtected: `${capital(ODDS)} {what} and any other answer that it is protected from ${FACTOR}`,
+  oddsOfLevelProtected: `{level} ({items}): ${ODDS} this answer and any other that it is protected `
+    + `from ${FACTOR}`,
+  shown: "Your report may show {what} as it is.",
+  shownOfLevel: "{level} ({items}): your report may show this answer as it is.",
+  away: Object.freeze({
+    one: `${AWAY} {n} step away ${FACTOR}`, other: `${AWAY} {n} steps away ${FACTOR}`,
+  }),
+  farAway: Object.freeze({
+    one: `${AWAY} {n} step away or more ${FACTOR}`,
+    other: `${AWAY} {n} steps away or more ${FACTOR}`,
+  }),
+  quoted: "\"{what}\"",
+  and: "{x} and {y}",
+  more: "{items} and {n} more",
+  anyTwoLists: `Whole lists: ${ODDS} any two lists of answers ${FACTOR}`,
+  eachOfFew: `${EACH}.`,
+  eachOfMany: `${EACH}, and to at most {many} for {n}.`,
+  yourList: `Your whole list: ${ODDS} it and any other list ${FACTOR}`,
+  yourListOfEach: `Your whole list is not protected as one: ${ODDS} it and an empty one ${FACTOR}`,
+  yourListOneWay: `Your whole list is not protected as one: ${small(RAISE)} it is yours, against an `
+    + "empty one, by at most a factor of {factor}; that you do not have anything else may become "
+    + "known.",
+  noList: "You ticked nothing. Lists are not protected as one, only each answer on its own.",
+  apart: `${CHOSE} ${LEVELS} ${THROUGH}`,
+  notApart: `${CHOSE} ${LEVELS} not at all.`,
+  sameApart: `${CHOSE} ${SAME} ${THROUGH}`,
+  sameNotApart: `${CHOSE} ${SAME} not at all.`,
+  already: Object.freeze({ one: `${ONCE} ${TOGETHER}`, other: `${OFTEN} ${TOGETHER}` }),
+  alreadyHaving: Object.freeze({
+    one: `${ONCE} ${TOGETHER_HAVING}`, other: `${OFTEN} ${TOGETHER_HAVING}`,
+  }),
+  alreadyOneWay: Object.freeze({
+    one: `${ONCE} ${TOGETHER_ONE_WAY}`, other: `${OFTEN} ${TOGETHER_ONE_WAY}`,
+  }),
+  alreadyUnlimited: Object.freeze({
+    one: `${ONCE} ${TOGETHER_UNLIMITED}`, other: `${OFTEN} ${TOGETHER_UNLIMITED}`,
+  }),
+  alreadyLists: "Whole lists: together, whoever sees your reports can change their odds between "
+    + `any two of them ${FACTOR}`,
+  alreadyListsUnlimited: "Whole lists: together, whoever sees your reports can change their odds "
+    + "between any two of them without any limit.",
+  cautionOpen: "Some answers are not protected from each other: whoever sees your report may know "
+    + "which of them is yours.",
+  cautionBlocks: "It may become known which group of answers yours is in; it is protected within its "
+    + "group only.",
+  cautionLacking: "That you do not have something may become known.",
+  cautionShown: "Answers of {names} are not protected: your report may show such an answer as it is."
+    + " That one of the other answers is not yours may become known.",
+  cautionAnswers: weakProtection("two answers"),
+  cautionHaving: weakProtection("having and not having an answer"),
+  cautionLists: weakProtection("two lists of answers"),
+  cautionEach: "Each answer is protected on its own, but a list of several answers is not: whoever "
+    + "sees your report may be almost sure of the list as a whole.",
+  everything: "Whoever sees everything you send can change their odds between your answers and any "
+    + `others ${FACTOR}`,
+  everythingKnown: "What everything you send can tell has no limit in one direction: that some answer "
+    + "is not yours may become known.",
+  cautionEverything: "This is weak protection: everything you send together can change the odds "
+    + "between two records by up to a factor of {factor}.",
+  drawnQuestions: Object.freeze({
+    one: "Your device draws {asked} of the {of} questions; the other is not asked.",
+    other: "Your device draws {asked} of the {of} questions; the other {n} are not asked.",
+  }),
+  answers: Object.freeze({ one: "{n} answer", other: "{n} answers" }),
+  none: "none",
+  range: "{low} to {high}",
+  fixed: "The report names {named} of {answers}, drawn at random: {chances}.",
+  bits: "For each of {answers} it was drawn at random whether the report names it; it names "
+    + "{named}: {chances}.",
+  ticket: "The report is a number that stands for a random choice among {answers}; it names "
+    + "{named}: {chances}.",
+  hits: "The report is a row of numbers that stands for a random choice among {answers}; it names "
+    + "{named}: {chances}.",
+  nothing: "The report names no answer, whatever yours is.",
+  chances: "{yours} is named with a chance of {mine}, one that is not yours with about {others}",
+  own: "your own answer",
+  ownOfThese: "your own answer, if it is one of these,",
+  drawn: "one of yours, if one is drawn at random,",
+  drawnOfThese: "one of yours, if one is drawn at random and is one of these,",
+  yours: "one of yours",
+  yoursOfThese: "one of yours, if it is one of these,",
+  padded: Object.freeze({
+    one: "{chances}; if more than {n} is yours, {n} of them, drawn at random, counts as yours",
+    other: "{chances}; if more than {n} are yours, {n} of them, drawn at random, count as yours",
+  }),
+  silent: "It says nothing about {n} of the answers.",
+  kinds: "It is one of {k} kinds, drawn at random {by}.",
+  silentKinds: "It says nothing about {n} of the answers, and is one of {k} kinds, drawn at random "
+    + "{by}.",
+  byAnswer: "with chances that depend on your answer",
+  byNothing: "whatever your answers are",
+});
+
+let current = ENGLISH; // the sentences of the language in use
+
+/**
+ * Switch to another language. Its sentences have the keys of ENGLISH and the same placeholders.
+ * @param {typeof ENGLISH} sentences
+ */
+function speak(sentences = ENGLISH) {
+  current = sentences;
+}
+
+/** Rewrite an English number with the marks of the language in use. @param {string} written */
+function localise(written) {
+  const parts = new Intl.NumberFormat(current.language).formatToParts(12_345.6);
+  const mark = (type) => parts.find((part) => part.type === type)?.value ?? "";
+  return written.replace(/[.,]/g, (c) => mark(c === "." ? "decimal" : "group"));
+}
+
+/** The sentence with this key, its placeholders filled in. */
+function say(key, values = {}) {
+  const form = current[key];
+  const plural = () => new Intl.PluralRules(current.language).select(values.n);
+  const text = typeof form === "string" ? form : form[plural()] ?? form.other;
+  return text.replace(/\{(\w+)\}/g, (_, name) => {
+    return typeof values[name] === "number" ? digits(values[name]) : values[name];
+  });
+}
+
+/** A whole number. */
+const digits = (n) => localise(n.toLocaleString("en"));
+
+const percent = (share) => localise(`${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`);
+
+/** The smallest and the largest of these shares, in percent. */
+function percentRange(shares) {
+  const ends = [Math.min, Math.max].map((end) => shares.reduce((x, y) => end(x, y)));
+  const [low, high] = ends.map(percent);
+  return low === high ? low : say("range", { low, high });
+}
+
+// ---- encodings/base.js --------------------------------------------------------------------------
+
+// How a report names items. Nothing outside this folder knows one encoding from another. Each has
+//   kind, its name in a file; keys, the parameters in its table there;
+//   fits(context), and `needs`, what it needs if it does not fit;
+//   readParts(raw, context), parts of the right shape;
+//   prove(terms), the exact check, which throws unless every part keeps what the policy asks;
+//   size, the bytes of a report; report(draws, items), a new one for the items of an answer;
+//   check(report), why it is refused, or null;
+//   partOf(report); named(report), the places of the items that it names;
+//   meaning(k, named), what a report of part k that names so many items says, for people;
+//   factors(), the promise of every group: by how much an answer of it, or (lists) having one of
+//   its items or not, changes the chance of any report at most;
+//   setFactor() and listFactor(items), the same between any two lists, and between one list and any
+//   other; not where every item is protected on its own, because there the factors multiply.
+
+/** @typedef {{groups: Groups, policy: Policy, padding: number}} Context */
+
+/** Why bytes are not a report of a mechanism. */
+const REASONS = Object.freeze({
+  length: "a report of this mechanism has {size} bytes",
+  part: "the first byte names a part that the mechanism does not have",
+  tail: "a bit beyond the last item is set",
+  size: "the report names another number of items of a level than every report does",
+  silent: "the report names an item of a level that its part says nothing about",
+  ticket: "the number is beyond the last ticket",
+  residue: "a coefficient is not below the prime",
+  order: "the numbers of the items do not go up, or one is beyond the last item",
+});
+
+class Encoding {
+  static keys = [];
+
+  /** @param {Context} context @param {readonly (Part | HitsPart | PicksPart)[]} parts */
+  constructor({ groups, policy, padding }, parts) {
+    Object.assign(this, { groups, policy, padding, parts });
+    this.groupSizes = Object.freeze(groups.members.map(({ length }) => length));
+  }
+
+  /** How many shares a mechanism has: of every group, then of empty samples of lists. */
+  get shareCount() {
+    return this.groups.members.length + KINDS[this.policy.kind].lists;
+  }
+
+  /** The key of the sentence that describes a report. */
+  get sentence() {
+    return this.kind;
+  }
+
+  /** The part whose stretch of the cumulative chances a 32-bit integer falls into. */
+  drawPart(draws, chanceIn) {
+    const chances = this.parts.map(chanceIn);
+    let k = 0;
+    if (chances.length === 1) return k; // and nothing is drawn
+    for (let draw = draws.next(); draw >= chances[k]; k++) draw -= chances[k];
+    return k;
+  }
+
+  meaning(k, named) {
+    const { parts, groupSizes, groups: { m } } = this;
+    const speaking = groupSizes.flatMap((_, g) => (this.speaks(parts[k], g) ? [g] : []));
+    const among = speaking.reduce((total, g) => total + groupSizes[g], 0);
+    if (!among) return { mine: [0], others: [0], sentence: this.#addKinds(say("nothing"), 0) };
+    const { mine, others } = this.chances(k, speaking);
+    const yours = KINDS[this.policy.kind].lists ? this.yours : "own";
+    const chances = this.addPadding(say("chances", {
+      yours: say(among < m ? `${yours}OfThese` : yours),
+      mine: percentRange(mine), others: percentRange(others),
+    }));
+    const first = say(this.sentence, {
+      named: named ? digits(named) : say("none"), answers: say("answers", { n: among }), chances,
+    });
+    return { mine, others, sentence: this.#addKinds(first, m - among) };
+  }
+
+  /** Add how many answers the report is silent about, and how its part was drawn. */
+  #addKinds(first, n) {
+    const k = this.parts.length;
+    const key = `${n ? "silent" : ""}${k > 1 ? "Kinds" : ""}`;
+    if (!key) return first;
+    return `${first} ${say(key === "Kinds" ? "kinds" : key, { n, k, by: say(this.by) })}`;
+  }
+
+  /** Add how a list longer than the padding is cut; nothing unless the encoding says so. */
+  addPadding(chances) {
+    return chances;
+  }
 }
 
 // ---- encodings/sampling.js ----------------------------------------------------------------------
@@ -1427,6 +1473,22 @@ function checkHits({ names, least }, parts, prime, sizes) {
   });
 }
 
+/**
+ * The mean of the largest and of the smallest values that j active items give, over how many of the
+ * items of a list are active that it is cut to.
+ */
+function meanOfCuts(ends, active, size, padding) {
+  const [others, drawn] = [size - active, Math.min(padding, size)];
+  return ["high", "low"].map((key) => {
+    let total = ZERO;
+    for (let j = Math.max(0, drawn - others); j <= Math.min(drawn, active); j++) {
+      const ways = binomial(active, j) * binomial(others, drawn - j);
+      total = plus(total, product([ways, 1n], ends[j][key]));
+    }
+    return quotient(total, [binomial(size, drawn), 1n]);
+  });
+}
+
 /** The number of items that a part speaks about. */
 function countSpoken({ active }, sizes) {
   return sizes.reduce((total, size, g) => total + active[g] * size, 0);
@@ -1436,8 +1498,7 @@ function countSpoken({ active }, sizes) {
  * max f_j <= R_j LO and HI <= R_j min f_j with R_j = (j E_c + (s - j) E_1) / s: E_1 of the smallest
  * budget of all, E_c of the smallest of an active level.
  */
-function checkLists(ends, smallest, smallestActive) {
-  const s = ends.length - 1;
+function checkLists(ends, smallest, smallestActive, s = ends.length - 1) {
   const { high, low } = overallExtremes(ends);
   if (!low[0]) throw violation("a class of a row has mass 0, so that some reports are ruled out");
   ends.forEach((own, j) => {
@@ -1828,17 +1889,368 @@ class Hits extends Encoding {
     const { padding, groups: { groupOf }, parts } = this;
     return this.#proved.map(({ ends, all }, k) => {
       const active = items.filter((item) => parts[k].active[groupOf[item]]).length;
-      const others = items.length - active;
-      const drawn = Math.min(padding, items.length);
-      const mean = (key) => { // over how many of the drawn items are active
-        let total = ZERO;
-        for (let j = Math.max(0, drawn - others); j <= Math.min(drawn, active); j++) {
-          const ways = binomial(active, j) * binomial(others, drawn - j);
-          total = plus(total, product([ways, 1n], ends[j][key]));
-        }
-        return quotient(total, [binomial(items.length, drawn), 1n]);
-      };
-      return farthest(mean("high"), mean("low"), all);
+      const [high, low] = meanOfCuts(ends, active, items.length, padding);
+      return farthest(high, low, all);
+    }).reduce(larger);
+  }
+}
+
+// ---- check/exact_picks.js -----------------------------------------------------------------------
+
+/*
+ * The check of picks, sets that are reported as subsets of fixed size, in exact integer arithmetic.
+ * It is meant to be audited, as exact.js is; check/exact_picks.py has the proof.
+ *
+ * Parts with the same active groups are a cut, which a public chance draws. A person with j of its
+ * m active items draws by row j of the cut a part and a run of numbers n of own items to name, then
+ * n within the run, then a subset of k that names n of the own ones, every choice alike. So the
+ * chance of a report over that of a uniform subset depends on j and n alone: it is f[j].get(n).
+ */
+
+/** The smallest and the largest number of j own items that a subset of k of m items can name. */
+const possible = (m, k, j) => [Math.max(0, k + j - m), Math.min(j, k)];
+
+/** The runs of a row: mass, smallest n, weights C(j, n) C(m - j, k - n), their sum. */
+function pickRuns(m, k, j, row) {
+  let [first] = possible(m, k, j);
+  return row.map(([last, mass]) => {
+    const weights = [];
+    for (let n = first; n <= last; n++) weights.push(binomial(j, n) * binomial(m - j, k - n));
+    const run = { mass, first, weights, total: weights.reduce((sum, x) => sum + x, 0n) };
+    first = last + 1;
+    return run;
+  });
+}
+
+/** The parts of every cut, by their places: those with the same active groups. */
+function cutsOf(parts) {
+  const cuts = new Map();
+  parts.forEach(({ active }, k) => cuts.set(`${active}`, [...cuts.get(`${active}`) ?? [], k]));
+  return [...cuts.values()];
+}
+
+/** Check that the runs go up and cover every number of own items that a subset can name. */
+function checkRuns({ size: k, rows }, m) {
+  if (!(k >= 0 && k < m)) {
+    throw violation(`size = ${k} of a part must be from 0 to ${m - 1}, fewer than it speaks about`);
+  }
+  rows.forEach((row, j) => {
+    const [first, end] = possible(m, k, j);
+    let before = first - 1;
+    for (const [last, mass] of row) {
+      if (last <= before || mass <= 0) {
+        throw violation(`the runs of row ${j} of a part must go up, each with a positive mass`);
+      }
+      before = last;
+    }
+    if (first <= end ? before !== end : row.length) {
+      throw violation(`the runs of row ${j} of a part must cover every number that can be named`);
+    }
+  });
+}
+
+/** Check the chances of the cuts, and the masses of the parts of every cut. */
+function checkCuts(parts) {
+  let total = 0;
+  for (const cut of cutsOf(parts)) {
+    const [{ chance, rows }] = cut.map((k) => parts[k]);
+    if (!(chance > 0) || cut.some((k) => parts[k].chance !== chance)) {
+      throw violation("every part of a cut must have the cut's chance, a positive number");
+    }
+    total += chance;
+    rows.forEach((first, j) => {
+      const masses = cut.flatMap((k) => parts[k].rows[j].map(([, mass]) => mass));
+      if (first.length && masses.reduce((sum, mass) => sum + BigInt(mass), 0n) !== BigInt(MASS)) {
+        throw violation(`the masses of row ${j} do not sum to 2^52 over the parts of a cut`);
+      }
+    });
+  }
+  if (total !== D) throw violation("the chances of the cuts do not sum to 2^32");
+}
+
+/** f[j].get(n): a report's chance over that of a uniform subset. @returns {Map<number, Ratio>[]} */
+function pickDensities({ size: k, rows }, m) {
+  const all = binomial(m, k);
+  return rows.map((row, j) => new Map(pickRuns(m, k, j, row).flatMap((run) => {
+    const value = [BigInt(run.mass) * all, BigInt(MASS) * run.total];
+    return run.weights.map((_, n) => [run.first + n, value]);
+  })));
+}
+
+/**
+ * The largest factor, either way, between any list and the same list without one item: an item that
+ * the part speaks about (there are m of them), and a silent one, of `others`. Only reports that
+ * exist are compared.
+ */
+function pickFactors(f, m, others) {
+  const s = f.length - 1;
+  const largest = { active: ONE, silent: ONE };
+  const meet = (who, x, y) => {
+    const ratio = quotient(x, y);
+    largest[who] = [ratio, inverse(ratio)].reduce(larger, largest[who]);
+  };
+  const mixed = (who, own, terms) => { // (own + sum) / (s + 1) own
+    const real = terms.filter(([n]) => n);
+    if (real.some(([, value]) => !value)) return; // there is no such report
+    const sum = real.reduce((total, [n, value]) => plus(total, product(integer(n), value)), own);
+    meet(who, sum, product(integer(s + 1), own));
+  };
+  for (let j = 1; j <= s; j++) {
+    for (const [n, value] of f[j]) {
+      for (const h of [0, 1]) if (f[j - 1].has(n - h)) meet("active", value, f[j - 1].get(n - h));
+    }
+  }
+  // from here on there are s + 1 items
+  f.forEach((same, a) => {
+    if (s - a > others) return;
+    const [next, less] = [f[a + 1] ?? new Map(), f[a - 1] ?? new Map()];
+    for (const [n, own] of same) {
+      for (const h of a < m ? [0, 1] : []) {
+        const terms = [[n, same.get(n - 1 + h)], [a - n, same.get(n + h)], [s - a, next.get(n + h)]];
+        mixed("active", own, terms);
+      }
+      if (s - a < others) {
+        mixed("silent", own, [[n, less.get(n - 1)], [a - n, less.get(n)], [s - a, own]]);
+      }
+    }
+  });
+  return largest;
+}
+
+/**
+ * Check picks for any two lists, and for any item.
+ * @param {Terms} terms @param {readonly PicksPart[]} parts @param {number[]} sizes of every group
+ * @returns {{ends: Extremes[], all: Extremes, factors: Ratio[]}[]} of every part the extremes of
+ *   f[j], those of all lists there are, and the factor of every group
+ */
+function checkPicks({ names, least }, parts, sizes) {
+  const items = sizes.reduce((total, size) => total + size, 0);
+  const proved = parts.map((part) => {
+    const m = countSpoken(part, sizes);
+    checkRuns(part, m);
+    const f = pickDensities(part, m);
+    const ends = f.filter((row) => row.size).map((row) => {
+      return overallExtremes([...row.values()].map((value) => onlyState(value)));
+    });
+    const ofActive = least.filter((_, g) => part.active[g]).reduce(smaller);
+    checkLists(ends, least.reduce(smaller), ofActive, f.length - 1);
+    const { active, silent } = pickFactors(f, m, items - m);
+    const factors = part.active.map((x) => (x ? active : silent));
+    checkItems(factors, least, names);
+    return { ends, all: overallExtremes(ends), factors };
+  });
+  checkCuts(parts);
+  return proved;
+}
+
+/** Per number j of active items, the chance of the part in its cut, and how many are named. */
+function pickMeans({ size: k, rows }, m) {
+  const all = [0n, BigInt(MASS)];
+  return rows.map((row, j) => pickRuns(m, k, j, row).reduce(({ used, named }, run) => {
+    const sum = run.weights.reduce((total, w, n) => total + BigInt(run.first + n) * w, 0n);
+    const mass = [BigInt(run.mass), BigInt(MASS)];
+    return { used: plus(used, mass), named: plus(named, product(mass, [sum, run.total])) };
+  }, { used: all, named: ZERO }));
+}
+
+// ---- encodings/picks.js -------------------------------------------------------------------------
+
+/**
+ * Picks: the report is a part and a subset of k of the m items that the part speaks about. It names
+ * more of the own ones than chance would: how many is drawn together with the part, by row j for j
+ * active items, and after that every subset is alike. It is written as m bits, or as k numbers in
+ * ascending order where that is shorter.
+ */
+class Picks extends Encoding {
+  static keys = ["size"];
+  static needs = Hits.needs;
+  static fits = Hits.fits;
+  kind = "picks";
+  sentence = "fixed";
+  by = "byAnswer";
+  yours = "yours";
+  #cuts;
+  #layouts;
+  #proved = []; // per part, what the check computed
+
+  /** @returns {readonly PicksPart[]} */
+  static readParts(raw, { groups, padding }) {
+    for (const part of readPartList(raw)) {
+      table(part, ["chance", "active", "size", "rows"], "a part");
+      integers([part.chance, part.size], 2, "chance and size of a part");
+      const active = integers(part.active, groups.members.length, "active of a part");
+      if (!active.every((x) => x === 0 || x === 1) || !active.includes(1)) {
+        throw refused("active of a part must be 0 or 1 per group and 1 at least once, but is not");
+      }
+      const { length } = list(part.rows, "rows of a part");
+      if (length !== padding + 1) {
+        throw refused(`a part has ${length} rows, but must have ${padding + 1}, up to the padding`);
+      }
+      for (const row of part.rows) {
+        for (const run of list(row, "a row of a part")) integers(run, 2, "a run of a part");
+      }
+    }
+    return raw;
+  }
+
+  /** @param {Context} context @param {readonly PicksPart[]} parts */
+  constructor(context, parts, { size }) {
+    super(context, parts);
+    this.#cuts = cutsOf(parts);
+    this.#layouts = parts.map((part, k) => {
+      const active = this.groups.groupOf.flatMap((g, item) => (part.active[g] ? [item] : []));
+      const m = active.length;
+      const width = m > 1 ? 32 - Math.clz32(m - 1) : 0;
+      const [numbers, bits] = [Math.ceil((part.size * width) / 8), Math.ceil(m / 8)];
+      const asNumbers = numbers < bits;
+      const used = asNumbers ? part.size * width : m;
+      return { k, m, active, width, asNumbers, used, bytes: Math.ceil(used / 8) };
+    });
+    const wanted = 1 + Math.max(...this.#layouts.map(({ bytes }) => bytes));
+    if (size !== wanted) {
+      throw refused(`size of the encoding is ${quoted(size)}, but must be ${wanted}, the bytes of `
+        + "a report");
+    }
+    Object.assign(this, { size });
+  }
+
+  /** Empty samples are told apart by how many items people have. */
+  get shareCount() {
+    return this.groups.members.length + this.padding;
+  }
+
+  // -- a report
+
+  report(draws, items) {
+    const { padding, parts } = this;
+    const cut = this.#drawCut(draws);
+    // cut the list whatever its levels are; otherwise the promise for lists would not hold
+    const kept = new Set(items.length > padding ? draws.subset(items, padding) : items);
+    const { m, active } = this.#layouts[cut[0]];
+    const ranks = active.map((_, rank) => rank);
+    const own = ranks.filter((rank) => kept.has(active[rank]));
+    const others = ranks.filter((rank) => !kept.has(active[rank]));
+    const [k, n] = this.#drawPart(draws, cut, m, own.length);
+    const rest = draws.subset(others, parts[k].size - n);
+    return this.#pack(k, [...draws.subset(own, n), ...rest]);
+  }
+
+  #drawCut(draws) {
+    const cuts = this.#cuts;
+    let c = 0;
+    if (cuts.length === 1) return cuts[c]; // and nothing is drawn
+    const chance = (place) => this.parts[cuts[place][0]].chance;
+    for (let draw = draws.next(); draw >= chance(c); c++) draw -= chance(c);
+    return cuts[c];
+  }
+
+  /** The part, and how many of j active items are named: first the run, then within it. */
+  #drawPart(draws, cut, m, j) {
+    const runs = cut.flatMap((k) => {
+      const { size, rows } = this.parts[k];
+      return pickRuns(m, size, j, rows[j]).map((run) => ({ k, ...run }));
+    });
+    let [mass, r] = [draws.mass(), 0];
+    for (; mass >= runs[r].mass; r++) mass -= runs[r].mass;
+    const { k, first, weights, total } = runs[r];
+    let n = 0;
+    for (let weight = draws.belowBig(total); weight >= weights[n]; n++) weight -= weights[n];
+    return [k, first + n];
+  }
+
+  #pack(k, ranks) {
+    const report = new Uint8Array(this.size);
+    const { asNumbers, width } = this.#layouts[k];
+    const set = (bit) => { report[1 + (bit >> 3)] |= 1 << (bit & 7); };
+    report[0] = k;
+    if (!asNumbers) {
+      ranks.forEach(set);
+      return report;
+    }
+    [...ranks].sort((a, b) => a - b).forEach((rank, n) => {
+      for (let b = 0; b < width; b++) if ((rank >> b) & 1) set(n * width + b);
+    });
+    return report;
+  }
+
+  /** The ranks that a report names, as they are written. */
+  #ranks(report) {
+    const k = this.partOf(report);
+    const { asNumbers, width, m } = this.#layouts[k];
+    const bit = (place) => (report[1 + (place >> 3)] >> (place & 7)) & 1;
+    const places = Array.from({ length: asNumbers ? this.parts[k].size : m }, (_, n) => n);
+    if (!asNumbers) return places.filter(bit);
+    return places.map((n) => {
+      let rank = 0;
+      for (let b = 0; b < width; b++) rank += bit(n * width + b) << b;
+      return rank;
+    });
+  }
+
+  check(report) {
+    if (report.length !== this.size) return "length";
+    const k = this.partOf(report);
+    if (k >= this.parts.length) return "part";
+    const { m, used } = this.#layouts[k];
+    for (let place = used; place < 8 * (this.size - 1); place++) {
+      if ((report[1 + (place >> 3)] >> (place & 7)) & 1) return "tail";
+    }
+    const ranks = this.#ranks(report);
+    if (ranks.length !== this.parts[k].size) return "size";
+    return ranks.every((rank, n) => rank < m && (!n || ranks[n - 1] < rank)) ? null : "order";
+  }
+
+  partOf(report) {
+    return report[0];
+  }
+
+  named(report) {
+    const { active } = this.#layouts[this.partOf(report)];
+    return this.#ranks(report).map((rank) => active[rank]);
+  }
+
+  speaks({ active }, g) {
+    return active[g] === 1;
+  }
+
+  /** The chances that an item is named in reports of part k, whatever one has. */
+  chances(k) {
+    const { m } = this.#layouts[k];
+    const means = pickMeans(this.parts[k], m).slice(0, Math.min(this.padding, m) + 1);
+    const mine = means.slice(1).map(({ used, named }, n) => {
+      return toNumber(quotient(named, used)) / (n + 1);
+    });
+    const others = means.slice(0, m).map(({ used, named }, j) => {
+      return (this.parts[k].size - toNumber(quotient(named, used))) / (m - j);
+    });
+    return { mine, others };
+  }
+
+  addPadding(chances) {
+    const { padding, groups: { m } } = this;
+    return m <= padding ? chances : say("padded", { chances, n: padding });
+  }
+
+  // -- the check, and the promises that it computes
+
+  prove(terms) {
+    this.#proved = checkPicks(terms, this.parts, this.groupSizes);
+  }
+
+  factors() {
+    return largestPerGroup(this.#proved.map(({ factors }) => factors));
+  }
+
+  setFactor() {
+    return this.#proved.map(({ all: { high, low } }) => quotient(high, low)).reduce(larger);
+  }
+
+  listFactor(items) {
+    const { padding, groups: { groupOf }, parts } = this;
+    return this.#proved.map(({ ends, all }, k) => {
+      const active = items.filter((item) => parts[k].active[groupOf[item]]).length;
+      const [high, low] = meanOfCuts(ends, active, items.length, padding);
+      return farthest(high, low, all);
     }).reduce(larger);
   }
 }
@@ -1950,7 +2362,9 @@ function readUint32(bytes) {
 // ---- encodings/table.js -------------------------------------------------------------------------
 
 // To add an encoding: a file in this folder, and its name here.
-const ENCODINGS = { fixed: Fixed, bits: Bits, ticket: Ticket, hits: Hits, each: Each };
+const ENCODINGS = {
+  fixed: Fixed, bits: Bits, ticket: Ticket, hits: Hits, picks: Picks, each: Each,
+};
 
 /** @param {object} body of a mechanism file @param {Context} context */
 function readEncoding({ encoding: raw, parts }, context) {
@@ -1961,66 +2375,43 @@ function readEncoding({ encoding: raw, parts }, context) {
   return Object.freeze(new Named(context, Named.readParts(parts, context), raw));
 }
 
-// ---- policy/about.js ----------------------------------------------------------------------------
-
-const [LINE, TEXT] = [200, 4000]; // characters of a line, and of a longer text
-const [LEAST, MOST] = [50, 1e9]; // reports before results are shown
-
-const isText = (most, lines) => (text) => {
-  return isProse(lines ? text?.replaceAll?.("\n", " ") : text) && text === text.trim()
-    && text.replace(UNSEEN, "").trim() !== "" && Array.from(text).length <= most;
-};
-
-const isTime = (text) => {
-  const pattern = /^(19[7-9]\d|[2-9]\d{3})-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
-  return typeof text === "string" && pattern.test(text) && !Number.isNaN(Date.parse(text))
-    && new Date(text).toISOString() === text.replace("Z", ".000Z");
-};
-
-const ABOUT = {
-  organiser: isText(LINE), contact: isText(LINE),
-  purpose: isText(TEXT, true), consent: isText(TEXT, true),
-  language: (tag) => typeof tag === "string" && /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/.test(tag),
-  opens: isTime, closes: isTime,
-  minimum: (n) => Number.isInteger(n) && n >= LEAST && n <= MOST,
-  rehearsal: (flag) => flag === true,
-};
-
-/** Who asks, what for, from when to when; each part is optional and has one spelling. */
-function readAbout(raw) {
-  if (raw === undefined) return {};
-  const keys = Object.keys(table(raw, [], "about", Object.keys(ABOUT)));
-  const wrong = keys.find((key) => !ABOUT[key](raw[key]));
-  if (!keys.length || wrong || (raw.opens && raw.closes && raw.opens >= raw.closes)) {
-    const what = wrong
-      ? `${wrong} of about is ${quoted(raw[wrong])}` : "about is empty, or closes before it opens";
-    throw refused(`${what}, but must be as discreet writes it`);
-  }
-  return raw;
-}
-
 // ---- policy/budgets.js --------------------------------------------------------------------------
 
 /**
- * @typedef {{text: string, epsilon: number, isLog: boolean, value: [bigint, bigint]}} Budget
- *   value: epsilon itself, or k where epsilon = ln(k); a numerator and a positive denominator
+ * @typedef {{text: string, epsilon: number, isLog: boolean, value: [bigint, bigint],
+ *   root: bigint}} Budget
+ *   value: epsilon itself, or k where epsilon = ln(k) / root; a numerator and a positive denominator
  */
+
+const MOST_ROOTS = 1000n;
 
 /** The budget of an open level: nothing is promised. */
 const OPEN = Object.freeze({
-  text: "open", epsilon: Infinity, isLog: false, value: Object.freeze([1n, 0n]),
+  text: "open", epsilon: Infinity, isLog: false, value: Object.freeze([1n, 0n]), root: 1n,
 });
 
-/** A budget in its only spelling: a plain decimal, or ln(k), k > 1 reduced. @returns {Budget} */
+/**
+ * A budget in its only spelling: a plain decimal, a reduced ratio where decimals never end, or ln(k)
+ * with k > 1 reduced, which may be divided by a whole number.
+ * @returns {Budget}
+ */
 function readBudget(raw) {
   const text = typeof raw === "string" && raw.length <= 100 ? raw : "";
-  const log = /^ln\(([1-9]\d*)(?:\/([1-9]\d*))?\)$/.exec(text);
+  const log = /^ln\(([1-9]\d*)(?:\/([1-9]\d*))?\)(?:\/([1-9]\d{0,3}))?$/.exec(text);
   if (log) {
-    const [n, d] = [BigInt(log[1]), BigInt(log[2] ?? 1)];
+    const [n, d, root] = [log[1], log[2] ?? 1, log[3] ?? 1].map(BigInt);
     const isReduced = log[2] === undefined || (d > 1n && gcd(n, d) === 1n);
-    if (n > d && isReduced) {
-      const epsilon = Math.log(Number(n)) - Math.log(Number(d));
-      return { text, epsilon, isLog: true, value: [n, d] };
+    if (n > d && isReduced && (log[3] === undefined || (root > 1n && root <= MOST_ROOTS))) {
+      const epsilon = (Math.log(Number(n)) - Math.log(Number(d))) / Number(root);
+      return { text, epsilon, isLog: true, value: [n, d], root };
+    }
+  }
+  const ratio = /^([1-9]\d*)\/([1-9]\d*)$/.exec(text);
+  if (ratio) {
+    const [n, d] = [BigInt(ratio[1]), BigInt(ratio[2])];
+    const fits = n < 10n ** 30n * d && d <= 10n ** 29n * n;
+    if (gcd(n, d) === 1n && !terminates(d) && fits) {
+      return { text, epsilon: Number(n) / Number(d), isLog: false, value: [n, d], root: 1n };
     }
   }
   // from 1e-29 to below 1e30
@@ -2028,7 +2419,7 @@ function readBudget(raw) {
   if (decimal) {
     const [, whole, fraction = ""] = decimal;
     const value = [BigInt(whole + fraction), 10n ** BigInt(fraction.length)];
-    return { text, epsilon: Number(text), isLog: false, value };
+    return { text, epsilon: Number(text), isLog: false, value, root: 1n };
   }
   const allowed = "a positive decimal or ln(k) with k > 1, as discreet writes it";
   throw refused(`epsilon is ${quoted(raw)}, but must be ${allowed}`);
@@ -2036,6 +2427,13 @@ function readBudget(raw) {
 
 function gcd(x, y) {
   return y ? gcd(y, x % y) : x;
+}
+
+/** Whether decimals with this denominator come to an end. */
+function terminates(denominator) {
+  let rest = denominator;
+  for (const prime of [2n, 5n]) while (rest % prime === 0n) rest /= prime;
+  return rest === 1n;
 }
 
 // ---- policy/policy.js ---------------------------------------------------------------------------
@@ -2046,12 +2444,12 @@ function gcd(x, y) {
  * @typedef {{name: string, budget: string, epsilon: number, count: number}} Level
  * @typedef {{levels: [string, string], budget: string, epsilon: number, oneWay: boolean}} Pair
  *   not protected: "" and Infinity; oneWay: of the first level over the second alone
- * @typedef {{name: string, question: string, kind: string, notion: string, strict: boolean,
+ * @typedef {{question: string, kind: string, notion: string, strict: boolean,
  *   cap: number, isMutual: boolean, items: readonly string[], levelOf: readonly number[],
- *   levels: readonly Level[], pairs: readonly Pair[], about: object,
- *   totals: readonly Total[]}} Policy
- *   strict: all pairs have the smallest budget; cap: of a scale, in steps, or 0; isMutual: every
- *   pair is protected in both directions alike
+ *   levels: readonly Level[], pairs: readonly Pair[], totals: readonly Total[],
+ *   last: readonly string[]}} Policy
+ *   strict: all pairs have the smallest budget; last: items that are shown after the others; cap: of
+ *   a scale, in steps, or 0; isMutual: every pair is protected in both directions alike
  * @typedef {{name: string, items: readonly string[]}} Total  a sum of items that has a name
  * @typedef {{levels: Budget[], explicit: Map<number, Budget | null>, notion: string,
  *   strict: boolean, cap: number, pair: (i: number, j: number) => Budget[][] | null}} Budgets
@@ -2061,14 +2459,13 @@ function gcd(x, y) {
 
 const MOST_LEVELS = 200; // with explicit pairs, or as blocks
 const MOST_POINTS = 50; // of a scale
-const POLICY_KEYS = ["name", "question", "kind", "notion", "items", "level_of", "levels", "pairs"];
+const POLICY_KEYS = ["question", "kind", "notion", "items", "level_of", "levels", "pairs"];
 
 /** @returns {{policy: Policy, budgets: Budgets}} */
 function readPolicy(raw) {
   const pads = KINDS[object(raw, "the policy").kind]?.pads; // an unknown kind is refused below
   const more = [...pads ? ["strict"] : [], ...raw.notion === "scale" ? ["cap"] : []];
-  table(raw, [...POLICY_KEYS, ...more], "the policy", ["about", "totals"]);
-  label(raw.name, "the policy's name");
+  table(raw, [...POLICY_KEYS, ...more], "the policy", ["totals", "last"]);
   if (!isProse(raw.question)) {
     const allowed = "a text of one line, without control characters and those that nobody sees";
     throw refused(`question is ${quoted(raw.question)}, but must be ${allowed}`);
@@ -2086,14 +2483,14 @@ function readPolicy(raw) {
   });
   const { pairs, explicit } = readPairs(raw.pairs, names);
   if (raw.notion === "scale") checkScale(raw);
-  const { name, question, kind, notion } = raw;
+  const { question, kind, notion } = raw;
   const strict = readStrict(raw);
   const cap = raw.cap ?? 0;
   const isMutual = NOTIONS[notion].mutual && !pairs.some(({ oneWay }) => oneWay);
   const policy = Object.freeze({
-    name, question, kind, notion, strict, cap, isMutual, items, levelOf, levels: Object.freeze(levels),
-    pairs: Object.freeze(pairs), about: Object.freeze(readAbout(raw.about)),
-    totals: Object.freeze(readTotals(raw, items)),
+    question, kind, notion, strict, cap, isMutual, items, levelOf, levels: Object.freeze(levels),
+    pairs: Object.freeze(pairs), totals: Object.freeze(readTotals(raw, items)),
+    last: readLast(raw, items),
   });
   checkNotion(policy, own);
   const terms = { cap, isOpen: (i) => own[i] === OPEN };
@@ -2188,6 +2585,17 @@ function readTotals({ kind, totals }, items) {
     }
     return Object.freeze({ name, items: Object.freeze([...summed]) });
   });
+}
+
+/** The items that people are shown after the others. */
+function readLast({ last, notion }, items) {
+  if (last === undefined) return [];
+  const known = new Set(items);
+  const strange = distinct(list(last, "last"), "item").find((item) => !known.has(item));
+  if (!last.length || strange !== undefined || notion === "scale") {
+    throw refused("last must name some of the items, each once, and not those of a scale");
+  }
+  return last;
 }
 
 /** The explicit pair budgets; also by place, at i * levels + j. */
@@ -2361,8 +2769,9 @@ function protectedGroups({ levels, kind, notion, pairs, strict }, budgets, group
 }
 
 /** A rational at least e^budget, for a budget up to 710; exactly k for ln(k). @returns {Ratio} */
-function factorUp({ isLog, value: [n, d] }) {
-  if (isLog) return [n, d];
+function factorUp({ isLog, value: [n, d], root }) {
+  if (isLog && root === 1n) return [n, d];
+  if (isLog) return plus(rootDown(n, d, root), [1n, 1n << 80n]);
   // the Taylor sum has at most 2,000 terms, and each is less than 2^-80 e^x too small
   const margin = [(1n << 60n) + 1n, 1n << 60n];
   return product(taylor(n, d), margin);
@@ -2384,14 +2793,16 @@ function weakness(ratio, key) {
 /**
  * Per kind, given the encoding and the exact factor of every group:
  *   keys of the sentences about one answer, about one of a level, and of the warning;
+ *   ratio, the largest factor between two whole answers, exactly;
  *   epsilon, the largest log-ratio of any report between two whole answers;
  *   caution, a warning about whole lists, or "";
  *   promises, what is said about whole lists;
- *   promiseFor(items), the promise for one list.
+ *   promiseFor(items, isMutual), the promise for one list.
  */
 const WHOLE_ANSWERS = {
   single: {
     keys: { one: "odds", level: "oddsOfLevel", caution: "cautionAnswers" },
+    ratio: (encoding, ratios) => ratios.reduce(larger),
     epsilon: (encoding, ratios) => logarithms(ratios).reduce((x, y) => Math.max(x, y)),
     caution: () => "",
     promises: () => [],
@@ -2402,6 +2813,7 @@ const WHOLE_ANSWERS = {
   },
   set: {
     keys: { one: "having", level: "havingOfLevel", caution: "cautionHaving" },
+    ratio: (encoding) => encoding.setFactor(),
     epsilon: (encoding) => Math.log(toNumber(encoding.setFactor())),
     caution: (encoding) => weakness(encoding.setFactor(), "cautionLists"),
     promises: (encoding) => [sentenceWith("anyTwoLists", encoding.setFactor())],
@@ -2409,14 +2821,18 @@ const WHOLE_ANSWERS = {
   },
   each: {
     keys: { one: "having", level: "havingOfLevel", caution: "cautionHaving" },
+    ratio: ({ groupSizes }, ratios) => ratios.reduce((total, [n, d], g) => {
+      return product(total, [n ** BigInt(groupSizes[g]), d ** BigInt(groupSizes[g])]);
+    }, ONE),
     epsilon: sumOfAll,
     caution: (encoding, ratios) => {
       return sumOfAll(encoding, ratios) > Math.log(WEAK) ? say("cautionEach") : "";
     },
     promises: (encoding, ratios) => [multiplied(encoding, ratios)],
-    promiseFor({ groups: { groupOf } }, ratios, items) {
+    promiseFor({ groups: { groupOf } }, ratios, items, isMutual) {
       const ratio = items.reduce((total, item) => product(total, ratios[groupOf[item]]), ONE);
-      return sentenceWith(items.length ? "yourListOfEach" : "noList", ratio);
+      const key = isMutual ? "yourListOfEach" : "yourListOneWay";
+      return sentenceWith(items.length ? key : "noList", ratio);
     },
   },
 };
@@ -2531,6 +2947,20 @@ class Guarantee {
     return this.#whole.epsilon(this.#encoding, this.#eitherWay);
   }
 
+  wholeRatio() {
+    const { kind, isMutual } = this.#policy;
+    if (KINDS[kind].lists && !isMutual) return [1n, 0n];
+    return this.#whole.ratio(this.#encoding, this.#eitherWay);
+  }
+
+  raiseEpsilon() {
+    const { kind, isMutual, levels } = this.#policy;
+    if (isMutual) return this.wholeEpsilon();
+    if (KINDS[kind].lists) return this.#whole.epsilon(this.#encoding, this.#exact);
+    const told = this.levelEpsilons().filter((_, k) => levels[k].epsilon < Infinity);
+    return told.length ? told.reduce((x, y) => Math.max(x, y)) : Infinity;
+  }
+
   levelBudgets() {
     const { lists, pads } = KINDS[this.#policy.kind];
     const realised = this.levelEpsilons();
@@ -2557,14 +2987,14 @@ class Guarantee {
     if (KINDS[kind].lists) return isMutual ? key : `${key}OneWay`;
     if (!isMutual) {
       if (this.#protected) return `${key}OneWayProtected`;
-      return `${key}OneWay${this.#fall(level) === Infinity ? "Known" : "Lowered"}`;
+      return `${key}OneWay${this.fall(level) === Infinity ? "Known" : "Lowered"}`;
     }
     if (notion === "blocks") return `${key}InBlock`;
     return this.#protected ? `${key}Protected` : key;
   }
 
-  /** How far the odds of a level's answer can fall. */
-  #fall(level) {
+  /** How far the odds of a level's answer can change in either direction. */
+  fall(level) {
     return roundUp(square(this.#eitherWay[this.#groupOf[level]])).factor;
   }
 
@@ -2616,7 +3046,7 @@ class Guarantee {
   }
 
   promiseFor(items) {
-    return this.#whole.promiseFor(this.#encoding, this.#exact, items);
+    return this.#whole.promiseFor(this.#encoding, this.#exact, items, this.#policy.isMutual);
   }
 
   caution() {
@@ -2713,8 +3143,8 @@ class Mechanism {
     checkPadding(padding, policy);
     const groups = readGroups(body.groups, policy);
     const kind = KINDS[policy.kind];
-    checkShares(body.shares, groups.members.length + kind.lists);
     const encoding = readEncoding(body, { groups, policy, padding });
+    checkShares(body.shares, encoding.shareCount);
     encoding.prove(readTerms(policy, budgets, body.groups));
 
     this.policy = policy;
@@ -2743,11 +3173,15 @@ class Mechanism {
     return this.encoding.report(new Draws(), this.places(answer));
   }
 
-  /** The items of an answer, each once: of a single one a list with it. @returns {number[]} */
+  /**
+   * The items of an answer, each once: of a single one a list with it. An error never repeats the
+   * answer: errors end up in logs.
+   * @returns {number[]}
+   */
   places(answer) {
     if (!this.kind.lists) return [this.#index(answer)];
     if (typeof answer === "string" || typeof answer?.[Symbol.iterator] !== "function") {
-      const what = `this question takes a list of items, got ${quoted(answer)}`;
+      const what = `this question takes a list of items, got ${kindOf(answer)}`;
       throw new DiscreetError("answer", `${what}; give a list, be it empty`);
     }
     return [...new Set(Array.from(answer, (item) => this.#index(item)))];
@@ -2759,11 +3193,11 @@ class Mechanism {
       const place = items.indexOf(item);
       if (place >= 0) return place;
       const next = `choose one of the ${this.m} items of the question`;
-      throw new DiscreetError("answer", `${quoted(item)} is not an item; ${next}`);
+      throw new DiscreetError("answer", `the answer is not an item of this question; ${next}`);
     }
     if (Number.isInteger(item) && item >= 0 && item < this.m) return item;
     const allowed = `the label of an item or its index from 0 to ${this.m - 1}`;
-    const what = `an answer is ${allowed}, got ${quoted(item)}`;
+    const what = `an answer is ${allowed}, got ${kindOf(item)}`;
     throw new DiscreetError("answer", `${what}; choose an item`);
   }
 
@@ -2772,7 +3206,8 @@ class Mechanism {
   /**
    * Why this is not a report of the mechanism, or null.
    * @param {Uint8Array} report
-   * @returns {null | "length" | "part" | "tail" | "size" | "silent" | "ticket" | "residue"}
+   * @returns {null | "length" | "part" | "tail" | "size" | "silent" | "ticket" | "residue"
+   *   | "order"}
    */
   check(report) {
     if (!(report instanceof Uint8Array)) {
@@ -2830,6 +3265,20 @@ class Mechanism {
     return this.#guarantee.wholeEpsilon();
   }
 
+  /** The factor between any two answers, exactly; its denominator is 0 where there is no limit. */
+  wholeRatio() {
+    return this.#guarantee.wholeRatio();
+  }
+
+  /**
+   * By how much in all a report can raise the odds of a protected answer; of items on their own, of
+   * all of them. Where both directions are protected alike, what `wholeEpsilon` says.
+   * @returns {number}
+   */
+  raiseEpsilon() {
+    return this.#guarantee.raiseEpsilon();
+  }
+
   /**
    * Per level what counts against a limit: the log-ratio that is realised for one of its answers.
    * For lists no less than the level's budget, which a list may use up, and no less than what is
@@ -2852,6 +3301,11 @@ class Mechanism {
   /** The factor of a level's promise, rounded up, so that it stays true. @param {number} level */
   factor(level) {
     return this.#guarantee.factor(level).factor;
+  }
+
+  /** The same for how far the odds of its answers can fall. @param {number} level */
+  fall(level) {
+    return this.#guarantee.fall(level);
   }
 
   /**
@@ -2885,32 +3339,503 @@ class Mechanism {
   }
 }
 
+/** What something is, without saying what it holds. */
+function kindOf(value) {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
+// ---- survey/about.js ----------------------------------------------------------------------------
+
+const [LINE, TEXT] = [200, 4000]; // characters of a line, and of a longer text
+const [LEAST, MOST] = [50, 1e9]; // reports before results are shown
+
+const isText = (most, lines) => (text) => {
+  return isProse(lines ? text?.replaceAll?.("\n", " ") : text) && text === text.trim()
+    && text.replace(UNSEEN, "").trim() !== "" && Array.from(text).length <= most;
+};
+
+const isTime = (text) => {
+  const pattern = /^(19[7-9]\d|[2-9]\d{3})-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
+  return typeof text === "string" && pattern.test(text) && !Number.isNaN(Date.parse(text))
+    && new Date(text).toISOString() === text.replace("Z", ".000Z");
+};
+
+/** Whether this is a language tag, such as "en" or "pt-BR". */
+const isLanguage = (tag) => {
+  return typeof tag === "string" && /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/.test(tag);
+};
+
+/** What is said in a language of its own. */
+const PROSE = {
+  organiser: isText(LINE), contact: isText(LINE), notice: isText(LINE),
+  purpose: isText(TEXT, true), consent: isText(TEXT, true),
+};
+
+const ABOUT = {
+  ...PROSE,
+  notice: (url) => PROSE.notice(url) && /^https?:\/\//.test(url),
+  language: isLanguage,
+  opens: isTime, closes: isTime,
+  minimum: (n) => Number.isInteger(n) && n >= LEAST && n <= MOST,
+  rehearsal: (flag) => flag === true,
+};
+
+/** Who asks, what for, from when to when; each part is optional and has one spelling. */
+function readAbout(raw) {
+  if (raw === undefined) return {};
+  const keys = Object.keys(table(raw, [], "about", Object.keys(ABOUT)));
+  const wrong = keys.find((key) => !ABOUT[key](raw[key]));
+  if (!keys.length || wrong || (raw.opens && raw.closes && raw.opens >= raw.closes)) {
+    const what = wrong
+      ? `${wrong} of about is ${quoted(raw[wrong])}` : "about is empty, or closes before it opens";
+    throw refused(`${what}, but must be as discreet writes it`);
+  }
+  return raw;
+}
+
+// ---- survey/crosses.js --------------------------------------------------------------------------
+
+// Crossed questions: one question about the pairs of answers to two others.
+
+const CROSSED = ["min", "avg"]; // notions of questions that can be crossed
+
+/** The label of a pair of answers. */
+const cell = (first, second) => `${first} × ${second}`;
+
+/**
+ * Refuse a question that is not the cross of these two: its items are the pairs, and the budget of
+ * a pair is the smaller of its two.
+ */
+function checkCross(name, crossed, first, second) {
+  const plain = (policy) => policy.kind === "single" && CROSSED.includes(policy.notion)
+    && !policy.pairs.length;
+  const fail = (why) => {
+    throw refused(`${quoted(name)} is not the cross of its two questions: ${why}`);
+  };
+  if (![crossed, first, second].every(plain)) fail("one of them cannot be crossed");
+  const notions = new Set([crossed, first, second].map(({ notion }) => notion));
+  if (notions.size > 1) fail("their notions differ");
+  if (crossed.last.length) fail("it has items that are shown last");
+  const pairs = first.items.flatMap((x, i) => second.items.map((y, j) => [cell(x, y), i, j]));
+  if (pairs.length !== crossed.items.length) fail("it has other items");
+  const levelAt = (policy, k) => policy.levels[policy.levelOf[k]];
+  pairs.forEach(([pair, i, j], k) => {
+    if (crossed.items[k] !== pair) fail("it has other items");
+    const [x, y] = [levelAt(first, i), levelAt(second, j)];
+    const { budget } = x.epsilon <= y.epsilon ? x : y;
+    if (levelAt(crossed, k).budget !== budget) fail(`${quoted(pair)} has another budget`);
+  });
+}
+
+/** The places of the cells that sum up each answer of the first (axis 0) or second question. */
+function cellsOf(axis, rows, columns) {
+  const [outer, inner] = axis === 0 ? [rows, columns] : [columns, rows];
+  return Array.from({ length: outer }, (_, i) => Array.from({ length: inner }, (_, j) => {
+    return axis === 0 ? i * columns + j : j * columns + i;
+  }));
+}
+
+// ---- survey/public.js ---------------------------------------------------------------------------
+
+// Public questions: asked and sent openly; results are counted by them.
+
+const [LEAST_ITEMS, MOST_ITEMS] = [2, 255]; // the chosen one is a byte of the frame
+
+/** @typedef {{name: string, text: string, items: readonly string[]}} Public */
+
+/** @returns {Public} */
+function readPublic(raw) {
+  const { name, text, items } = table(raw, ["name", "text", "items"], "a public question");
+  distinct(list(items, "items"), "item");
+  if (!isProse(text) || items.length < LEAST_ITEMS || items.length > MOST_ITEMS) {
+    const allowed = `a text of one line and ${LEAST_ITEMS} to ${MOST_ITEMS} items`;
+    throw refused(`the public question ${quoted(name)} must have ${allowed}`);
+  }
+  return raw;
+}
+
+// ---- survey/translations.js ---------------------------------------------------------------------
+
+// A survey in more languages. Items stay the same items: only what people read changes.
+
+/**
+ * @typedef {{text?: string, items?: Record<string, string>}} Wording
+ * @typedef {{about?: Record<string, string>, questions?: Record<string, Wording>,
+ *   public?: Record<string, Wording>}} Translation
+ */
+
+/** @param {Record<string, readonly string[]>} known the items of every question, by its name */
+function checkWordings(rows, known, where) {
+  if (rows === undefined) return;
+  if (!Object.keys(object(rows, where)).length) throw refused(`${where} is empty`);
+  for (const [name, wording] of Object.entries(rows)) {
+    if (!Object.hasOwn(known, name)) throw refused(`${where} has no ${quoted(name)} to translate`);
+    const { text, items } = table(wording, [], where, ["text", "items"]);
+    if (text !== undefined && (!text || !isProse(text))) {
+      throw refused(`text of ${quoted(name)} in ${where} must be a text of one line`);
+    }
+    if (items === undefined) continue;
+    const strange = Object.keys(object(items, where)).find((item) => !known[name].includes(item));
+    if (strange !== undefined || !Object.keys(items).length) {
+      throw refused(`${where} translates ${quoted(strange)}, which is not an item`);
+    }
+    distinct(known[name].map((item) => items[item] ?? item), `label in ${where}`);
+  }
+}
+
+/** @returns {Record<string, Translation>} */
+function readTranslations(raw, { questions, openly }) {
+  if (raw === undefined) return {};
+  if (!Object.keys(object(raw, "translations")).length) throw refused("translations is empty");
+  for (const [language, translation] of Object.entries(raw)) {
+    const where = `the translation ${quoted(language)}`;
+    if (!isLanguage(language)) throw refused(`${where} is not named by a language tag`);
+    table(translation, [], where, ["about", "questions", "public"]);
+    const { about } = translation;
+    if (about !== undefined) {
+      const keys = Object.keys(table(about, [], `about in ${where}`, Object.keys(PROSE)));
+      if (!keys.length || !keys.every((key) => PROSE[key](about[key]))) {
+        throw refused(`about in ${where} must be as discreet writes it`);
+      }
+    }
+    checkWordings(translation.questions, questions, `questions in ${where}`);
+    checkWordings(translation.public, openly, `public in ${where}`);
+  }
+  return raw;
+}
+
+// ---- survey/survey.js ---------------------------------------------------------------------------
+
+// What people are invited to. Its fingerprint is what an invitation pins.
+
+const SURVEY_KEYS = ["format", "name", "answers", "questions"];
+const [MOST_QUESTIONS, MOST_PUBLIC, MOST_GROUPS] = [100, 8, 10_000];
+const LONGEST_NAME = 200; // characters
+
+/**
+ * @typedef {{name: string, mechanism: Mechanism, of: readonly [string, string] | null}} Question
+ *   of: the two questions that it crosses
+ */
+
+/**
+ * One or more questions, how many of them each device answers, and what is asked openly. For any
+ * two whole records of answers, whatever is drawn, the chance of everything that is sent differs by
+ * at most the factor that `promise` states: computed exactly from the questions, so an object of
+ * this class is a checked promise.
+ */
+class Survey {
+  /**
+   * Verify the content of a survey file.
+   * @param {Uint8Array} bytes
+   * @param {{fingerprint?: string | null}} [pinned] as for `from`
+   * @returns {Promise<Survey>}
+   */
+  static async read(bytes, pinned = {}) {
+    let document;
+    try {
+      document = parse(bytes);
+    } catch {
+      throw refused("the survey file is not JSON in UTF-8");
+    }
+    return Survey.from(document, pinned);
+  }
+
+  /**
+   * Verify a survey document and the fingerprint that it carries.
+   * @param {object} document the content of a survey file
+   * @param {{fingerprint?: string | null}} [pinned] the only fingerprint to accept, from an
+   *   invitation
+   * @returns {Promise<Survey>}
+   */
+  static async from(document, { fingerprint: pinned } = {}) {
+    const { fingerprint: claimed, ...body } = object(document, "the survey");
+    const text = canonicalJson(body);
+    const copy = JSON.parse(text, (_, value) => Object.freeze(value));
+    const got = await computeFingerprint(withoutStories(copy));
+    const short = (value) => `${shortFingerprint(cleaned(String(value)))}…`;
+    if (claimed !== got) {
+      const change = "it was changed after it was made; get it again from the organiser";
+      const what = `the content has fingerprint ${short(got)} but says ${short(claimed)}`;
+      throw new DiscreetError("fingerprint", `${what}: ${change}`);
+    }
+    if (pinned != null && pinned !== got) {
+      const next = "do not answer, and ask who invited you";
+      const what = `the invitation is for fingerprint ${short(pinned)} but this is ${short(got)}`;
+      throw new DiscreetError("pinned", `${what}; ${next}`);
+    }
+    const questions = await Promise.all(list(copy.questions, "questions").map(readQuestion));
+    return new Survey(copy, questions, got);
+  }
+
+  /**
+   * Use `Survey.from`: this checks all but the fingerprint.
+   * @param {object} body frozen @param {Question[]} questions @param {string} fingerprint
+   */
+  constructor(body, questions, fingerprint) {
+    choice("format", body.format, ["discreet-survey/1"]);
+    table(body, SURVEY_KEYS, "the survey", ["about", "public", "translations"]);
+    const count = questions.length;
+    if (!count || count > MOST_QUESTIONS) {
+      throw refused(`there are ${count} questions, but must be 1 to ${MOST_QUESTIONS}`);
+    }
+    if (!Number.isInteger(body.answers) || body.answers < 1 || body.answers > count) {
+      throw refused(`answers is ${quoted(body.answers)}, but must be from 1 to ${count}`);
+    }
+    const openly = readOpenly(body);
+    checkNames(body.name, questions, openly);
+    for (const question of questions) {
+      if (question.of) checkOf(question, questions);
+    }
+    const itemsOf = (rows) => Object.fromEntries(rows);
+    this.name = body.name;
+    this.about = Object.freeze(readAbout(body.about));
+    this.answers = body.answers;
+    this.questions = Object.freeze(questions);
+    this.openly = Object.freeze(openly);
+    this.translations = readTranslations(body.translations, {
+      questions: itemsOf(questions.filter(({ of }) => !of)
+        .map(({ name, mechanism }) => [name, mechanism.policy.items])),
+      openly: itemsOf(openly.map(({ name, items }) => [name, items])),
+    });
+    if (Object.hasOwn(this.translations, this.about.language ?? "")) {
+      throw refused("the survey is translated into the language that it is in");
+    }
+    this.fingerprint = fingerprint;
+    Object.freeze(this);
+  }
+
+  /** The question of a survey that has one. @returns {Question} */
+  get only() {
+    if (this.questions.length > 1) {
+      const names = this.questions.map(({ name }) => quoted(name)).join(", ");
+      throw new DiscreetError("answer", `the survey has several questions; name one: ${names}`);
+    }
+    return this.questions[0];
+  }
+
+  /** The mechanism of a survey of one question. */
+  get mechanism() {
+    return this.only.mechanism;
+  }
+
+  /** @param {string} name @returns {Question} */
+  question(name) {
+    const found = this.questions.find((question) => question.name === name);
+    if (found) return found;
+    const names = this.questions.map((question) => quoted(question.name)).join(", ");
+    const what = `${quoted(name)} is not a question of this survey`;
+    throw new DiscreetError("answer", `${what}; it asks ${names}`);
+  }
+
+  /** The questions that one device answers: a uniform subset, whatever the answers. */
+  draw() {
+    return new Draws().subset(this.questions, this.answers);
+  }
+
+  /** Bytes between the id and the report in a frame. */
+  get frontSize() {
+    return Number(this.questions.length > 1) + this.openly.length;
+  }
+
+  /** These bytes, for a question and the places of the public answers. */
+  front(question, group) {
+    const number = this.questions.length > 1 ? [this.questions.indexOf(question)] : [];
+    return Uint8Array.from([...number, ...group]);
+  }
+
+  // -- what is promised about everything that one person sends
+
+  /** The factor, exactly; its denominator is 0 where there is no limit. */
+  get #ratio() {
+    const ratios = this.questions.map(({ mechanism }) => mechanism.wholeRatio());
+    ratios.sort((x, y) => (isLess(x, y) ? 1 : isLess(y, x) ? -1 : 0));
+    return ratios.slice(0, this.answers).reduce(product, ONE);
+  }
+
+  /** The same as a budget. */
+  epsilon() {
+    return Math.log(toNumber(this.#ratio));
+  }
+
+  /** @returns {{factor: number, sentence: string}} */
+  promise() {
+    const { factor, text } = roundUp(square(this.#ratio));
+    const sentence = factor === Infinity ? say("everythingKnown")
+      : say("everything", { factor: localise(text) });
+    return { factor, sentence };
+  }
+
+  /** What the device draws; "" where everyone answers everything. */
+  drawn() {
+    const [asked, n] = [this.answers, this.questions.length];
+    if (asked === n) return "";
+    return say("drawnQuestions", { asked: String(asked), of: String(n), n: n - asked });
+  }
+
+  /** A warning that replaces every sentence that reassures; "" where none is needed. */
+  caution() {
+    if (this.questions.length === 1) return this.mechanism.caution();
+    const each = this.questions.map(({ name, mechanism }) => [name, mechanism.caution()]);
+    const found = each.filter(([, caution]) => caution).map((row) => row.join(": "));
+    const [n, d] = this.#ratio;
+    if (!found.length && (!d || isLess([BigInt(WEAK), 1n], [n, d]))) {
+      const { text } = roundUp(square([n, d]));
+      found.push(say("cautionEverything", { factor: localise(text) }));
+    }
+    return found.join(" ");
+  }
+}
+
+/** What the fingerprint covers: not how the mechanisms were found. */
+const withoutStories = (body) => {
+  const { questions } = body;
+  return Array.isArray(questions) ? { ...body, questions: questions.map(withoutStory) } : body;
+};
+
+const withoutStory = (row) => {
+  const mechanism = row?.mechanism;
+  return typeof mechanism === "object" && mechanism && !Array.isArray(mechanism)
+    ? { ...row, mechanism: covered(mechanism) } : row;
+};
+
+/** @returns {Promise<Question>} */
+async function readQuestion(row) {
+  table(row, ["name", "mechanism"], "a question", ["of"]);
+  const { name, mechanism: body, of = null } = row;
+  object(body, "a mechanism");
+  if ("of" in row && (list(of, "of").length !== 2 || of[0] === of[1])) {
+    throw refused(`of is ${quoted(of)}, but must name two questions`);
+  }
+  const mechanism = new Mechanism(canonicalJson(body), await computeFingerprint(body));
+  return Object.freeze({ name, mechanism, of });
+}
+
+function readOpenly({ public: rows }) {
+  if (rows === undefined) return [];
+  const openly = list(rows, "public").map(readPublic);
+  const groups = openly.reduce((n, { items }) => n * items.length, 1);
+  if (!openly.length || openly.length > MOST_PUBLIC || groups > MOST_GROUPS) {
+    const allowed = `1 to ${MOST_PUBLIC}, with at most ${MOST_GROUPS} groups`;
+    throw refused(`there are ${openly.length} public questions, but must be ${allowed}`);
+  }
+  return openly;
+}
+
+function checkNames(name, questions, openly) {
+  const names = [...questions, ...openly].map((question) => question.name);
+  for (const text of [name, ...names]) {
+    label(text, "name");
+    if (Array.from(text).length > LONGEST_NAME || text !== text.trim()) {
+      throw refused(`name is ${quoted(text)}, but must have at most ${LONGEST_NAME} characters`);
+    }
+  }
+  const strange = distinct(names, "question").find((text) => text.includes(":"));
+  if (strange) throw refused(`the name ${quoted(strange)} of a question must not have a colon`);
+}
+
+function checkOf({ name, mechanism, of }, questions) {
+  const [first, second] = of.map((one) => questions.find((q) => q.name === one && !q.of));
+  if (!first || !second) throw refused(`${quoted(name)} crosses questions that there are not`);
+  checkCross(name, mechanism.policy, first.mechanism.policy, second.mechanism.policy);
+}
+
+// ---- device/answers.js --------------------------------------------------------------------------
+
+// Answers to a survey, by the names of its questions, and the frames that are sent for them.
+
+/** Answers by name; the answer to the only question may be given as it is. */
+function byName(survey, answer) {
+  if (answer === undefined) return {};
+  if (answer?.constructor === Object) return answer;
+  if (survey.questions.length > 1 || survey.openly.length) {
+    const what = `this survey asks ${askedNames(survey).map(quoted).join(", ")}`;
+    throw new DiscreetError("answer", `${what}; give the answers by name`);
+  }
+  return { [survey.only.name]: answer };
+}
+
+/** The names of what a person is asked: public questions, then the others. */
+function askedNames({ openly, questions }) {
+  return [...openly, ...questions.filter(({ of }) => !of)].map(({ name }) => name);
+}
+
+/** Refuse answers to questions that there are not, and what is no answer. */
+function checkAnswers(survey, answers) {
+  const known = askedNames(survey);
+  for (const [name, answer] of Object.entries(answers)) {
+    if (!known.includes(name)) {
+      const what = `${quoted(name)} is not a question of this survey`;
+      throw new DiscreetError("answer", `${what}; it asks ${known.map(quoted).join(", ")}`);
+    }
+    const open = survey.openly.find((question) => question.name === name);
+    if (open) placeOf(open, answer);
+    else survey.question(name).mechanism.places(answer);
+  }
+}
+
+/** The place of a public answer. */
+function placeOf({ name, items }, answer) {
+  const place = typeof answer === "string" ? items.indexOf(answer) : answer;
+  if (Number.isInteger(place) && place >= 0 && place < items.length) return place;
+  const what = `the public question ${quoted(name)} needs one of its ${items.length} answers`;
+  throw new DiscreetError("answer", `${what}; choose one`);
+}
+
+/**
+ * A fresh report on a question, with what stands before it; null where an answer to it is missing
+ * and may be.
+ * @returns {Uint8Array | null}
+ */
+function perturbed(survey, question, answers, partial) {
+  const { mechanism, of } = question;
+  const needed = [...survey.openly.map(({ name }) => name), ...of ?? [question.name]];
+  const missing = needed.find((name) => !Object.hasOwn(answers, name));
+  if (missing !== undefined) {
+    if (partial) return null;
+    const what = `the question ${quoted(missing)} has no answer`;
+    throw new DiscreetError("answer", `${what}; it was drawn, so answer it`);
+  }
+  const group = survey.openly.map((open) => placeOf(open, answers[open.name]));
+  const given = of ? cell(...of.map((name) => labelOf(survey, name, answers[name])))
+    : answers[question.name];
+  const [front, report] = [survey.front(question, group), mechanism.perturb(given)];
+  return Uint8Array.from([...front, ...report]);
+}
+
+function labelOf(survey, name, answer) {
+  const { mechanism } = survey.question(name);
+  return mechanism.policy.items[mechanism.places(answer)[0]];
+}
+
+/** What is sent for an entry of the ledger. @returns {Frame} */
+function frameOf(survey, { question, id, report }) {
+  const content = fromHex(report);
+  return { question, id: fromHex(id), content, report: content.slice(survey.frontSize) };
+}
+
 // ---- device/ledger.js ---------------------------------------------------------------------------
 
 // What this device has already sent, and to whom.
 
 /**
- * @typedef {{origin: string, name: string, fingerprint: string, id: string, report: string,
- *   items: string[],
- *   budgets: {levels: (number | null)[], levelOf: number[], whole: number | null, oneWay: boolean},
- *   state: "shown" | "leaving" | "counted"}}
- *   Entry  in hexadecimal; never the answer, never a time. A report is first shown to its sender
- *   alone, then it may have left, then the collector has acknowledged it. A budget of null has no
- *   limit; oneWay: the levels' budgets are of raised odds alone
- * @typedef {{entry: Entry, shared: string[]}} Overlap  the labels are the new question's
+ * @typedef {{origin: string, name: string, fingerprint: string, question: string, id: string,
+ *   report: string, items: string[], told: string[],
+ *   budgets: {levels: (number | null)[], levelOf: number[], whole: number | null,
+ *   raised: number | null, oneWay: boolean},
+ *   state: "drawn" | "shown" | "leaving" | "counted"}}
+ *   Entry  of a question, in hexadecimal; never the answer, never a time. A question is drawn; its
+ *   report is first shown to its sender alone, then it may have left, then the collector has
+ *   acknowledged it. report: with what stands before it in a frame; told: items that were told
+ *   openly. A budget of null has no limit; raised: the whole, of raised odds alone;
+ *   oneWay: the levels' budgets are of these too
+ * @typedef {{entry: Entry, shared: string[]}} Overlap  the labels are the new survey's
  * @typedef {{item: string, epsilon: number, factor: number, sentence: string}} Summed
  */
 
-const LEDGER = "discreet-ledger/3";
+const LEDGER = "discreet-ledger/4";
 const SETTLE = 150; // milliseconds in which tabs see what one of them wrote
-const STATES = ["shown", "leaving", "counted"];
-
-/** Run work while no other tab of this browser does: two tabs must not both draw a report. */
-async function locked(work) {
-  const locks = globalThis.navigator?.locks;
-  // async: Node 24 never releases a lock whose work throws at once
-  return locks ? locks.request(LEDGER, async () => work()) : work();
-}
+const STATES = ["drawn", "shown", "leaving", "counted"];
 
 /**
  * Averaging over repeats is the classic attack. So the same question always gets the same report,
@@ -2919,6 +3844,7 @@ async function locked(work) {
 class Ledger {
   #storage;
   #shared; // with other tabs
+  #isFresh = false; // other tabs may not see yet what was written
   #key;
 
   /**
@@ -2938,94 +3864,140 @@ class Ledger {
     return globalThis.localStorage.getItem(`${LEDGER}/${person}`) !== null;
   }
 
-  /** The entry of exactly this collection, or null. @returns {Entry | null} */
-  find(origin, name, fingerprint) {
-    return this.#read().find(isFor(origin, name, fingerprint)) ?? null;
+  /**
+   * Run work while no other tab of this browser does, until all of them see what it wrote. Otherwise
+   * two tabs could both draw a report, or send two that need consent to their sum.
+   */
+  async locked(work) {
+    const settling = async () => {
+      try {
+        return await work();
+      } finally {
+        await this.settled();
+      }
+    };
+    const locks = globalThis.navigator?.locks;
+    return locks ? locks.request(LEDGER, settling) : settling();
+  }
+
+  /** The entries of exactly this survey, in the order of its questions. @returns {Entry[]} */
+  find(origin, survey) {
+    const places = new Map(survey.questions.map(({ name }, k) => [name, k]));
+    const mine = this.#read().filter(isFor(origin, survey));
+    if (mine.some(({ question }) => !places.has(question))) {
+      const what = "the ledger holds a question that this survey does not have";
+      throw new DiscreetError("ledger", `${what}, so nothing is sent`);
+    }
+    return mine.sort((x, y) => places.get(x.question) - places.get(y.question));
   }
 
   /**
-   * Earlier answers to other collections that share an item, however its label is spelled.
-   * @param {string} origin @param {string} name @param {Mechanism} mechanism
+   * The drawn questions of a survey, drawn now if they were not before. They are written down
+   * before anything is shown: who could draw again would tell more.
+   * @param {string} origin @param {Survey} survey
+   * @returns {Entry[]}
+   */
+  drawn(origin, survey) {
+    const mine = this.find(origin, survey);
+    if (mine.length) return mine;
+    const fresh = survey.draw().map((question) => newEntry(origin, survey, question));
+    this.#write([...this.#read(), ...fresh]);
+    return this.find(origin, survey);
+  }
+
+  /**
+   * Earlier answers to other surveys that share an item, however its label is spelled, with this
+   * one: with its drawn questions, or with all of them before it is drawn.
+   * @param {string} origin @param {Survey} survey
    * @returns {Overlap[]}
    */
-  overlaps(origin, name, mechanism) {
-    const here = mechanism.policy.items.map(looks);
-    return this.#sentElsewhere(origin, name, mechanism.fingerprint).flatMap((entry) => {
+  overlaps(origin, survey) {
+    const mine = this.#mine(origin, survey);
+    const items = [...new Set(mine.flatMap((entry) => entry.items))];
+    const openly = survey.openly.flatMap((question) => question.items);
+    return this.#sentElsewhere(origin, survey).flatMap((entry) => {
       const there = new Set(entry.items.flatMap(looks));
-      const shared = mechanism.policy.items.filter((_, k) => here[k].some((x) => there.has(x)));
+      const told = new Set(entry.told.flatMap(looks));
+      const shared = [
+        ...items.filter((item) => looks(item).some((look) => there.has(look) || told.has(look))),
+        ...openly.filter((item) => looks(item).some((look) => there.has(look))),
+      ];
       return shared.length ? [{ entry, shared }] : [];
     });
   }
 
   /**
-   * The shared item with the largest sum of budgets, the new question included; null without
+   * The shared item with the largest sum of budgets, the new survey included; null without
    * overlaps.
-   * @param {Mechanism} mechanism @param {Overlap[]} overlaps
+   * @param {string} origin @param {Survey} survey @param {Overlap[]} overlaps
    * @returns {Summed | null}
    */
-  summed(mechanism, overlaps) {
+  summed(origin, survey, overlaps) {
     if (!overlaps.length) return null;
-    const spent = overlaps.map(({ entry }) => spentBy(entry));
-    const { kind: { lists }, policy: { items, levelOf } } = mechanism;
-    const own = mechanism.levelEpsilons();
-    const total = items.map((item, k) => {
-      const itemLooks = looks(item);
-      const earlier = spent.flatMap((byLook) => {
-        const budgets = itemLooks.flatMap((look) => byLook.get(look) ?? []);
-        return budgets.length ? [Math.max(...budgets)] : [];
-      });
-      return earlier.length ? earlier.reduce((sum, x) => sum + x, own[levelOf[k]]) : -Infinity;
-    });
-    const worst = foremost(total, (x, y) => x > y);
-    const { factor, text } = roundUpFloat(Math.exp(total[worst]));
-    const oneWay = !mechanism.policy.isMutual || overlaps.some(({ entry }) => entry.budgets.oneWay);
-    const sentences = [say(oneWay ? "alreadyOneWay" : lists ? "alreadyHaving" : "already", {
-      n: overlaps.length, what: `"${items[worst]}"`, factor: localise(text),
+    const mine = this.#mine(origin, survey);
+    const entries = [...overlaps.map(({ entry }) => entry), ...mine];
+    const { epsilon, item } = largestSum(mine, overlaps.map(({ entry }) => spentBy(entry)));
+    const { factor, text } = roundUpFloat(Math.exp(epsilon));
+    const lists = survey.questions.some(({ mechanism }) => mechanism.kind.lists);
+    const oneWay = entries.some(({ budgets }) => budgets.oneWay);
+    const key = epsilon === Infinity ? "alreadyUnlimited" : oneWay ? "alreadyOneWay"
+      : lists ? "alreadyHaving" : "already";
+    const sentences = [say(key, {
+      n: overlaps.length, what: say("quoted", { what: item }), factor: localise(text),
     })];
     if (lists) {
-      const whole = overlaps.reduce((sum, { entry }) => sum + stored(entry.budgets.whole),
-        mechanism.wholeEpsilon());
+      const whole = summedUp(overlaps.map(({ entry }) => entry)).epsilon
+        + this.own(origin, survey).epsilon;
       const { text: wholeText } = roundUpFloat(Math.exp(whole));
-      sentences.push(say("alreadyLists", { factor: localise(wholeText) }));
+      sentences.push(whole === Infinity ? say("alreadyListsUnlimited")
+        : say("alreadyLists", { factor: localise(wholeText) }));
     }
-    const sentence = sentences.join(" ");
-    return { item: items[worst], epsilon: total[worst], factor, sentence };
+    return { item, epsilon, factor, sentence: sentences.join(" ") };
   }
 
   /**
-   * The sum of the budgets of whole answers over all other collections, and their number. It counts
-   * every collection, whatever it asks about, because labels can be rewritten.
-   * @returns {{epsilon: number, earlier: number}}
+   * The sum of the budgets of whole answers over all other surveys, and their number. It counts
+   * every survey, whatever it asks about, because labels can be rewritten. Public answers have no
+   * budget and are not in it. There are two sums: of what is told either way, and of how far odds
+   * are raised.
+   * @returns {{epsilon: number, raised: number, earlier: number}}
    */
-  total(origin, name, fingerprint) {
-    const others = this.#sentElsewhere(origin, name, fingerprint);
-    const epsilon = others.reduce((sum, { budgets }) => sum + stored(budgets.whole), 0);
-    return { epsilon, earlier: others.length };
+  total(origin, survey) {
+    const others = this.#sentElsewhere(origin, survey);
+    return { ...summedUp(others), earlier: others.length };
+  }
+
+  /** The same sums of this survey: of the questions that are drawn, or may be. */
+  own(origin, survey) {
+    const mine = this.#mine(origin, survey); // as many as are answered, once they are drawn
+    const most = (key) => mine.map(({ budgets }) => stored(budgets[key])).sort((x, y) => y - x)
+      .slice(0, survey.answers).reduce((sum, x) => sum + x, 0);
+    return { epsilon: most("whole"), raised: most("raised") };
   }
 
   /**
-   * Write a report down before anybody sees it. If this collection has an entry already, that entry
-   * counts.
-   * @param {string} origin @param {string} name @param {Mechanism} mechanism
-   * @param {Uint8Array} report @param {Uint8Array} id
-   * @returns {Entry}
+   * Write a report down before anybody sees it. If the question has one already, that one counts.
+   * @param {string} origin @param {Survey} survey @param {string} question
+   * @param {Uint8Array} content @param {Uint8Array} id
    */
-  reserve(origin, name, mechanism, report, id) {
-    const entries = this.#read();
-    const earlier = entries.find(isFor(origin, name, mechanism.fingerprint));
-    if (earlier) return earlier;
-    const { policy: { items, levelOf }, fingerprint } = mechanism;
-    const finite = (epsilon) => (epsilon < Infinity ? epsilon : null);
-    const budgets = {
-      levels: mechanism.levelEpsilons().map(finite), levelOf,
-      whole: finite(mechanism.wholeEpsilon()), oneWay: !mechanism.policy.isMutual,
-    };
-    const entry = {
-      origin, name, fingerprint, id: toHex(id), report: toHex(report), items, budgets,
-      state: "shown",
-    };
-    this.#write([...entries, entry]);
-    return entry;
+  reserve(origin, survey, question, content, id) {
+    const same = isFor(origin, survey);
+    this.#write(this.#read().map((entry) => {
+      const isMine = same(entry) && entry.question === question && entry.state === "drawn";
+      return isMine ? { ...entry, id: toHex(id), report: toHex(content), state: "shown" } : entry;
+    }));
+  }
+
+  /** Bring back what was prepared, if the ledger was removed meanwhile. @returns {Entry[]} */
+  restore(origin, survey, frames) {
+    if (!this.find(origin, survey).length) {
+      const entries = frames.map(({ question, id, content }) => {
+        const entry = newEntry(origin, survey, survey.question(question));
+        return { ...entry, id: toHex(id), report: toHex(content), state: "shown" };
+      });
+      this.#write([...this.#read(), ...entries]);
+    }
+    return this.find(origin, survey).filter(({ state }) => state !== "drawn");
   }
 
   /**
@@ -3033,19 +4005,28 @@ class Ledger {
    * localStorage, which catch up a little later than the lock is handed on.
    */
   async settled() {
-    if (this.#shared) await new Promise((resolve) => { setTimeout(resolve, SETTLE); });
+    if (!this.#isFresh) return;
+    await new Promise((resolve) => { setTimeout(resolve, SETTLE); });
+    this.#isFresh = false;
   }
 
-  /** The report is about to leave, or the collector has acknowledged it. */
-  mark(origin, name, fingerprint, state) {
-    const same = isFor(origin, name, fingerprint);
-    this.#write(this.#read().map((entry) => (same(entry) ? { ...entry, state } : entry)));
+  /** The reports with these ids are about to leave, or the collector has acknowledged them. */
+  mark(ids, state) {
+    this.#write(this.#read().map((entry) => (ids.includes(entry.id) ? { ...entry, state } : entry)));
   }
 
-  /** The entries of other collections whose report may have left. @returns {Entry[]} */
-  #sentElsewhere(origin, name, fingerprint) {
-    const same = isFor(origin, name, fingerprint);
-    return this.#read().filter((entry) => !same(entry) && entry.state !== "shown");
+  /** The entries of the drawn questions; before they are drawn, of all. @returns {Entry[]} */
+  #mine(origin, survey) {
+    const drawn = this.find(origin, survey);
+    return drawn.length ? drawn
+      : survey.questions.map((question) => newEntry(origin, survey, question));
+  }
+
+  /** The entries of other surveys whose report may have left. @returns {Entry[]} */
+  #sentElsewhere(origin, survey) {
+    const same = isFor(origin, survey);
+    return this.#read().filter((entry) => !same(entry)
+      && (entry.state === "leaving" || entry.state === "counted"));
   }
 
   /** @returns {Entry[]} */
@@ -3071,6 +4052,7 @@ class Ledger {
   #write(entries) {
     try {
       this.#storage().setItem(this.#key, JSON.stringify({ entries }));
+      this.#isFresh = this.#shared;
     } catch (error) {
       const what = `the ledger cannot be written (${error.message}), so nothing is sent`;
       const next = "make room, or leave the private window";
@@ -3079,38 +4061,96 @@ class Ledger {
   }
 }
 
-/** The part of an entry that is sent. @param {Entry} entry */
-const sendable = (name, mechanism, { id, report }) => {
-  return { name, mechanism, id: fromHex(id), report: fromHex(report) };
-};
+/**
+ * What is remembered of a question that was drawn. A crossed one is about the items of both of its
+ * questions.
+ * @returns {Entry}
+ */
+function newEntry(origin, survey, question) {
+  const { name, fingerprint } = survey;
+  const { mechanism } = question;
+  const finite = (epsilon) => (epsilon < Infinity ? epsilon : null);
+  const { items, levels, levelOf } = itemsTold(survey, question);
+  const budgets = {
+    levels: levels.map(finite), levelOf, whole: finite(mechanism.wholeEpsilon()),
+    raised: finite(mechanism.raiseEpsilon()), oneWay: !mechanism.policy.isMutual,
+  };
+  const told = survey.openly.flatMap((open) => open.items);
+  return {
+    origin, name, fingerprint, question: question.name, id: "", report: "", items, told, budgets,
+    state: "drawn",
+  };
+}
+
+function itemsTold(survey, { mechanism, of }) {
+  const { items, levelOf } = mechanism.policy;
+  const levels = mechanism.levelEpsilons();
+  if (!of) return { items, levels, levelOf };
+  const [first, second] = of.map((name) => survey.question(name).mechanism.policy.items);
+  const most = [0, 1].flatMap((axis) => cellsOf(axis, first.length, second.length))
+    .map((cells) => Math.max(...cells.map((k) => levels[levelOf[k]])));
+  return { items: [...first, ...second], levels: most, levelOf: most.map((_, k) => k) };
+}
+
+function summedUp(entries) {
+  const sum = (key) => entries.reduce((total, { budgets }) => total + stored(budgets[key]), 0);
+  return { epsilon: sum("whole"), raised: sum("raised") };
+}
 
 /** A budget that is stored: null has no limit. */
 const stored = (epsilon) => epsilon ?? Infinity;
 
-function isFor(origin, name, fingerprint) {
+function isFor(origin, { name, fingerprint }) {
   return (entry) => {
     return entry.origin === origin && entry.name === name && entry.fingerprint === fingerprint;
   };
 }
 
-/** The budget of every look of an item; the larger one if two labels share a look. */
-function spentBy({ items, budgets: { levels, levelOf } }) {
-  const byLook = new Map();
-  items.forEach((item, k) => looks(item).forEach((look) => {
-    byLook.set(look, Math.max(byLook.get(look) ?? 0, stored(levels[levelOf[k]])));
-  }));
-  return byLook;
+/** Every protected item with its budget. @param {Entry} entry @returns {[string, number][]} */
+function budgetsOf({ items, budgets: { levels, levelOf } }) {
+  return items.map((item, k) => [item, stored(levels[levelOf[k]])]);
 }
 
-function isEntry({ origin, name, fingerprint, id, report, items, budgets, state }) {
-  const texts = Array.isArray(items) && items.length > 0
-    && [origin, name, fingerprint, ...items].every((text) => typeof text === "string");
-  const { levels, levelOf, whole, oneWay } = budgets;
+/** The budget of every look, the larger one if two labels share it; the looks told openly. */
+function spentBy(entry) {
+  const byLook = new Map();
+  for (const [item, budget] of budgetsOf(entry)) {
+    for (const look of looks(item)) byLook.set(look, Math.max(byLook.get(look) ?? 0, budget));
+  }
+  return { byLook, told: new Set(entry.told.flatMap(looks)) };
+}
+
+/** The item about which most was told, and the sum of its budgets. @param {Entry[]} mine */
+function largestSum(mine, spent) {
+  const own = mine.flatMap((entry) => [
+    ...budgetsOf(entry), ...entry.told.map((item) => [item, Infinity, true]),
+  ]);
+  let most = { epsilon: -Infinity, item: "" };
+  for (const [item, budget, openly = false] of own) {
+    const itemLooks = looks(item);
+    const earlier = spent.flatMap(({ byLook, told }) => {
+      const budgets = itemLooks.flatMap((look) => byLook.get(look) ?? []);
+      // what was told openly both times was never protected
+      if (!openly && itemLooks.some((look) => told.has(look))) budgets.push(Infinity);
+      return budgets.length ? [Math.max(...budgets)] : [];
+    });
+    const epsilon = earlier.reduce((sum, x) => sum + x, budget);
+    if (earlier.length && epsilon > most.epsilon) most = { epsilon, item };
+  }
+  return most;
+}
+
+function isEntry({ origin, name, fingerprint, question, id, report, items, told, budgets, state }) {
+  const texts = Array.isArray(items) && items.length > 0 && Array.isArray(told)
+    && [origin, name, fingerprint, question, ...items, ...told]
+      .every((text) => typeof text === "string");
+  const { levels, levelOf, whole, raised, oneWay } = budgets;
   const numbers = Array.isArray(levels) && typeof oneWay === "boolean"
-    && [...levels, whole].every((x) => x === null || (Number.isFinite(x) && x >= 0));
+    && [...levels, whole, raised].every((x) => x === null || (Number.isFinite(x) && x >= 0));
   const placed = Array.isArray(levelOf) && levelOf.length === items.length
     && levelOf.every((k) => Number.isInteger(k) && k in levels);
-  const bytes = /^[0-9a-f]{32}$/.test(id) && /^([0-9a-f]{2})+$/.test(report);
+  const bytes = state === "drawn" ? id === "" && report === ""
+    : /^[0-9a-f]{32}$/.test(id) && /^([0-9a-f]{2})+$/.test(report);
   return texts && numbers && placed && bytes && STATES.includes(state);
 }
 
@@ -3127,11 +4167,34 @@ function readLimit(most) {
 }
 
 /**
+ * Refuse a survey that may reveal more than the person allows: about an item, and if the limit is
+ * one number, also in all that is sent together.
+ */
+function checkSurvey(survey, limits, oneWay = false) {
+  const { questions } = survey;
+  if (limits?.constructor === Object) {
+    const here = new Set(questions.flatMap(({ mechanism }) => mechanism.policy.items.flatMap(looks)));
+    const unknown = Object.keys(limits).find((item) => !looks(item).some((look) => here.has(look)));
+    if (unknown !== undefined) {
+      const what = `${quoted(unknown)}, for which you pinned a budget, is not an item here`;
+      throw new DiscreetError("pinned", `${what}; do not answer`);
+    }
+  }
+  for (const { mechanism } of questions) checkBudgets(mechanism, limits, oneWay);
+  const whole = survey.answers > 1 ? survey.epsilon() : 0;
+  if (typeof limits === "number" && whole < Infinity && whole > limits + 1e-9) {
+    const what = `all answers to this survey together have the budget ${brief(whole)}, above the `
+      + `${brief(limits)} that you allow`;
+    throw new DiscreetError("pinned", `${what}; do not answer`);
+  }
+}
+
+/**
  * Refuse a mechanism that may reveal more about an item than the person allows. One-way protection
  * is refused unless the person accepts it by name; then open levels are not compared, unless the
  * person names one of their items.
  */
-function checkBudgets(mechanism, limits, oneWay = false) {
+function checkBudgets(mechanism, limits, oneWay) {
   const { items, levelOf, levels, isMutual } = mechanism.policy;
   if (!isMutual && !oneWay) {
     const what = "answers here are protected one way only: that one is not yours may become known";
@@ -3145,12 +4208,6 @@ function checkBudgets(mechanism, limits, oneWay = false) {
       throw new DiscreetError("answer", `maxEpsilon is a positive number, got ${quoted(most)}`);
     }
     for (const look of looks(item)) pinned.set(look, Math.min(pinned.get(look) ?? Infinity, most));
-  }
-  const here = new Set(items.flatMap(looks));
-  const unknown = given?.find(([item]) => !looks(item).some((look) => here.has(look)));
-  if (unknown) {
-    const what = `${quoted(unknown[0])}, for which you pinned a budget, is not an item here`;
-    throw new DiscreetError("pinned", `${what}; do not answer`);
   }
   const allowed = (item) => (given
     ? Math.min(...looks(item).map((look) => pinned.get(look) ?? Infinity)) : limits);
@@ -3246,19 +4303,21 @@ function readAnswer(response, bytes) {
 // ---- device/client.js ---------------------------------------------------------------------------
 
 /**
- * @typedef {{name: string, mechanism: Mechanism, id: Uint8Array, report: Uint8Array,
- *   repeated: boolean, overlaps: Overlap[], summed: Summed | null, maxTotal: number}} Prepared
- *   what will be sent if `send` is called
- * @typedef {{accepted: number, duplicates: number, id: Uint8Array, report: Uint8Array,
- *   repeated: boolean}} Receipt
+ * @typedef {{question: string, id: Uint8Array, content: Uint8Array, report: Uint8Array}} Frame
+ *   content: the report with what stands before it
+ * @typedef {{survey: Survey, frames: Frame[], missing: string[], repeated: boolean,
+ *   overlaps: Overlap[], summed: Summed | null, maxTotal: number, oneWay: boolean}} Prepared
+ *   what will be sent if `send` is called; missing: drawn questions that have no report yet
+ * @typedef {{accepted: number, duplicates: number, frames: Frame[], repeated: boolean}} Receipt
  */
 
+const SENT = ["leaving", "counted"]; // states of a report that may have left
 const STATES_OF_COLLECTION = ["upcoming", "open", "closed"];
 const LATE = 3_600_000; // milliseconds after a question's end at which it is closed for certain
 
 /**
- * Fetches a mechanism, verifies it, and uploads one perturbed report, once. Requests depend on
- * nothing but the report.
+ * Fetches a survey, verifies it, and uploads each perturbed report, once. Requests depend on nothing
+ * but the reports.
  */
 class Client {
   #fetch;
@@ -3286,154 +4345,208 @@ class Client {
   }
 
   /**
-   * The collection's mechanism, verified. Only two words of the collector are used beside it: the
-   * state, until the question's own end, and what the collector keeps.
+   * The collection's survey, verified. Only two words of the collector are used beside it: the
+   * state, until the survey's own end, and what the collector keeps.
    * @param {string} name
    * @param {{fingerprint?: string | null, maxEpsilon?: number | Record<string, number>,
    *   oneWay?: boolean}} [pins]
    *   the only fingerprint to accept; the largest budget to accept, of all items or of each by its
-   *   label; with it, whether one-way protection is accepted
-   * @returns {Promise<{mechanism: Mechanism, state: "upcoming" | "open" | "closed",
+   *   label; with it, whether one-way protection is accepted (say so to `prepare`, too)
+   * @returns {Promise<{survey: Survey, state: "upcoming" | "open" | "closed",
    *   keeps: "counts" | "reports"}>}
    */
   async describe(name, { fingerprint: pinned, maxEpsilon, oneWay = false } = {}) {
-    const { mechanism: document, state, keeps } = await this.#request(this.#path(name), {});
+    const { survey: document, state, keeps } = await this.#request(this.#path(name), {});
     if (!STATES_OF_COLLECTION.includes(state)) {
       const what = `the collection's state is ${quoted(state)}`
         + ", but must be upcoming, open or closed";
       throw new DiscreetError("server", `${what}; check the address`);
     }
-    const mechanism = await Mechanism.from(document, { fingerprint: pinned });
-    if (mechanism.policy.name !== name) {
-      const what = `the link is for ${quoted(name)}, but the question there is called `
-        + quoted(mechanism.policy.name);
+    const survey = await Survey.from(document, { fingerprint: pinned });
+    if (survey.name !== name) {
+      const what = `the link is for ${quoted(name)}, but the survey there is called `
+        + quoted(survey.name);
       const next = "a link of your own could tell who you are: do not answer, and compare the whole"
         + " link with somebody else's";
       throw new DiscreetError("pinned", `${what}; ${next}`);
     }
-    if (maxEpsilon !== undefined) checkBudgets(mechanism, maxEpsilon, oneWay);
-    const { opens, closes } = mechanism.policy.about;
+    if (maxEpsilon !== undefined) checkSurvey(survey, maxEpsilon, oneWay);
+    const { opens, closes } = survey.about;
     if (state === "upcoming" && !opens) {
-      const what = "the collector says that the question has not opened, which has no such time";
+      const what = "the collector says that the survey has not opened, which has no such time";
       throw new DiscreetError("server", `${what}; check the address`);
     }
     const over = closes && Date.now() > Date.parse(closes) + LATE;
-    return {
-      mechanism, state: over ? "closed" : state,
-      keeps: keeps === "counts" ? "counts" : "reports", // unless it says so, it may keep reports
-    };
+    return { survey, state: over ? "closed" : state, keeps: keeps === "counts" ? keeps : "reports" };
   }
 
   /**
-   * Perturb an answer and write the report down; nothing is sent yet. A report is drawn once: if
-   * the collection has one already, that report is given again, whatever the answer, which may then
-   * be left out.
-   * @param {string} name @param {Mechanism} mechanism
-   * @param {{agree?: boolean | number, maxTotal?: number}} [options] agree: to the summed budget of
-   *   overlapping questions, or of so many of them; maxTotal, here or of the client, is not lifted
-   *   by it
+   * The questions that this device answers. They are drawn once, whatever the answers are, and
+   * written down before anything is shown.
+   * @param {Survey} survey
+   * @returns {Promise<Question[]>}
+   */
+  async draw(survey) {
+    const { ledger } = this;
+    const entries = await ledger.locked(() => {
+      ledger.drawn(this.origin, survey);
+      return ledger.find(this.origin, survey);
+    });
+    return entries.map(({ question }) => survey.question(question));
+  }
+
+  /**
+   * Perturb answers and write the reports down; nothing is sent yet. A report is drawn once, inside
+   * a lock and before anybody sees it: a survey whose reports have been prepared gives them again,
+   * whatever the answers.
+   * @param {Survey} survey
+   * @param {unknown} answer to the only question; or answers by the names of the questions, public
+   *   ones too. Those to questions that were not drawn are not looked at. Without an answer, what
+   *   was prepared before
+   * @param {{agree?: boolean | number, maxTotal?: number, oneWay?: boolean, partial?: boolean}}
+   *   [options]
+   *   agree: consent to the summed budget of earlier answers about the same items, or to that of so
+   *   many; maxTotal caps the sum of the budgets over all surveys, and is not lifted by agreeing;
+   *   oneWay: maxTotal limits how far odds are raised alone; partial: whether drawn questions may be left for later
    * @returns {Promise<Prepared>}
    */
-  async prepare(name, mechanism, answer, { agree = false, maxTotal = Infinity } = {}) {
+  async prepare(survey, answer, {
+    agree = false, maxTotal = Infinity, oneWay = false, partial = false,
+  } = {}) {
     const most = Math.min(readLimit(maxTotal), this.maxTotal);
-    const { ledger } = this; // somebody else may take over the client meanwhile
-    if (answer !== undefined) mechanism.places(answer); // refuses what is not an answer
-    return locked(async () => {
-      const earlier = ledger.find(this.origin, name, mechanism.fingerprint);
+    const { ledger, origin } = this; // somebody else may take over the client meanwhile
+    const answers = byName(survey, answer);
+    checkAnswers(survey, answers);
+    return ledger.locked(async () => {
+      const isSent = ledger.find(origin, survey).some(({ state }) => SENT.includes(state));
       const agreed = agree === true ? Infinity : Number(agree);
-      const overlaps = earlier && earlier.state !== "shown"
-        ? [] : this.#consented(ledger, name, mechanism, most, agreed);
-      if (!earlier) {
+      const overlaps = isSent ? [] : this.#consented(ledger, survey, { most, agreed, oneWay });
+      const waiting = ledger.drawn(origin, survey).filter(({ state }) => state === "drawn");
+      const fresh = waiting.flatMap(({ question }) => {
+        const content = perturbed(survey, survey.question(question), answers, partial);
+        return content ? [{ question, content }] : [];
+      });
+      for (const { question, content } of fresh) {
         const id = globalThis.crypto.getRandomValues(new Uint8Array(16));
-        ledger.reserve(this.origin, name, mechanism, mechanism.perturb(answer), id);
-        await ledger.settled();
+        ledger.reserve(origin, survey, question, content, id);
       }
-      const entry = ledger.find(this.origin, name, mechanism.fingerprint);
+      if (fresh.length) await ledger.settled();
+      const mine = ledger.find(origin, survey);
+      const ready = mine.filter(({ state }) => state !== "drawn");
       return Object.freeze({
-        ...sendable(name, mechanism, entry), repeated: earlier !== null, overlaps,
-        summed: ledger.summed(mechanism, overlaps), maxTotal: most,
+        survey, frames: ready.map((entry) => frameOf(survey, entry)),
+        missing: mine.filter(({ state }) => state === "drawn").map(({ question }) => question),
+        repeated: !fresh.length, overlaps, summed: ledger.summed(origin, survey, overlaps),
+        maxTotal: most, oneWay,
       });
     });
   }
 
   /**
-   * The report that was on its way when something went wrong, so that it may have arrived or not.
-   * Send it again; its id makes sure that it is counted once.
-   * @param {string} name @param {Mechanism} mechanism
+   * The reports that were on their way when something went wrong, so that they may have arrived or
+   * not. Send them again; their ids make sure that each is counted once.
+   * @param {Survey} survey
    * @returns {Prepared | null}
    */
-  unsent(name, mechanism) {
-    const entry = this.ledger.find(this.origin, name, mechanism.fingerprint);
-    if (entry?.state !== "leaving") return null;
+  unsent(survey) {
+    const mine = this.ledger.find(this.origin, survey);
+    if (!mine.some(({ state }) => state === "leaving")) return null;
+    const frames = mine.filter(({ state }) => SENT.includes(state))
+      .map((entry) => frameOf(survey, entry));
     return Object.freeze({
-      ...sendable(name, mechanism, entry), repeated: true, overlaps: [], summed: null,
-      maxTotal: Infinity,
+      survey, frames, missing: [], repeated: true, overlaps: [], summed: null, maxTotal: Infinity,
+      oneWay: false,
     });
   }
 
+  /** The reports of a survey that this device has. @param {Survey} survey @returns {Frame[]} */
+  reports(survey) {
+    return this.ledger.find(this.origin, survey).filter(({ state }) => state !== "drawn")
+      .map((entry) => frameOf(survey, entry));
+  }
+
   /**
-   * Upload the report, again and again while the collector is away: it is counted once.
+   * Upload the reports, one by one and in random order, again and again while the collector is away:
+   * each is counted once, and nothing links them.
    * @param {Prepared} prepared
    * @returns {Promise<Receipt>}
    */
-  async send({ name, mechanism, id, report, repeated, overlaps, maxTotal }) {
+  async send({ survey, frames: wanted, repeated, overlaps, maxTotal, oneWay }) {
     const { ledger } = this; // somebody else may take over the client meanwhile
-    const entry = await locked(() => {
-      const reserved = ledger.reserve(this.origin, name, mechanism, report, id);
-      if (reserved.state === "shown") {
-        this.#consented(ledger, name, mechanism, maxTotal, overlaps.length);
-        ledger.mark(this.origin, name, mechanism.fingerprint, "leaving");
+    const entries = await ledger.locked(() => {
+      const mine = ledger.restore(this.origin, survey, wanted);
+      const leaving = mine.filter(({ state }) => state === "shown").map(({ id }) => id);
+      if (leaving.length) {
+        if (!mine.some(({ state }) => SENT.includes(state))) {
+          const limits = { most: maxTotal, agreed: overlaps.length, oneWay };
+          this.#consented(ledger, survey, limits);
+        }
+        ledger.mark(leaving, "leaving");
       }
-      return reserved;
+      return mine;
     });
+    const counted = { accepted: 0, duplicates: 0 };
+    for (const entry of new Draws().subset(entries, entries.length)) {
+      const { accepted, duplicates } = await this.#upload(survey, entry);
+      counted.accepted += accepted;
+      counted.duplicates += duplicates;
+      try {
+        await ledger.locked(() => ledger.mark([entry.id], "counted"));
+      } catch {
+        // the entry stays "leaving": then the same bytes may be sent again, and are counted once
+      }
+    }
+    const ids = new Set(wanted.map(({ id }) => toHex(id)));
+    const other = entries.some(({ id }) => !ids.has(id));
+    return {
+      ...counted, frames: entries.map((entry) => frameOf(survey, entry)),
+      repeated: repeated || other,
+    };
+  }
+
+  async #upload({ name, fingerprint }, { id, report }) {
     const { accepted, duplicates } = await this.#request(`${this.#path(name)}/reports`, {
       method: "POST",
       headers: {
         "Content-Type": "application/octet-stream",
-        "Discreet-Mechanism": mechanism.fingerprint,
+        "Discreet-Survey": fingerprint,
       },
-      body: fromHex(entry.id + entry.report),
+      body: fromHex(id + report),
     });
     if (accepted + duplicates !== 1) {
       const what = "the collector did not say that it has the report";
       throw new DiscreetError("server", `${what}; send it again later`);
     }
-    try {
-      await locked(() => ledger.mark(this.origin, name, mechanism.fingerprint, "counted"));
-    } catch {
-      // the entry stays "leaving": then the same bytes may be sent again, and are counted once
-    }
-    const other = entry.id !== toHex(id);
-    return {
-      accepted, duplicates, id: fromHex(entry.id), report: fromHex(entry.report),
-      repeated: repeated || other,
-    };
+    return { accepted, duplicates };
   }
 
   /** Prepare and send. @returns {Promise<Receipt>} */
-  async answer(name, mechanism, answer, options = {}) {
-    return this.send(await this.prepare(name, mechanism, answer, options));
+  async answer(survey, answer, options = {}) {
+    return this.send(await this.prepare(survey, answer, options));
   }
 
   /** Refuse overlaps without consent, and a sum of budgets above the person's limit. */
-  #consented(ledger, name, mechanism, most, agreed) {
-    this.#checkTotal(ledger, name, mechanism, most);
-    const overlaps = ledger.overlaps(this.origin, name, mechanism);
+  #consented(ledger, survey, { most, agreed, oneWay }) {
+    this.#checkTotal(ledger, survey, most, oneWay);
+    const overlaps = ledger.overlaps(this.origin, survey);
     if (overlaps.length <= agreed) return overlaps;
-    const summed = ledger.summed(mechanism, overlaps);
+    const summed = ledger.summed(this.origin, survey, overlaps);
     const sentence = `${summed.sentence.slice(0, -1)}; answer only if you agree to that.`;
     throw new DiscreetError("overlap", sentence, { summed, overlaps });
   }
 
-  #checkTotal(ledger, name, mechanism, most) {
-    const spent = ledger.total(this.origin, name, mechanism.fingerprint);
-    const epsilon = spent.epsilon + mechanism.wholeEpsilon();
+  #checkTotal(ledger, survey, most, oneWay) {
+    const spent = ledger.total(this.origin, survey);
+    const own = ledger.own(this.origin, survey);
+    const raised = spent.raised + own.raised;
+    const epsilon = oneWay ? raised : spent.epsilon + own.epsilon;
     if (!(epsilon > most + 1e-9)) return;
     const before = spent.earlier === 1 ? "an earlier answer" : `${spent.earlier} earlier answers`;
     const what = spent.earlier ? `this answer and ${before} together have` : "this answer has";
     const allowed = `above the ${brief(most)} that you allow in all`;
     const sentence = `${what} the budget ${brief(epsilon)}, ${allowed}`;
-    const next = "it is not sent, even if you agree";
+    const hint = `; its raised odds have ${brief(raised)}: accept that (oneWay)`;
+    const next = `it is not sent, even if you agree${raised > most + 1e-9 ? "" : hint}`;
     throw new DiscreetError("total", `${sentence}; ${next}`, { epsilon, limit: most });
   }
 
@@ -3448,6 +4561,6 @@ class Client {
 }
 
 export {
-  Client, DiscreetError, ENGLISH, Ledger, Mechanism, canonicalJson, cleaned,
-  computeFingerprint as fingerprint, locked, shortFingerprint, speak,
+  Client, DiscreetError, ENGLISH, Ledger, Mechanism, Survey, askedNames, canonicalJson, cleaned,
+  computeFingerprint as fingerprint, shortFingerprint, speak,
 };

@@ -12,8 +12,14 @@ let mark = ""; // its ETag
 let all = false;
 
 const whole = (x) => (Math.round(x) + 0).toLocaleString(); // never "-0"
+let chosen = { question: "", by: "", group: "" }; // what is looked at, beside the view
 const view = () => document.querySelector('[name="view"]:checked').value; // "": the raw estimates
-const query = (more) => new URLSearchParams({ views: view(), ...more });
+const query = (more) => {
+  const { question, by } = chosen;
+  return new URLSearchParams({
+    views: view(), ...(question ? { question } : {}), ...(by ? { by } : {}), ...more,
+  });
+};
 const address = (more = {}) => `${page.dataset.estimate}?${query(more)}`;
 const headers = () => (token ? { Authorization: `Bearer ${token}` } : {});
 
@@ -60,7 +66,14 @@ function say(problem) {
 // ---- draw ---------------------------------------------------------------------------------------
 
 function draw() {
-  const { n, items, levels, telling, note, certificate, views, state, least, fake, odd } = estimate;
+  drawChoices();
+  const { certificate, state, least, fake, odd } = estimate;
+  const { n, items, telling, note, views } = shown();
+  const smaller = Math.sqrt(n / Math.max(1, estimate.n)); // the errors of a group, not of everybody
+  const levels = estimate.levels.map((level) => ({
+    ...level, expected_stderr: smaller * level.expected_stderr,
+    plain_stderr: level.plain_stderr && smaller * level.plain_stderr,
+  }));
   $("published").textContent = estimate.published;
   const asked = !$("token").hidden;
   $("token").hidden = true;
@@ -81,6 +94,45 @@ function draw() {
   $("verdict").textContent = verdict(n, telling, items, levels, least) + (end[state] ?? "");
   drawLevels(n, levels);
   drawRows(items, new Map(levels.map((level, k) => [level.name, { ...level, k }])));
+  drawCross(items);
+}
+
+/** The estimate of the chosen group, or of everybody. */
+function shown() {
+  const key = ({ group }) => Object.values(group).join(", ");
+  return estimate.groups.find((group) => key(group) === chosen.group) ?? estimate;
+}
+
+/** Which question, by which public question, and which of its groups. */
+function drawChoices() {
+  const { asked, question, public: openly, groups } = estimate;
+  const several = asked.length > 1;
+  const mine = asked.find(({ name }) => name === question);
+  $("choices").hidden = !several && !openly.length;
+  $("questions").hidden = !several;
+  $("asked").hidden = !several;
+  $("asked").textContent = mine.question || mine.name;
+  fill($("which"), asked.map(({ name, n }) => [name, `${name} (${n.toLocaleString()})`]), question);
+  $("groups").hidden = !openly.length;
+  fill($("by"), [["", "everybody"], ...openly.map(({ name }) => [name, name])], chosen.by);
+  const names = groups.map(({ group, n, hidden }) => {
+    const name = Object.values(group).join(", ");
+    return [name, hidden ? `${name} (too few to show)` : `${name} (${n.toLocaleString()})`];
+  });
+  $("shown-group").hidden = !groups.length;
+  fill($("group"), [["", "all together"], ...names], chosen.group);
+}
+
+/** The options of a list, if they have changed. */
+function fill(list, options, value) {
+  const text = JSON.stringify(options);
+  if (list.dataset.options !== text) {
+    list.replaceChildren(...options.map(([key, label]) => Object.assign(element("option", label), {
+      value: key,
+    })));
+    list.dataset.options = text;
+  }
+  list.value = value;
 }
 
 /** A choice for every view that this estimate has, beside the raw one. */
@@ -145,15 +197,15 @@ function drawRows(items, place) {
   const isWanted = ({ item, level }) => `${item} ${level}`.toLowerCase().includes(wanted);
   const rows = items.filter(isWanted)
     .map((row) => ({ ...row, ...pick(row), plain: place.get(row.level).plain_stderr }))
-    .sort((x, y) => (y.count ?? -Infinity) - (x.count ?? -Infinity));
-  const sums = name ? [] : estimate.totals.filter(isWanted)
+    .sort((x, y) => (estimate.ordered ? 0 : (y.count ?? -Infinity) - (x.count ?? -Infinity)));
+  const sums = name ? [] : shown().totals.filter(isWanted)
     .map((row) => ({ ...row, error: row.stderr, plain: null }));
-  const shown = all ? rows : rows.slice(0, FIRST);
+  const listed = all ? rows : rows.slice(0, FIRST);
   const end = ({ upper, count, plain }) => Math.max(upper ?? 0, (count ?? 0) + 1.96 * plain);
-  const top = Math.max(1, ...shown.map(end));
-  const drawn = shown.map((row) => drawRow(row, place.get(row.level).k, top));
+  const top = Math.max(1, ...listed.map(end), ...sums.map(end));
+  const drawn = listed.map((row) => drawRow(row, place.get(row.level).k, top));
   $("rows").replaceChildren(...drawn, ...sums.map((row) => drawRow(row, -1, top)));
-  $("more").hidden = shown.length === rows.length;
+  $("more").hidden = listed.length === rows.length;
   $("more").textContent = `Show all ${rows.length.toLocaleString()}`;
 }
 
@@ -187,8 +239,9 @@ function people(count, interval) {
 function share({ count, share: raw, share_low: low, share_high: high }) {
   const percent = (x) => (100 * x).toFixed(1);
   if (count === null) return element("td", "–", "number");
-  const cell = element("td", `${percent(count / estimate.n)} %`, "number share");
-  const isRaw = Math.abs(raw - count / estimate.n) < 1e-9;
+  const { n } = shown();
+  const cell = element("td", `${percent(count / n)} %`, "number share");
+  const isRaw = Math.abs(raw - count / n) < 1e-9;
   if (isRaw) cell.append(element("small", `${percent(low)} to ${percent(high)}`, "faint"));
   return cell;
 }
@@ -211,6 +264,68 @@ function drawPlot(count, lower, upper, plain, top) {
   return plot;
 }
 
+// ---- crossed questions
+
+/** The table of a crossed question's cells, with the answers to each of its questions around it. */
+function drawCross(items) {
+  const { margins } = estimate;
+  $("cross").hidden = !margins.length || !items.length;
+  if ($("cross").hidden) return;
+  const [first, second] = margins;
+  const { n, sure } = shown();
+  const cells = new Map(items.map((row) => [row.item, row]));
+  const certain = new Set(sure);
+  const most = Math.max(...items.map(({ count }) => count), 1);
+  const at = (x, y) => cells.get(`${x.item} × ${y.item}`);
+  const mine = sums(first, (row) => second.items.map((other) => at(row, other)));
+  const theirs = sums(second, (row) => first.items.map((other) => at(other, row)));
+  const corner = element("td");
+  const head = element("tr");
+  head.append(corner, ...second.items.map(({ item }) => heading(item, "col")), heading("All", "col"));
+  const body = first.items.map((row, i) => {
+    const line = element("tr");
+    line.append(heading(row.item, "row"), ...second.items.map((other) => {
+      const found = at(row, other);
+      return drawCell(found, n, most, certain.has(found.item));
+    }), drawSum(mine[i], n));
+    return line;
+  });
+  const foot = element("tr");
+  foot.append(heading("All", "row"), ...theirs.map((row) => drawSum(row, n)), element("td"));
+  $("crossed").textContent = `Share of people by ${first.question} (down) and ${second.question} (across)`;
+  $("cells").replaceChildren(head, ...body, foot);
+}
+
+/** The sums of cells with their intervals; of a group only the sums. */
+function sums({ items: rows }, cellsOf) {
+  if (shown() === estimate) return rows;
+  return rows.map((row) => ({ count: cellsOf(row).reduce((sum, { count }) => sum + count, 0) }));
+}
+
+function heading(text, scope) {
+  const made = element("th", text);
+  made.scope = scope;
+  return made;
+}
+
+/** A cell, darker for a larger share; bold and marked where it is surely above zero. */
+function drawCell({ item, count, lower, upper }, n, most, isSure) {
+  const cell = element("td", percentOf(count, n), isSure ? "cell sure" : "cell");
+  cell.style.setProperty("--heat", `${Math.round(70 * Math.max(0, count) / most)}%`);
+  cell.title = `${item}: ${whole(count)} people, ${whole(lower)} to ${whole(upper)}`;
+  if (isSure) cell.append(element("span", " surely above zero", "hidden"));
+  return cell;
+}
+
+function drawSum({ count, share_low: low, share_high: high }, n) {
+  const cell = element("td", percentOf(count, n), "sum");
+  const interval = `${percentOf(low, 1)} to ${percentOf(high, 1)}`;
+  if (low !== undefined) cell.append(element("small", interval, "faint"));
+  return cell;
+}
+
+const percentOf = (count, n) => `${(100 * count / n + 0).toFixed(1)} %`;
+
 // ---- listen -------------------------------------------------------------------------------------
 
 $("token").addEventListener("submit", (event) => {
@@ -219,6 +334,17 @@ $("token").addEventListener("submit", (event) => {
   sessionStorage.setItem("discreet-token", token);
   mark = "";
   look();
+});
+for (const [id, key] of [["which", "question"], ["by", "by"]]) {
+  $(id).addEventListener("change", ({ target }) => {
+    chosen = { ...chosen, [key]: target.value, group: "" };
+    mark = "";
+    look();
+  });
+}
+$("group").addEventListener("change", ({ target }) => {
+  chosen = { ...chosen, group: target.value };
+  draw();
 });
 $("search").addEventListener("input", () => estimate && draw());
 $("views").addEventListener("change", () => { mark = ""; look(); });

@@ -5,19 +5,11 @@ const SHOWN = 60; // choices shown at once; a search narrows them, a button show
 export const FEW = 12; // choices that need no search
 const GROUPS = [2, 40]; // numbers of first letters between which choosing one helps
 
-/**
- * The order of the list: more than 12 items by alphabet; fewer as in the file. If the file has them
- * level by level, the levels that need the most protection come last.
- */
-function orderItems({ items, levelOf, levels }) {
-  const places = items.map((_, k) => k);
-  if (items.length > FEW) {
-    const { compare } = new Intl.Collator(undefined, { numeric: true });
-    return places.sort((x, y) => compare(items[x], items[y]) || x - y);
-  }
-  if (levelOf.some((level, k) => level < levelOf[k - 1])) return places;
-  const epsilon = (k) => levels[levelOf[k]].epsilon;
-  return places.sort((x, y) => epsilon(y) - epsilon(x) || x - y);
+/** The order of the list: as in the file, with the items that come last after the others. */
+function orderItems({ items, last = [] }) {
+  const late = new Map(last.map((item, k) => [item, k]));
+  const rank = (k) => late.get(items[k]) ?? -1;
+  return items.map((_, k) => k).sort((x, y) => rank(x) - rank(y) || x - y);
 }
 
 /** The list of answers to choose from. */
@@ -27,10 +19,25 @@ export class Choices {
   #most = SHOWN;
 
   /** @param {() => void} changed called after every choice */
-  constructor({ policy, kind }, changed) {
-    Object.assign(this, { items: policy.items, lists: kind.lists, changed });
-    this.order = orderItems(policy);
-    this.letters = policy.items.map((label) => {
+  constructor(changed) {
+    this.changed = changed;
+  }
+
+  /**
+   * List the answers to another question.
+   * @param {{items: string[], last?: string[], lists: boolean}} question @param {string[]} labels
+   */
+  ask(question, labels) {
+    this.forget();
+    this.order = orderItems(question);
+    this.lists = question.lists;
+    this.speak(labels);
+  }
+
+  /** The same answers in another language. */
+  speak(labels) {
+    this.items = labels;
+    this.letters = labels.map((label) => {
       return Array.from(label.trim().normalize("NFD"))[0].toLocaleUpperCase();
     });
   }

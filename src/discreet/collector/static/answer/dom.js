@@ -11,7 +11,6 @@ export function element(name, content = "", attributes = {}, space = XHTML) {
 }
 
 export const capital = (sentence) => sentence[0].toUpperCase() + sentence.slice(1);
-export const quoted = (label) => `“${label}”`;
 
 export const hex = (bytes, between = "") => {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join(between);

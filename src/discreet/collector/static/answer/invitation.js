@@ -2,6 +2,8 @@ import { DiscreetError, cleaned } from "../discreet.js";
 import { $, element } from "./dom.js";
 import { localTime, text, words } from "./words.js";
 
+const KEYS = ["server", "collection", "fingerprint"]; // of a fragment, each once
+
 /**
  * Server, collection and pinned fingerprint: /c/NAME#FINGERPRINT here,
  * #server=…&collection=…&fingerprint=… in a copy elsewhere.
@@ -18,7 +20,10 @@ export function readInvitation({ origin, pathname, hash }) {
     const form = "#server=https://host&collection=NAME&fingerprint=…";
     throw new DiscreetError("invitation", text("uninvited", { form }));
   }
-  if (pinned && !/^[0-9a-f]{64}$/.test(pinned)) {
+  // strictly: what stands beside or instead of a fingerprint could only seem to pin the question
+  const keys = [...fragment.keys()];
+  const isOdd = keys.some((key, k) => !KEYS.includes(key) || keys.indexOf(key) < k);
+  if (isOdd || (pinned && !/^[0-9a-f]{64}$/.test(pinned))) {
     throw new DiscreetError("invitation", text("noFingerprint"));
   }
   return { server, name, pinned };
@@ -27,21 +32,22 @@ export function readInvitation({ origin, pathname, hash }) {
 const OURS = ["opens", "closes", "minimum", "keeps"]; // rows in the language of the page
 
 /** Show what happens to an answer, who asks, what for, from when to when. */
-export function showAbout(mechanism, name, keeps) {
-  const { policy } = mechanism;
-  const { about } = policy;
-  const caution = mechanism.caution();
+export function showAbout(survey, wording, keeps) {
+  const { about, name } = survey;
+  const caution = survey.caution();
   $("safe").textContent = caution ? "" : text("safe");
   $("caution").hidden = !caution;
   $("caution").textContent = caution;
-  document.title = policy.question || cleaned(name);
-  $("question").textContent = policy.question || cleaned(name);
+  const title = survey.questions.length === 1 ? wording.question(survey.only.name) : "";
+  document.title = title || cleaned(name);
+  $("question").textContent = document.title;
   $("rehearsal").hidden = !about.rehearsal;
   for (const id of ["question", "choices", "told"]) {
-    if (about.language) $(id).setAttribute("lang", about.language);
+    if (wording.language) $(id).setAttribute("lang", wording.language);
   }
   const rows = [
-    ...["organiser", "purpose", "consent", "contact"].map((key) => [key, about[key]]),
+    ...["organiser", "purpose", "consent", "contact", "notice"]
+      .map((key) => [key, wording.about(key)]),
     ...["opens", "closes"].map((key) => [key, about[key] && localTime(about[key])]),
     ["minimum", about.minimum && text("minimumText", { n: about.minimum })],
   ].filter(([, said]) => said);

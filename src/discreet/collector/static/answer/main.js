@@ -5,6 +5,7 @@ import { $, element } from "./dom.js";
 import { readInvitation, showAbout } from "./invitation.js";
 import { Page } from "./page.js";
 import { showProblem, status, waiting } from "./status.js";
+import { Wording } from "./wording.js";
 import {
   TEXTS, localTime, preferredWords, storeLanguage, text, translate, words,
 } from "./words.js";
@@ -21,12 +22,12 @@ async function openQuestion() {
     const client = new Client(server, { waiting });
     const collection = await client.describe(name, { fingerprint: pinned });
     if (collection.state !== "open") {
-      repeat = () => showClosed(client, name, collection);
+      repeat = () => showClosed(client, collection);
       repeat();
       return;
     }
-    const page = new Page(client, name, collection, pinned);
-    page.start();
+    const page = new Page(client, collection, pinned);
+    await page.start();
     repeat = () => page.speak();
   } catch (error) {
     repeat = () => showProblem(error);
@@ -35,14 +36,14 @@ async function openQuestion() {
   }
 }
 
-/** A question that has not opened yet, or is closed. */
-function showClosed(client, name, { mechanism, state, keeps }) {
-  const { opens, closes } = mechanism.policy.about;
+/** A survey that has not opened yet, or is closed. */
+function showClosed(client, { survey, state, keeps }) {
+  const { opens, closes } = survey.about;
   const isOver = closes && Date.parse(closes) <= Date.now();
   const key = state === "upcoming" ? "upcoming" : isOver ? "closedOn" : "closed";
-  showAbout(mechanism, name, keeps);
+  showAbout(survey, new Wording(survey), keeps);
   const said = text(key, { time: localTime(isOver ? closes : opens ?? 0) });
-  const lost = client.unsent(name, mechanism) ? [text("lateUnsent")] : [];
+  const lost = client.unsent(survey) ? [text("lateUnsent")] : [];
   showProblem(new DiscreetError(state, said), lost);
 }
 

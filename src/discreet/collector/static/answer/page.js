@@ -1,39 +1,45 @@
-import { Client, Ledger, cleaned, shortFingerprint } from "../discreet.js";
+import {
+  Client, Ledger, askedNames, cleaned, shortFingerprint,
+} from "../discreet.js";
 import { Choices, FEW } from "./choices.js";
-import { $, hex } from "./dom.js";
+import { $ } from "./dom.js";
 import { showAbout } from "./invitation.js";
-import { listPromises, showPromise } from "./promise.js";
-import { showReceipt, showReport } from "./report.js";
+import { listPromises, showOpenly, showPromise } from "./promise.js";
+import { showReceipt, showReports } from "./report.js";
 import { showProblem, status } from "./status.js";
+import { Wording } from "./wording.js";
 import { text } from "./words.js";
 
-// What the page says of a report that this browser has already, by its state in the ledger.
+// What the page says of reports that this browser has already, by their state in the ledger.
 const EARLIER = { shown: "knownShown", leaving: "knownLeaving", counted: "knownSent" };
+const ORDER = ["leaving", "shown", "counted"]; // which of several states is said
 
-/** An open question: choose, see what will be sent, send, receipt. */
+/** An open survey: answer the drawn questions, see what will be sent, send, receipt. */
 export class Page {
   #person = 1; // of those who share this device
-  #drawn = false; // the report is in the ledger, so no answer is needed any more
-  #unsent = false; // the report may not have arrived; the network's return sends it again
+  #steps = []; // the names of the questions that are still asked, public ones first
+  #answers = {}; // by name: public ones, and those that a crossed question still needs
+  #answered = 0; // questions of this visit that are done
+  #unsent = false; // a report may not have arrived; the network's return sends it again
   #agreedTo = 0; // the overlaps that the participant sees, and agrees to
   #shownPromises = {}; // what the example needs to know of the promises
-  #prepared; // the report that is shown or sent
-  #receipt; // the report that was counted, and the keys of the texts that say so
+  #prepared; // the reports that are shown or sent
+  #receipt; // the reports that were counted, and the keys of the texts that say so
 
-  constructor(client, name, { mechanism, keeps }, pinned) {
-    Object.assign(this, { client, name, mechanism, keeps, pinned });
-    this.choices = new Choices(mechanism, () => {
+  constructor(client, { survey, keeps }, pinned) {
+    Object.assign(this, { client, survey, keeps, pinned, wording: new Wording(survey) });
+    this.choices = new Choices(() => {
       this.#promise();
       this.#ready();
     });
   }
 
-  start() {
+  async start() {
     this.choices.listen();
-    $("form").addEventListener("submit", (event) => { event.preventDefault(); this.#prepare(); });
+    $("form").addEventListener("submit", (event) => { event.preventDefault(); this.#next(); });
     $("agree").addEventListener("change", () => this.#ready());
     $("back").addEventListener("click", () => window.history.back());
-    $("again").addEventListener("click", () => this.#showReceipt(this.#earlier(), ["counted"]));
+    $("again").addEventListener("click", () => this.#showReceipt(this.#frames(), ["counted"]));
     $("another").addEventListener("click", () => this.#somebodyElse());
     // the browser's own Back leads from a report or a receipt to the question
     window.addEventListener("popstate", () => this.#ask());
@@ -41,6 +47,8 @@ export class Page {
     window.addEventListener("online", () => {
       if (!$("send").disabled) this.#resume();
     });
+    await this.client.draw(this.survey);
+    this.#plan();
     this.speak();
     status(null);
     this.#ask(null);
@@ -50,32 +58,110 @@ export class Page {
 
   /** Say everything in the language in use. */
   speak() {
-    const { mechanism, keeps, name, client, pinned } = this;
-    showAbout(mechanism, name, keeps);
+    const { survey, keeps, client, pinned } = this;
+    this.wording = new Wording(survey);
+    showAbout(survey, this.wording, keeps);
     $("final").textContent = text(keeps === "counts" ? "final" : "finalKept");
     $("note").textContent = text(keeps === "counts" ? "receiptNote" : "receiptNoteKept");
-    const place = { name: cleaned(name), host: new URL(client.url).host };
+    const { host, pathname } = new URL(client.url);
+    // with the path: one of their own would tell who somebody is
+    const place = { name: cleaned(survey.name), host: host + pathname.replace(/\/$/, "") };
     const here = window.location.host || text("device");
     $("where").textContent = window.location.origin === client.origin
       ? text("where", place) : text("copy", { ...place, here });
-    const fingerprint = shortFingerprint(mechanism.fingerprint);
+    const fingerprint = shortFingerprint(survey.fingerprint);
     $("pinned").textContent = text(pinned ? "pinned" : "unpinned", { fingerprint });
-    $("legend").textContent = text(mechanism.kind.lists ? "yourAnswers" : "yourAnswer");
-    const n = mechanism.m;
-    $("find").hidden = n <= FEW;
-    $("foot").classList.toggle("stays", n > FEW);
-    $("search").placeholder = text("search", { n });
-    $("search").setAttribute("aria-label", $("search").placeholder);
-    const promises = mechanism.promises();
-    this.#shownPromises = {
-      isWeak: mechanism.caution() !== "",
-      wholeFactor: promises.find(({ whole }) => whole)?.factor,
-    };
-    listPromises(mechanism, promises);
+    const several = survey.questions.length > 1;
+    $("everything").hidden = !several;
+    $("everything").textContent = several
+      ? [survey.drawn(), survey.promise().sentence].join(" ").trim() : "";
+    this.#showQuestion();
     this.#listChoices();
     if (!$("form").hidden) this.#ask(null);
-    if (!$("check").hidden) showReport(mechanism, this.#prepared);
-    if (!$("receipt").hidden) this.#showReceipt(this.#receipt.entry, this.#receipt.thanked);
+    if (!$("check").hidden) showReports(survey, this.#prepared, this.wording);
+    if (!$("receipt").hidden) this.#showReceipt(this.#receipt.frames, this.#receipt.thanked);
+    this.#showHeadline();
+  }
+
+  /** The question that is asked; beside reports of several questions, what the survey is called. */
+  #showHeadline() {
+    if (this.#mine.length < 2) return;
+    const name = this.#current;
+    $("question").textContent = $("form").hidden ? document.title
+      : this.wording.question(name) || cleaned(name);
+  }
+
+  // ---- the questions
+
+  /** The question that is asked now; of a survey that is answered, its first. */
+  get #current() {
+    return this.#steps[0] ?? this.#mine[0];
+  }
+
+  /** What this person is asked: public questions, then those that were drawn. */
+  get #mine() {
+    const drawn = this.#entries().flatMap(({ question }) => {
+      return this.survey.question(question).of ?? [question];
+    });
+    const openly = this.survey.openly.map(({ name }) => name);
+    return askedNames(this.survey).filter((name) => openly.includes(name) || drawn.includes(name));
+  }
+
+  /** Plan which questions are still to be asked. */
+  #plan() {
+    const { survey } = this;
+    const undone = this.#entries().filter(({ state }) => state === "drawn");
+    const needed = undone.flatMap(({ question }) => survey.question(question).of ?? [question]);
+    const earlier = this.#frames()[0];
+    if (earlier) { // the public answers of a visit that was interrupted
+      const start = Number(survey.questions.length > 1);
+      survey.openly.forEach(({ name }, k) => { this.#answers[name] = earlier.content[start + k]; });
+    }
+    const isOpen = (name) => this.#open(name) && !Object.hasOwn(this.#answers, name);
+    this.#steps = undone.length
+      ? askedNames(survey).filter((name) => isOpen(name) || needed.includes(name)) : [];
+    this.#answered = this.#mine.length - this.#steps.length;
+    this.#askCurrent();
+  }
+
+  #open(name) {
+    return this.survey.openly.find((question) => question.name === name);
+  }
+
+  /** List the answers of the question that is asked now. */
+  #askCurrent() {
+    const name = this.#current;
+    const open = this.#open(name);
+    const mechanism = open ? null : this.survey.question(name).mechanism;
+    this.mechanism = mechanism;
+    const question = open ? { items: open.items, lists: false }
+      : { ...mechanism.policy, lists: mechanism.kind.lists };
+    this.choices.ask(question, this.wording.labels(name));
+  }
+
+  /** The question that is asked now, in words. */
+  #showQuestion() {
+    const name = this.#current;
+    const total = this.#mine.length;
+    this.#showHeadline();
+    $("progress").hidden = total < 2;
+    const at = Math.min(this.#answered + 1, total);
+    $("progress").textContent = text("progress", { k: at, n: total });
+    this.choices.speak(this.wording.labels(name));
+    const { lists, order } = this.choices;
+    $("legend").textContent = text(lists ? "yourAnswers" : "yourAnswer");
+    $("find").hidden = order.length <= FEW;
+    $("foot").classList.toggle("stays", order.length > FEW);
+    $("search").placeholder = text("search", { n: order.length });
+    $("search").setAttribute("aria-label", $("search").placeholder);
+    $("all").hidden = !this.mechanism;
+    if (!this.mechanism) return;
+    const promises = this.mechanism.promises();
+    this.#shownPromises = {
+      isWeak: this.mechanism.caution() !== "",
+      wholeFactor: promises.find(({ whole }) => whole)?.factor,
+    };
+    listPromises(this.mechanism, promises, this.choices.items);
   }
 
   #listChoices() {
@@ -85,93 +171,142 @@ export class Page {
   }
 
   #promise() {
-    showPromise(this.mechanism, this.choices.sorted, this.#shownPromises);
+    if (this.mechanism) {
+      showPromise(this.mechanism, this.choices.sorted, this.#shownPromises, this.choices.items);
+    } else showOpenly();
     this.choices.listChips();
   }
 
-  // ---- the question
+  /** What this browser remembers of this survey. */
+  #entries() {
+    return this.client.ledger.find(this.client.origin, this.survey);
+  }
 
-  /** What this browser remembers of this question. */
-  #earlier() {
-    return this.client.ledger.find(this.client.origin, this.name, this.mechanism.fingerprint);
+  /** The reports that this browser has of this survey. */
+  #frames() {
+    return this.client.reports(this.survey);
+  }
+
+  /** The state of the reports that is said; undefined without any. */
+  get #state() {
+    const states = this.#entries().map(({ state }) => state);
+    if (this.#steps.length && !states.includes("leaving")) return undefined;
+    return ORDER.find((state) => states.includes(state));
   }
 
   /** Show the question, with what this browser remembers of it. */
   #ask(focus = "question") {
-    const earlier = this.#earlier();
-    this.#unsent = earlier?.state === "leaving";
-    this.#drawn = earlier !== null;
-    const isCounted = earlier?.state === "counted";
-    $("before").hidden = !earlier && this.#person === 1;
-    $("once").hidden = Boolean(earlier);
+    const state = this.#state;
+    this.#unsent = state === "leaving";
+    const isCounted = state === "counted";
+    $("before").hidden = !state && this.#person === 1;
+    $("once").hidden = Boolean(state) || !this.mechanism;
     $("again").hidden = !isCounted;
     $("person").hidden = this.#person === 1;
     $("person").textContent = text("person", { n: this.#person });
-    $("known").textContent = earlier ? text(EARLIER[earlier.state]) : "";
-    this.#showOverlap(earlier);
+    $("known").textContent = state ? text(EARLIER[state]) : "";
+    this.#showOverlap();
     // not before a report is counted: choosing between two draws would reveal more
-    $("shared").hidden = !isCounted && (Boolean(earlier) || $("consent").hidden);
+    const begun = this.#frames().length > 0;
+    $("shared").hidden = !isCounted && (begun || $("consent").hidden);
     this.#ready();
     this.#show("form", focus);
   }
 
   /**
-   * Questions about the same items under another name or fingerprint: show what they sum to, before
+   * Surveys about the same items under another name or fingerprint: show what they sum to, before
    * anything is drawn.
    */
-  #showOverlap(earlier) {
-    const { client, name, mechanism } = this;
-    const isSent = earlier && earlier.state !== "shown";
-    const overlaps = isSent ? [] : client.ledger.overlaps(client.origin, name, mechanism);
+  #showOverlap() {
+    const { client, survey } = this;
+    const isSent = this.#entries().some(({ state }) => state === "leaving" || state === "counted");
+    const overlaps = isSent ? [] : client.ledger.overlaps(client.origin, survey);
     $("consent").hidden = !overlaps.length;
     this.#agreedTo = overlaps.length;
     if (overlaps.length) {
-      $("summed").textContent = client.ledger.summed(mechanism, overlaps).sentence;
+      $("summed").textContent = client.ledger.summed(client.origin, survey, overlaps).sentence;
     }
   }
 
-  /** Enable the button once there is an answer, or a report: with it the answer was forgotten. */
+  /** Enable the button once there is an answer, or all reports: with them answers were forgotten. */
   #ready() {
     const waits = !$("consent").hidden && !$("agree").checked;
-    const { lists } = this.mechanism.kind;
-    const isEmpty = !this.choices.chosen.size && !this.#drawn;
+    const { lists } = this.choices;
+    const isEmpty = !this.choices.chosen.size && this.#steps.length > 0;
     $("prepare").disabled = waits || (!lists && isEmpty);
-    $("prepare").textContent = text(lists && isEmpty ? "prepareNone" : "prepare");
+    const isLast = this.#steps.length < 2;
+    const key = isLast ? "prepare" : "next";
+    $("prepare").textContent = text(lists && isEmpty ? `${key}None` : key);
   }
 
   /** Another person on the same device, with a ledger of their own. */
-  #somebodyElse() {
+  async #somebodyElse() {
+    this.choices.forget(); // at once: drawing takes a moment
+    $("form").reset();
+    $("form").hidden = true;
     this.#person += 1;
     this.client.ledger = new Ledger(undefined, this.#person);
-    this.#forget();
-    this.#ask();
-    this.#resume();
+    await this.#guard(async () => {
+      await this.client.draw(this.survey);
+      this.#answers = {};
+      this.#plan();
+      this.#forget();
+      this.#ask();
+      this.#resume();
+    });
   }
 
   /** Remove from the page and from memory everything that a person typed, chose or opened. */
   #forget() {
     this.choices.forget();
-    this.#agreedTo = 0;
+    const agreed = $("agree").checked && this.#steps.length > 0 && this.#answered > 0;
     $("form").reset();
+    $("agree").checked = agreed; // consent is to the whole survey
+    if (!agreed) this.#agreedTo = 0;
     for (const details of $("form").querySelectorAll("details")) details.open = false;
+    this.#showQuestion();
     this.#listChoices();
   }
 
-  // ---- the report
+  // ---- the reports
 
-  async #prepare() {
+  /** Take the answer; then the next question, or what will be sent. */
+  async #next() {
     await this.#guard(async () => {
+      const { client, survey } = this;
       const agree = $("agree").checked ? this.#agreedTo : 0;
+      const [name] = this.#steps;
       const chosen = this.choices.sorted;
-      const given = this.mechanism.kind.lists ? chosen : chosen[0];
-      const answer = this.#drawn && !chosen.length ? undefined : given;
+      if (name !== undefined) this.#answers[name] = this.choices.lists ? chosen : chosen[0];
       $("prepare").disabled = $("another").disabled = true; // until the report is drawn, once
-      this.#prepared = await this.client.prepare(this.name, this.mechanism, answer, { agree });
-      this.#forget(); // the report is written down, so the answer is not needed any more
-      showReport(this.mechanism, this.#prepared);
+      const options = { agree, partial: this.#steps.length > 1 };
+      this.#prepared = await client.prepare(survey, this.#answers, options);
+      if (name !== undefined) this.#done(name);
+      // a report is written down, so its answer is not needed any more
+      this.#keepNeeded(this.#prepared.missing);
+      this.#askCurrent();
+      this.#forget();
+      if (this.#steps.length) {
+        this.#ask();
+        return;
+      }
+      showReports(survey, this.#prepared, this.wording);
       this.#step("check");
     });
     $("another").disabled = false;
+  }
+
+  #done(name) {
+    this.#steps = this.#steps.filter((step) => step !== name);
+    this.#answered += 1;
+  }
+
+  /** Forget every answer but public ones and those that a question still needs. */
+  #keepNeeded(missing) {
+    const needed = missing.flatMap((name) => this.survey.question(name).of ?? []);
+    for (const name of Object.keys(this.#answers)) {
+      if (!this.#open(name) && !needed.includes(name)) delete this.#answers[name];
+    }
   }
 
   async #send() {
@@ -180,40 +315,44 @@ export class Page {
     this.#unsent = true;
     status("sending");
     await this.#guard(async () => {
-      const { accepted, id, report, repeated } = await this.client.send(this.#prepared);
+      const { accepted, frames, repeated } = await this.client.send(this.#prepared);
       const thanked = [accepted ? "counted" : "had", ...repeated ? ["madeBefore"] : []];
-      this.#showReceipt({ report: hex(report), id: hex(id) }, thanked);
+      if (this.#steps.length) { // reports of an interrupted visit; there are questions left
+        this.#ask();
+        return;
+      }
+      this.#showReceipt(frames, thanked);
     });
     status(null);
     $("send").disabled = $("back").disabled = $("another").disabled = false;
     if (!$("check").hidden) $("send").focus(); // a disabled button loses the focus
   }
 
-  #showReceipt(entry, thanked) {
+  #showReceipt(frames, thanked) {
     this.#unsent = false;
-    this.#receipt = { entry, thanked };
-    showReceipt(this.mechanism, entry, thanked);
+    this.#receipt = { frames, thanked };
+    showReceipt(this.survey, frames, thanked, this.wording);
     this.#step("receipt");
   }
 
-  /** Send a report again that was on its way when this page was left, or say that it arrived. */
+  /** Send reports again that were on their way when this page was left, or say that they arrived. */
   async #resume() {
-    const unsent = this.client.unsent(this.name, this.mechanism);
+    const unsent = this.client.unsent(this.survey);
     if (unsent) {
       this.#prepared = unsent;
       await this.#send();
-    } else if (this.#unsent && this.#earlier()?.state === "counted") {
-      this.#showReceipt(this.#earlier(), ["counted"]); // another tab has sent it meanwhile
+    } else if (this.#unsent && this.#state === "counted") {
+      this.#showReceipt(this.#frames(), ["counted"]); // another tab has sent them meanwhile
     }
   }
 
   /** The same for others who answered on this device, without a word: they are not here. */
   async #resumeOthers() {
-    const { name, mechanism, client: { url } } = this;
+    const { survey, client: { url } } = this;
     for (let person = 2; Ledger.isKept(person); person++) {
       const client = new Client(url, { ledger: new Ledger(undefined, person) });
       try {
-        const unsent = client.unsent(name, mechanism);
+        const unsent = client.unsent(survey);
         if (unsent) await client.send(unsent);
       } catch (error) {
         console.warn(`person ${person}: ${error.message}`); // the next visit tries again
@@ -231,7 +370,8 @@ export class Page {
 
   #show(section, focus) {
     for (const id of ["form", "check", "receipt"]) $(id).hidden = id !== section;
-    $("about").classList.toggle("aside", section !== "form");
+    this.#showHeadline();
+    $("about").classList.toggle("aside", section !== "form" || this.#answered > 0);
     $("problem").hidden = true;
     if (focus) $(focus).focus();
   }
@@ -246,7 +386,11 @@ export class Page {
         $("agree").checked = false;
         this.#ask();
       }
-      if (error.code === "answer") this.#ask(); // the ledger was removed meanwhile
+      if (error.code === "answer") { // the ledger was removed meanwhile
+        this.#plan();
+        this.#forget();
+        this.#ask();
+      }
       this.#ready();
       showProblem(error, this.#unsent ? [text("kept")] : []);
     }

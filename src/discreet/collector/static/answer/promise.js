@@ -1,32 +1,33 @@
 // What is promised for the chosen answers.
-import { $, capital, element, quoted } from "./dom.js";
-import { text } from "./words.js";
+import { $, capital, element } from "./dom.js";
+import { quoted, text } from "./words.js";
 
 const QUOTED = 3; // chosen answers of one level that its promise names
 
 /** The table of all promises. */
-export function listPromises(mechanism, promises) {
+export function listPromises(mechanism, promises, labels) {
   $("promises").replaceChildren(...promises.map((promise, k) => {
     const row = element("tr");
-    row.append(...cells(mechanism, k, promise).map((cell) => element("td", cell)));
+    row.append(...cells(mechanism, k, promise, labels).map((cell) => element("td", cell)));
     return row;
   }));
 }
 
 /** Whom a promise is about, and what it says. */
-function cells(mechanism, k, { level, items, examples, sentence, whole }) {
+function cells(mechanism, k, { level, items, examples, sentence, whole }, labels) {
   if (whole) return [text("wholeLists"), capital(sentence.replace(/^[^:]*: */, ""))];
   if (level === null) return [text("notProtected"), sentence];
   const more = items > examples.length ? ", …" : "";
-  return [`${level}: ${examples.join(", ")}${more}`, mechanism.promise(k, text("ofThese"))];
+  const places = examples.map((item) => labels[mechanism.policy.items.indexOf(item)]);
+  return [`${level}: ${places.join(", ")}${more}`, mechanism.promise(k, text("ofThese"))];
 }
 
 /**
  * For the chosen items: an example in numbers of people, then the exact promises, level by level.
- * `wholeFactor` is the factor between any two lists.
+ * `wholeFactor` is the factor between any two lists; `items` are the labels.
  */
-export function showPromise(mechanism, chosen, { isWeak, wholeFactor }) {
-  const { kind, padding, encoding, policy: { items, levelOf } } = mechanism;
+export function showPromise(mechanism, chosen, { isWeak, wholeFactor }, items) {
+  const { kind, padding, encoding, policy: { levelOf } } = mechanism;
   const levels = new Map();
   for (const k of chosen) levels.set(levelOf[k], [...levels.get(levelOf[k]) ?? [], items[k]]);
   const sentences = Array.from(levels, ([level, labels]) => {
@@ -44,12 +45,27 @@ export function showPromise(mechanism, chosen, { isWeak, wholeFactor }) {
   $("exact").open ||= kind.alone;
   const [first] = levels.keys();
   const hidden = kind.alone || first === undefined || isWeak;
-  $("example").hidden = hidden;
-  $("frequencies").textContent = ""; // a hidden example must not keep an answer either
-  $("people").replaceChildren();
+  clearExample(hidden);
   if (hidden) return;
-  const factor = kind.lists ? wholeFactor : mechanism.factor(first);
-  showExample(quoted(levels.get(first)[0]), factor, kind.lists ? "exampleHaving" : "example");
+  const rise = kind.lists ? wholeFactor : mechanism.factor(first);
+  const fall = kind.lists ? wholeFactor : mechanism.fall(first);
+  showExample(quoted(levels.get(first)[0]), rise, fall, kind.lists ? "exampleHaving" : "example");
+}
+
+/** Of a public question there is only one thing to say. */
+export function showOpenly() {
+  $("promise").hidden = false;
+  $("promise").classList.add("warn");
+  clearExample(true);
+  $("sentences").replaceChildren(element("p", text("openly")));
+  $("exact").open = true;
+}
+
+/** A hidden example must not keep an answer either. */
+function clearExample(hidden) {
+  $("example").hidden = hidden;
+  $("frequencies").textContent = "";
+  $("people").replaceChildren();
 }
 
 /** Quoted labels, as a promise about any one of them names them. */
@@ -62,12 +78,12 @@ function oneOf(labels) {
 
 /**
  * If 10 of 100 people hold the answer, how many may hold it among those who send one report: by
- * Bayes, from the factor, rounded away from 10. People with and without an item may differ in their
+ * Bayes, from how far odds can rise and fall, rounded away from 10. People with and without an item may differ in their
  * other items too, so for a list it is the factor of whole lists.
  */
-function showExample(what, factor, key) {
-  const high = factor < 1e6 ? Math.ceil(1000 * factor / (10 * factor + 90) - 1e-9) : 100;
-  const low = Math.floor(1000 / (10 + 90 * factor) + 1e-9);
+function showExample(what, rise, fall, key) {
+  const high = rise < 1e6 ? Math.ceil(1000 * rise / (10 * rise + 90) - 1e-9) : 100;
+  const low = Math.floor(1000 / (10 + 90 * fall) + 1e-9);
   $("frequencies").textContent = text(key, { what, low, high });
   $("people").replaceChildren(...Array.from({ length: 100 }, (_, k) => {
     return element("circle", "", {

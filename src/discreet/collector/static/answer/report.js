@@ -1,46 +1,100 @@
 // What a report says: before it is sent, and on the receipt.
-import { $, element, hex, quoted } from "./dom.js";
-import { figure, text } from "./words.js";
+import { $, element, hex } from "./dom.js";
+import { figure, quoted, text } from "./words.js";
 
 const NAMED = 24; // named answers shown one by one
 const REPEATED = 5; // the same on the receipt
 const FEW_OWN = 5; // answers that people give in a list of any length
 const WHOLE_BYTES = 64; // bytes of a report that the receipt shows in full
 
-export function showReport(mechanism, { report, repeated }) {
+/**
+ * Show every report that will be sent. `labels` gives the labels of a question by its name.
+ * @param {Survey} survey @param {Prepared} prepared @param {Wording} wording
+ */
+export function showReports(survey, { frames, repeated }, wording) {
+  const blocks = frames.map((frame) => reportOf(survey, frame, wording));
+  const [first, ...rest] = blocks;
+  $("often").textContent = [...repeated ? [text("again")] : [], first.often].join(" ");
+  $("meaning").textContent = first.meaning;
+  $("bytes").textContent = first.bytes;
+  $("bits").replaceChildren(...first.bits);
+  $("first-report").hidden = !rest.length;
+  $("first-report").textContent = first.title;
+  $("more-reports").replaceChildren(...rest.flatMap(({ title, often, meaning, bytes, bits }) => {
+    const list = element("ul", "", { class: "bits" });
+    list.append(...bits);
+    const code = element("code", bytes, { class: "bytes", dir: "ltr" });
+    const details = element("details");
+    details.append(element("summary", text("inDetail")), element("p", meaning));
+    return [element("h3", title, { dir: "auto" }), element("p", often), list, details, code];
+  }));
+}
+
+function reportOf(survey, { question, content, report }, wording) {
+  const { mechanism } = survey.question(question);
   const { lists } = mechanism.kind;
   const { named, mine, others, sentence } = mechanism.meaning(report);
-  const { shown, rest } = listLabels(mechanism, named, NAMED);
+  const { shown, rest } = listLabels(wording.labels(question), named, NAMED);
   const own = lists ? mechanism.padding || FEW_OWN : 1; // at most, or most often
   const key = lists && mechanism.encoding.samples ? "oftenDrawn" : "often";
   const often = [text(key, { mine: percents(mine), others: percents(others) })];
   if (named.length > 2 * own) often.push(text("chance"));
   if (!named.length) often.unshift(text("nothingNamed"));
-  if (repeated) often.unshift(text("again"));
-  $("often").textContent = often.join(" ");
-  $("meaning").textContent = sentence;
-  $("bytes").textContent = hex(report, " ");
-  $("bits").replaceChildren(...[...shown, ...rest].map((label) => {
-    return element("li", label, { dir: "auto" });
+  const openly = survey.openly.map(({ name }, k) => {
+    const place = content[Number(survey.questions.length > 1) + k];
+    return text("toldOpenly", { what: `${name}: ${wording.labels(name)[place]}` });
+  });
+  return {
+    title: titleOf(survey, question, wording), often: [...openly, ...often].join(" "),
+    meaning: sentence, bytes: hex(content, " "),
+    bits: [...shown, ...rest].map((label) => element("li", label, { dir: "auto" })),
+  };
+}
+
+/** What a report is about: its question, or both of a crossed one. */
+function titleOf(survey, name, wording) {
+  const { of } = survey.question(name);
+  return (of ?? [name]).map((one) => wording.question(one) || one).join(" × ");
+}
+
+/** The counted reports; `thanked` are the keys of the texts that say so. */
+export function showReceipt(survey, frames, thanked, wording) {
+  $("thanks").textContent = thanked.map((key) => text(key)).join(" ");
+  const rows = frames.map((frame) => receiptOf(survey, frame, wording));
+  const [first, ...rest] = rows;
+  $("named").textContent = first.named;
+  $("sent").textContent = first.sent;
+  $("id").textContent = first.id;
+  $("survey").textContent = survey.fingerprint;
+  $("more-receipts").replaceChildren(...rest.map(({ sent, named, id }) => {
+    const list = element("dl", "", { class: "receipt" });
+    for (const [head, value, code] of [
+      ["reportHead", sent, true], ["namesHead", named, false], ["numberHead", id, true],
+    ]) {
+      const cell = element("dd");
+      cell.append(code ? element("code", value, { dir: "ltr" }) : value);
+      list.append(element("dt", text(head)), cell);
+    }
+    return list;
   }));
 }
 
-/** The counted report, as the ledger keeps it; `thanked` are the keys of the texts that say so. */
-export function showReceipt(mechanism, { report, id }, thanked) {
-  $("thanks").textContent = thanked.map((key) => text(key)).join(" ");
-  const bytes = Uint8Array.from(report.match(/../g), (pair) => parseInt(pair, 16));
-  const { shown, rest } = listLabels(mechanism, mechanism.meaning(bytes).named, REPEATED);
+function receiptOf(survey, { question, id, content, report }, wording) {
+  const { mechanism } = survey.question(question);
+  const labels = wording.labels(question);
+  const { shown, rest } = listLabels(labels, mechanism.meaning(report).named, REPEATED);
   const listed = shown.map(quoted).join(", ");
-  $("named").textContent = listed ? [listed, ...rest].join(" ") : text("noAnswer");
-  const start = report.slice(0, 2 * WHOLE_BYTES);
-  $("sent").textContent = bytes.length > WHOLE_BYTES
-    ? text("bytesMore", { start, n: bytes.length }) : report;
-  $("id").textContent = id;
-  $("mechanism").textContent = mechanism.fingerprint;
+  const all = hex(content);
+  const start = all.slice(0, 2 * WHOLE_BYTES);
+  return {
+    named: listed ? [listed, ...rest].join(" ") : text("noAnswer"),
+    sent: content.length > WHOLE_BYTES ? text("bytesMore", { start, n: content.length }) : all,
+    id: hex(id),
+  };
 }
 
 /** The labels of the first so many items, and how many more there are. */
-function listLabels({ policy: { items } }, named, most) {
+function listLabels(items, named, most) {
   const n = named.length - most;
   return {
     shown: named.slice(0, most).map((k) => items[k]),

@@ -17,6 +17,9 @@ export function text(key, values = {}) {
   });
 }
 
+/** A label in the quotation marks of the language. */
+export const quoted = (what) => text("quoted", { what });
+
 /** A number; in Arabic too with the digits that the factors have. */
 export const figure = (n) => n.toLocaleString(`${words.language}-u-nu-latn`);
 
@@ -28,13 +31,18 @@ export function localTime(moment) {
   });
 }
 
+/** The language that the reader chose before, or null. */
+export function storedLanguage() {
+  try {
+    return window.localStorage.getItem(STORED);
+  } catch { // storage is blocked, and the page says so when it matters
+    return null;
+  }
+}
+
 /** The language chosen before, or the first one that the browser asks for and the page has. */
 export function preferredWords() {
-  let before = null;
-  try {
-    before = window.localStorage.getItem(STORED);
-  } catch { /* storage is blocked, and the page says so when it matters */ }
-  const wanted = [before, ...navigator.languages].map((tag) => tag?.split("-")[0]);
+  const wanted = [storedLanguage(), ...navigator.languages].map((tag) => tag?.split("-")[0]);
   const first = wanted.find((tag) => TEXTS.some(({ language }) => language === tag));
   return TEXTS.find(({ language }) => language === first) ?? TEXTS[0];
 }

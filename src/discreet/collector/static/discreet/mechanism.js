@@ -85,8 +85,8 @@ export class Mechanism {
     checkPadding(padding, policy);
     const groups = readGroups(body.groups, policy);
     const kind = KINDS[policy.kind];
-    checkShares(body.shares, groups.members.length + kind.lists);
     const encoding = readEncoding(body, { groups, policy, padding });
+    checkShares(body.shares, encoding.shareCount);
     encoding.prove(readTerms(policy, budgets, body.groups));
 
     this.policy = policy;
@@ -115,11 +115,15 @@ export class Mechanism {
     return this.encoding.report(new Draws(), this.places(answer));
   }
 
-  /** The items of an answer, each once: of a single one a list with it. @returns {number[]} */
+  /**
+   * The items of an answer, each once: of a single one a list with it. An error never repeats the
+   * answer: errors end up in logs.
+   * @returns {number[]}
+   */
   places(answer) {
     if (!this.kind.lists) return [this.#index(answer)];
     if (typeof answer === "string" || typeof answer?.[Symbol.iterator] !== "function") {
-      const what = `this question takes a list of items, got ${quoted(answer)}`;
+      const what = `this question takes a list of items, got ${kindOf(answer)}`;
       throw new DiscreetError("answer", `${what}; give a list, be it empty`);
     }
     return [...new Set(Array.from(answer, (item) => this.#index(item)))];
@@ -131,11 +135,11 @@ export class Mechanism {
       const place = items.indexOf(item);
       if (place >= 0) return place;
       const next = `choose one of the ${this.m} items of the question`;
-      throw new DiscreetError("answer", `${quoted(item)} is not an item; ${next}`);
+      throw new DiscreetError("answer", `the answer is not an item of this question; ${next}`);
     }
     if (Number.isInteger(item) && item >= 0 && item < this.m) return item;
     const allowed = `the label of an item or its index from 0 to ${this.m - 1}`;
-    const what = `an answer is ${allowed}, got ${quoted(item)}`;
+    const what = `an answer is ${allowed}, got ${kindOf(item)}`;
     throw new DiscreetError("answer", `${what}; choose an item`);
   }
 
@@ -144,7 +148,8 @@ export class Mechanism {
   /**
    * Why this is not a report of the mechanism, or null.
    * @param {Uint8Array} report
-   * @returns {null | "length" | "part" | "tail" | "size" | "silent" | "ticket" | "residue"}
+   * @returns {null | "length" | "part" | "tail" | "size" | "silent" | "ticket" | "residue"
+   *   | "order"}
    */
   check(report) {
     if (!(report instanceof Uint8Array)) {
@@ -202,6 +207,20 @@ export class Mechanism {
     return this.#guarantee.wholeEpsilon();
   }
 
+  /** The factor between any two answers, exactly; its denominator is 0 where there is no limit. */
+  wholeRatio() {
+    return this.#guarantee.wholeRatio();
+  }
+
+  /**
+   * By how much in all a report can raise the odds of a protected answer; of items on their own, of
+   * all of them. Where both directions are protected alike, what `wholeEpsilon` says.
+   * @returns {number}
+   */
+  raiseEpsilon() {
+    return this.#guarantee.raiseEpsilon();
+  }
+
   /**
    * Per level what counts against a limit: the log-ratio that is realised for one of its answers.
    * For lists no less than the level's budget, which a list may use up, and no less than what is
@@ -224,6 +243,11 @@ export class Mechanism {
   /** The factor of a level's promise, rounded up, so that it stays true. @param {number} level */
   factor(level) {
     return this.#guarantee.factor(level).factor;
+  }
+
+  /** The same for how far the odds of its answers can fall. @param {number} level */
+  fall(level) {
+    return this.#guarantee.fall(level);
   }
 
   /**
@@ -255,4 +279,10 @@ export class Mechanism {
   promiseOf(answer) {
     return this.#guarantee.promiseFor(this.kind.lists ? this.places(answer) : []);
   }
+}
+
+/** What something is, without saying what it holds. */
+function kindOf(value) {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
 }

@@ -26,6 +26,8 @@ const CAUTION = "This is weak protection: one report can change the odds between
 const weakProtection = (between) => CAUTION.replace("{between}", between);
 const TOGETHER_HAVING = "the same items: together, having or not having {what} changes the chance"
   + ` of your reports ${FACTOR}`;
+const TOGETHER_UNLIMITED = "the same items: together, your reports can change what is known about "
+  + "{what} without any limit.";
 const TOGETHER_ONE_WAY = "the same items: together, whoever sees your reports can raise their odds "
   + "that {what} is your answer by at most a factor of {factor}; that it is not may become known.";
 
@@ -62,6 +64,7 @@ export const ENGLISH = Object.freeze({
     one: `${AWAY} {n} step away or more ${FACTOR}`,
     other: `${AWAY} {n} steps away or more ${FACTOR}`,
   }),
+  quoted: "\"{what}\"",
   and: "{x} and {y}",
   more: "{items} and {n} more",
   anyTwoLists: `Whole lists: ${ODDS} any two lists of answers ${FACTOR}`,
@@ -69,6 +72,9 @@ export const ENGLISH = Object.freeze({
   eachOfMany: `${EACH}, and to at most {many} for {n}.`,
   yourList: `Your whole list: ${ODDS} it and any other list ${FACTOR}`,
   yourListOfEach: `Your whole list is not protected as one: ${ODDS} it and an empty one ${FACTOR}`,
+  yourListOneWay: `Your whole list is not protected as one: ${small(RAISE)} it is yours, against an `
+    + "empty one, by at most a factor of {factor}; that you do not have anything else may become "
+    + "known.",
   noList: "You ticked nothing. Lists are not protected as one, only each answer on its own.",
   apart: `${CHOSE} ${LEVELS} ${THROUGH}`,
   notApart: `${CHOSE} ${LEVELS} not at all.`,
@@ -81,8 +87,13 @@ export const ENGLISH = Object.freeze({
   alreadyOneWay: Object.freeze({
     one: `${ONCE} ${TOGETHER_ONE_WAY}`, other: `${OFTEN} ${TOGETHER_ONE_WAY}`,
   }),
+  alreadyUnlimited: Object.freeze({
+    one: `${ONCE} ${TOGETHER_UNLIMITED}`, other: `${OFTEN} ${TOGETHER_UNLIMITED}`,
+  }),
   alreadyLists: "Whole lists: together, whoever sees your reports can change their odds between "
     + `any two of them ${FACTOR}`,
+  alreadyListsUnlimited: "Whole lists: together, whoever sees your reports can change their odds "
+    + "between any two of them without any limit.",
   cautionOpen: "Some answers are not protected from each other: whoever sees your report may know "
     + "which of them is yours.",
   cautionBlocks: "It may become known which group of answers yours is in; it is protected within its "
@@ -95,6 +106,16 @@ export const ENGLISH = Object.freeze({
   cautionLists: weakProtection("two lists of answers"),
   cautionEach: "Each answer is protected on its own, but a list of several answers is not: whoever "
     + "sees your report may be almost sure of the list as a whole.",
+  everything: "Whoever sees everything you send can change their odds between your answers and any "
+    + `others ${FACTOR}`,
+  everythingKnown: "What everything you send can tell has no limit in one direction: that some answer "
+    + "is not yours may become known.",
+  cautionEverything: "This is weak protection: everything you send together can change the odds "
+    + "between two records by up to a factor of {factor}.",
+  drawnQuestions: Object.freeze({
+    one: "Your device draws {asked} of the {of} questions; the other is not asked.",
+    other: "Your device draws {asked} of the {of} questions; the other {n} are not asked.",
+  }),
   answers: Object.freeze({ one: "{n} answer", other: "{n} answers" }),
   none: "none",
   range: "{low} to {high}",

@@ -52,8 +52,13 @@ const STORY = ["model", "prior", "certificate"]; // how it was designed; no prom
  * @returns {Promise<string>}
  */
 export async function computeFingerprint(document) {
-  const covered = Object.entries(document).filter(([key]) => !STORY.includes(key));
-  return sha256(canonicalJson(Object.fromEntries(covered)));
+  return sha256(canonicalJson(covered(document)));
+}
+
+/** A mechanism's document without how it was designed. */
+export function covered(document) {
+  const kept = Object.entries(document).filter(([key]) => !STORY.includes(key));
+  return Object.fromEntries(kept);
 }
 
 async function sha256(text) {

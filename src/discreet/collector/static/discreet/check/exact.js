@@ -64,9 +64,21 @@ export function foremost(values, before) {
 const BITS = 80n; // of the fraction of an irrational bound: 2^48 times finer than a probability
 const CEILING = 45n; // a larger budget counts as this one
 
-/** A rational at most e^budget, and at most e^45; exactly k for ln(k). @returns {Ratio} */
-function factorDown({ isLog, value: [n, d] }) {
-  if (isLog) return [n, d];
+/** A rational at most the root-th root of n/d >= 1, in whole 2^-80ths. @returns {Ratio} */
+export function rootDown(n, d, root) {
+  const scaled = (n << (BITS * root)) / d;
+  const bits = BigInt(scaled.toString(2).length);
+  let guess = 1n << ((bits + root - 1n) / root); // above the root; Newton's steps come down to it
+  for (;;) {
+    const better = ((root - 1n) * guess + scaled / guess ** (root - 1n)) / root;
+    if (better >= guess) return [guess, 1n << BITS];
+    guess = better;
+  }
+}
+
+/** A rational at most e^budget; exactly k for ln(k), else at most e^45. @returns {Ratio} */
+function factorDown({ isLog, value: [n, d], root }) {
+  if (isLog) return root === 1n ? [n, d] : rootDown(n, d, root);
   return n > CEILING * d ? taylor(CEILING, 1n) : taylor(n, d);
 }
 

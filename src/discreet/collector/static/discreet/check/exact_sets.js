@@ -9,7 +9,7 @@
 import { violation } from "../errors.js";
 import { quoted } from "../policy/labels.js";
 import {
-  D, ONE, checkColumn, integer, inverse, isLess, larger, onlyState, plus, product, quotient,
+  D, ONE, ZERO, checkColumn, integer, inverse, isLess, larger, onlyState, plus, product, quotient,
   smaller,
 } from "./exact.js";
 import { overallExtremes } from "./factors.js";
@@ -137,6 +137,22 @@ export function checkHits({ names, least }, parts, prime, sizes) {
   });
 }
 
+/**
+ * The mean of the largest and of the smallest values that j active items give, over how many of the
+ * items of a list are active that it is cut to.
+ */
+export function meanOfCuts(ends, active, size, padding) {
+  const [others, drawn] = [size - active, Math.min(padding, size)];
+  return ["high", "low"].map((key) => {
+    let total = ZERO;
+    for (let j = Math.max(0, drawn - others); j <= Math.min(drawn, active); j++) {
+      const ways = binomial(active, j) * binomial(others, drawn - j);
+      total = plus(total, product([ways, 1n], ends[j][key]));
+    }
+    return quotient(total, [binomial(size, drawn), 1n]);
+  });
+}
+
 /** The number of items that a part speaks about. */
 export function countSpoken({ active }, sizes) {
   return sizes.reduce((total, size, g) => total + active[g] * size, 0);
@@ -146,8 +162,7 @@ export function countSpoken({ active }, sizes) {
  * max f_j <= R_j LO and HI <= R_j min f_j with R_j = (j E_c + (s - j) E_1) / s: E_1 of the smallest
  * budget of all, E_c of the smallest of an active level.
  */
-function checkLists(ends, smallest, smallestActive) {
-  const s = ends.length - 1;
+export function checkLists(ends, smallest, smallestActive, s = ends.length - 1) {
   const { high, low } = overallExtremes(ends);
   if (!low[0]) throw violation("a class of a row has mass 0, so that some reports are ruled out");
   ends.forEach((own, j) => {
@@ -161,7 +176,7 @@ function checkLists(ends, smallest, smallestActive) {
 }
 
 /** Throw if having an item or not changes more than the budget of its level allows. */
-function checkItems(factors, least, names) {
+export function checkItems(factors, least, names) {
   names.forEach((name, g) => {
     if (!isLess(least[g], factors[g])) return;
     const what = `having or not having an item of level ${quoted(name)} changes a report's chance`;

@@ -1,33 +1,29 @@
 // What this device has already sent, and to whom.
-import { foremost } from "../check/exact.js";
-import { fromHex, toHex } from "../check/document.js";
+import { toHex } from "../check/document.js";
 import { DiscreetError } from "../errors.js";
 import { looks } from "../policy/labels.js";
 import { roundUpFloat } from "../promises/rounding.js";
+import { cellsOf } from "../survey/crosses.js";
 import { localise, say } from "../words.js";
 
 /**
- * @typedef {{origin: string, name: string, fingerprint: string, id: string, report: string,
- *   items: string[],
- *   budgets: {levels: (number | null)[], levelOf: number[], whole: number | null, oneWay: boolean},
- *   state: "shown" | "leaving" | "counted"}}
- *   Entry  in hexadecimal; never the answer, never a time. A report is first shown to its sender
- *   alone, then it may have left, then the collector has acknowledged it. A budget of null has no
- *   limit; oneWay: the levels' budgets are of raised odds alone
- * @typedef {{entry: Entry, shared: string[]}} Overlap  the labels are the new question's
+ * @typedef {{origin: string, name: string, fingerprint: string, question: string, id: string,
+ *   report: string, items: string[], told: string[],
+ *   budgets: {levels: (number | null)[], levelOf: number[], whole: number | null,
+ *   raised: number | null, oneWay: boolean},
+ *   state: "drawn" | "shown" | "leaving" | "counted"}}
+ *   Entry  of a question, in hexadecimal; never the answer, never a time. A question is drawn; its
+ *   report is first shown to its sender alone, then it may have left, then the collector has
+ *   acknowledged it. report: with what stands before it in a frame; told: items that were told
+ *   openly. A budget of null has no limit; raised: the whole, of raised odds alone;
+ *   oneWay: the levels' budgets are of these too
+ * @typedef {{entry: Entry, shared: string[]}} Overlap  the labels are the new survey's
  * @typedef {{item: string, epsilon: number, factor: number, sentence: string}} Summed
  */
 
-const LEDGER = "discreet-ledger/3";
+const LEDGER = "discreet-ledger/4";
 const SETTLE = 150; // milliseconds in which tabs see what one of them wrote
-const STATES = ["shown", "leaving", "counted"];
-
-/** Run work while no other tab of this browser does: two tabs must not both draw a report. */
-export async function locked(work) {
-  const locks = globalThis.navigator?.locks;
-  // async: Node 24 never releases a lock whose work throws at once
-  return locks ? locks.request(LEDGER, async () => work()) : work();
-}
+const STATES = ["drawn", "shown", "leaving", "counted"];
 
 /**
  * Averaging over repeats is the classic attack. So the same question always gets the same report,
@@ -36,6 +32,7 @@ export async function locked(work) {
 export class Ledger {
   #storage;
   #shared; // with other tabs
+  #isFresh = false; // other tabs may not see yet what was written
   #key;
 
   /**
@@ -55,94 +52,140 @@ export class Ledger {
     return globalThis.localStorage.getItem(`${LEDGER}/${person}`) !== null;
   }
 
-  /** The entry of exactly this collection, or null. @returns {Entry | null} */
-  find(origin, name, fingerprint) {
-    return this.#read().find(isFor(origin, name, fingerprint)) ?? null;
+  /**
+   * Run work while no other tab of this browser does, until all of them see what it wrote. Otherwise
+   * two tabs could both draw a report, or send two that need consent to their sum.
+   */
+  async locked(work) {
+    const settling = async () => {
+      try {
+        return await work();
+      } finally {
+        await this.settled();
+      }
+    };
+    const locks = globalThis.navigator?.locks;
+    return locks ? locks.request(LEDGER, settling) : settling();
+  }
+
+  /** The entries of exactly this survey, in the order of its questions. @returns {Entry[]} */
+  find(origin, survey) {
+    const places = new Map(survey.questions.map(({ name }, k) => [name, k]));
+    const mine = this.#read().filter(isFor(origin, survey));
+    if (mine.some(({ question }) => !places.has(question))) {
+      const what = "the ledger holds a question that this survey does not have";
+      throw new DiscreetError("ledger", `${what}, so nothing is sent`);
+    }
+    return mine.sort((x, y) => places.get(x.question) - places.get(y.question));
   }
 
   /**
-   * Earlier answers to other collections that share an item, however its label is spelled.
-   * @param {string} origin @param {string} name @param {Mechanism} mechanism
+   * The drawn questions of a survey, drawn now if they were not before. They are written down
+   * before anything is shown: who could draw again would tell more.
+   * @param {string} origin @param {Survey} survey
+   * @returns {Entry[]}
+   */
+  drawn(origin, survey) {
+    const mine = this.find(origin, survey);
+    if (mine.length) return mine;
+    const fresh = survey.draw().map((question) => newEntry(origin, survey, question));
+    this.#write([...this.#read(), ...fresh]);
+    return this.find(origin, survey);
+  }
+
+  /**
+   * Earlier answers to other surveys that share an item, however its label is spelled, with this
+   * one: with its drawn questions, or with all of them before it is drawn.
+   * @param {string} origin @param {Survey} survey
    * @returns {Overlap[]}
    */
-  overlaps(origin, name, mechanism) {
-    const here = mechanism.policy.items.map(looks);
-    return this.#sentElsewhere(origin, name, mechanism.fingerprint).flatMap((entry) => {
+  overlaps(origin, survey) {
+    const mine = this.#mine(origin, survey);
+    const items = [...new Set(mine.flatMap((entry) => entry.items))];
+    const openly = survey.openly.flatMap((question) => question.items);
+    return this.#sentElsewhere(origin, survey).flatMap((entry) => {
       const there = new Set(entry.items.flatMap(looks));
-      const shared = mechanism.policy.items.filter((_, k) => here[k].some((x) => there.has(x)));
+      const told = new Set(entry.told.flatMap(looks));
+      const shared = [
+        ...items.filter((item) => looks(item).some((look) => there.has(look) || told.has(look))),
+        ...openly.filter((item) => looks(item).some((look) => there.has(look))),
+      ];
       return shared.length ? [{ entry, shared }] : [];
     });
   }
 
   /**
-   * The shared item with the largest sum of budgets, the new question included; null without
+   * The shared item with the largest sum of budgets, the new survey included; null without
    * overlaps.
-   * @param {Mechanism} mechanism @param {Overlap[]} overlaps
+   * @param {string} origin @param {Survey} survey @param {Overlap[]} overlaps
    * @returns {Summed | null}
    */
-  summed(mechanism, overlaps) {
+  summed(origin, survey, overlaps) {
     if (!overlaps.length) return null;
-    const spent = overlaps.map(({ entry }) => spentBy(entry));
-    const { kind: { lists }, policy: { items, levelOf } } = mechanism;
-    const own = mechanism.levelEpsilons();
-    const total = items.map((item, k) => {
-      const itemLooks = looks(item);
-      const earlier = spent.flatMap((byLook) => {
-        const budgets = itemLooks.flatMap((look) => byLook.get(look) ?? []);
-        return budgets.length ? [Math.max(...budgets)] : [];
-      });
-      return earlier.length ? earlier.reduce((sum, x) => sum + x, own[levelOf[k]]) : -Infinity;
-    });
-    const worst = foremost(total, (x, y) => x > y);
-    const { factor, text } = roundUpFloat(Math.exp(total[worst]));
-    const oneWay = !mechanism.policy.isMutual || overlaps.some(({ entry }) => entry.budgets.oneWay);
-    const sentences = [say(oneWay ? "alreadyOneWay" : lists ? "alreadyHaving" : "already", {
-      n: overlaps.length, what: `"${items[worst]}"`, factor: localise(text),
+    const mine = this.#mine(origin, survey);
+    const entries = [...overlaps.map(({ entry }) => entry), ...mine];
+    const { epsilon, item } = largestSum(mine, overlaps.map(({ entry }) => spentBy(entry)));
+    const { factor, text } = roundUpFloat(Math.exp(epsilon));
+    const lists = survey.questions.some(({ mechanism }) => mechanism.kind.lists);
+    const oneWay = entries.some(({ budgets }) => budgets.oneWay);
+    const key = epsilon === Infinity ? "alreadyUnlimited" : oneWay ? "alreadyOneWay"
+      : lists ? "alreadyHaving" : "already";
+    const sentences = [say(key, {
+      n: overlaps.length, what: say("quoted", { what: item }), factor: localise(text),
     })];
     if (lists) {
-      const whole = overlaps.reduce((sum, { entry }) => sum + stored(entry.budgets.whole),
-        mechanism.wholeEpsilon());
+      const whole = summedUp(overlaps.map(({ entry }) => entry)).epsilon
+        + this.own(origin, survey).epsilon;
       const { text: wholeText } = roundUpFloat(Math.exp(whole));
-      sentences.push(say("alreadyLists", { factor: localise(wholeText) }));
+      sentences.push(whole === Infinity ? say("alreadyListsUnlimited")
+        : say("alreadyLists", { factor: localise(wholeText) }));
     }
-    const sentence = sentences.join(" ");
-    return { item: items[worst], epsilon: total[worst], factor, sentence };
+    return { item, epsilon, factor, sentence: sentences.join(" ") };
   }
 
   /**
-   * The sum of the budgets of whole answers over all other collections, and their number. It counts
-   * every collection, whatever it asks about, because labels can be rewritten.
-   * @returns {{epsilon: number, earlier: number}}
+   * The sum of the budgets of whole answers over all other surveys, and their number. It counts
+   * every survey, whatever it asks about, because labels can be rewritten. Public answers have no
+   * budget and are not in it. There are two sums: of what is told either way, and of how far odds
+   * are raised.
+   * @returns {{epsilon: number, raised: number, earlier: number}}
    */
-  total(origin, name, fingerprint) {
-    const others = this.#sentElsewhere(origin, name, fingerprint);
-    const epsilon = others.reduce((sum, { budgets }) => sum + stored(budgets.whole), 0);
-    return { epsilon, earlier: others.length };
+  total(origin, survey) {
+    const others = this.#sentElsewhere(origin, survey);
+    return { ...summedUp(others), earlier: others.length };
+  }
+
+  /** The same sums of this survey: of the questions that are drawn, or may be. */
+  own(origin, survey) {
+    const mine = this.#mine(origin, survey); // as many as are answered, once they are drawn
+    const most = (key) => mine.map(({ budgets }) => stored(budgets[key])).sort((x, y) => y - x)
+      .slice(0, survey.answers).reduce((sum, x) => sum + x, 0);
+    return { epsilon: most("whole"), raised: most("raised") };
   }
 
   /**
-   * Write a report down before anybody sees it. If this collection has an entry already, that entry
-   * counts.
-   * @param {string} origin @param {string} name @param {Mechanism} mechanism
-   * @param {Uint8Array} report @param {Uint8Array} id
-   * @returns {Entry}
+   * Write a report down before anybody sees it. If the question has one already, that one counts.
+   * @param {string} origin @param {Survey} survey @param {string} question
+   * @param {Uint8Array} content @param {Uint8Array} id
    */
-  reserve(origin, name, mechanism, report, id) {
-    const entries = this.#read();
-    const earlier = entries.find(isFor(origin, name, mechanism.fingerprint));
-    if (earlier) return earlier;
-    const { policy: { items, levelOf }, fingerprint } = mechanism;
-    const finite = (epsilon) => (epsilon < Infinity ? epsilon : null);
-    const budgets = {
-      levels: mechanism.levelEpsilons().map(finite), levelOf,
-      whole: finite(mechanism.wholeEpsilon()), oneWay: !mechanism.policy.isMutual,
-    };
-    const entry = {
-      origin, name, fingerprint, id: toHex(id), report: toHex(report), items, budgets,
-      state: "shown",
-    };
-    this.#write([...entries, entry]);
-    return entry;
+  reserve(origin, survey, question, content, id) {
+    const same = isFor(origin, survey);
+    this.#write(this.#read().map((entry) => {
+      const isMine = same(entry) && entry.question === question && entry.state === "drawn";
+      return isMine ? { ...entry, id: toHex(id), report: toHex(content), state: "shown" } : entry;
+    }));
+  }
+
+  /** Bring back what was prepared, if the ledger was removed meanwhile. @returns {Entry[]} */
+  restore(origin, survey, frames) {
+    if (!this.find(origin, survey).length) {
+      const entries = frames.map(({ question, id, content }) => {
+        const entry = newEntry(origin, survey, survey.question(question));
+        return { ...entry, id: toHex(id), report: toHex(content), state: "shown" };
+      });
+      this.#write([...this.#read(), ...entries]);
+    }
+    return this.find(origin, survey).filter(({ state }) => state !== "drawn");
   }
 
   /**
@@ -150,19 +193,28 @@ export class Ledger {
    * localStorage, which catch up a little later than the lock is handed on.
    */
   async settled() {
-    if (this.#shared) await new Promise((resolve) => { setTimeout(resolve, SETTLE); });
+    if (!this.#isFresh) return;
+    await new Promise((resolve) => { setTimeout(resolve, SETTLE); });
+    this.#isFresh = false;
   }
 
-  /** The report is about to leave, or the collector has acknowledged it. */
-  mark(origin, name, fingerprint, state) {
-    const same = isFor(origin, name, fingerprint);
-    this.#write(this.#read().map((entry) => (same(entry) ? { ...entry, state } : entry)));
+  /** The reports with these ids are about to leave, or the collector has acknowledged them. */
+  mark(ids, state) {
+    this.#write(this.#read().map((entry) => (ids.includes(entry.id) ? { ...entry, state } : entry)));
   }
 
-  /** The entries of other collections whose report may have left. @returns {Entry[]} */
-  #sentElsewhere(origin, name, fingerprint) {
-    const same = isFor(origin, name, fingerprint);
-    return this.#read().filter((entry) => !same(entry) && entry.state !== "shown");
+  /** The entries of the drawn questions; before they are drawn, of all. @returns {Entry[]} */
+  #mine(origin, survey) {
+    const drawn = this.find(origin, survey);
+    return drawn.length ? drawn
+      : survey.questions.map((question) => newEntry(origin, survey, question));
+  }
+
+  /** The entries of other surveys whose report may have left. @returns {Entry[]} */
+  #sentElsewhere(origin, survey) {
+    const same = isFor(origin, survey);
+    return this.#read().filter((entry) => !same(entry)
+      && (entry.state === "leaving" || entry.state === "counted"));
   }
 
   /** @returns {Entry[]} */
@@ -188,6 +240,7 @@ export class Ledger {
   #write(entries) {
     try {
       this.#storage().setItem(this.#key, JSON.stringify({ entries }));
+      this.#isFresh = this.#shared;
     } catch (error) {
       const what = `the ledger cannot be written (${error.message}), so nothing is sent`;
       const next = "make room, or leave the private window";
@@ -196,37 +249,95 @@ export class Ledger {
   }
 }
 
-/** The part of an entry that is sent. @param {Entry} entry */
-export const sendable = (name, mechanism, { id, report }) => {
-  return { name, mechanism, id: fromHex(id), report: fromHex(report) };
-};
+/**
+ * What is remembered of a question that was drawn. A crossed one is about the items of both of its
+ * questions.
+ * @returns {Entry}
+ */
+function newEntry(origin, survey, question) {
+  const { name, fingerprint } = survey;
+  const { mechanism } = question;
+  const finite = (epsilon) => (epsilon < Infinity ? epsilon : null);
+  const { items, levels, levelOf } = itemsTold(survey, question);
+  const budgets = {
+    levels: levels.map(finite), levelOf, whole: finite(mechanism.wholeEpsilon()),
+    raised: finite(mechanism.raiseEpsilon()), oneWay: !mechanism.policy.isMutual,
+  };
+  const told = survey.openly.flatMap((open) => open.items);
+  return {
+    origin, name, fingerprint, question: question.name, id: "", report: "", items, told, budgets,
+    state: "drawn",
+  };
+}
+
+function itemsTold(survey, { mechanism, of }) {
+  const { items, levelOf } = mechanism.policy;
+  const levels = mechanism.levelEpsilons();
+  if (!of) return { items, levels, levelOf };
+  const [first, second] = of.map((name) => survey.question(name).mechanism.policy.items);
+  const most = [0, 1].flatMap((axis) => cellsOf(axis, first.length, second.length))
+    .map((cells) => Math.max(...cells.map((k) => levels[levelOf[k]])));
+  return { items: [...first, ...second], levels: most, levelOf: most.map((_, k) => k) };
+}
+
+function summedUp(entries) {
+  const sum = (key) => entries.reduce((total, { budgets }) => total + stored(budgets[key]), 0);
+  return { epsilon: sum("whole"), raised: sum("raised") };
+}
 
 /** A budget that is stored: null has no limit. */
 const stored = (epsilon) => epsilon ?? Infinity;
 
-function isFor(origin, name, fingerprint) {
+function isFor(origin, { name, fingerprint }) {
   return (entry) => {
     return entry.origin === origin && entry.name === name && entry.fingerprint === fingerprint;
   };
 }
 
-/** The budget of every look of an item; the larger one if two labels share a look. */
-function spentBy({ items, budgets: { levels, levelOf } }) {
-  const byLook = new Map();
-  items.forEach((item, k) => looks(item).forEach((look) => {
-    byLook.set(look, Math.max(byLook.get(look) ?? 0, stored(levels[levelOf[k]])));
-  }));
-  return byLook;
+/** Every protected item with its budget. @param {Entry} entry @returns {[string, number][]} */
+function budgetsOf({ items, budgets: { levels, levelOf } }) {
+  return items.map((item, k) => [item, stored(levels[levelOf[k]])]);
 }
 
-function isEntry({ origin, name, fingerprint, id, report, items, budgets, state }) {
-  const texts = Array.isArray(items) && items.length > 0
-    && [origin, name, fingerprint, ...items].every((text) => typeof text === "string");
-  const { levels, levelOf, whole, oneWay } = budgets;
+/** The budget of every look, the larger one if two labels share it; the looks told openly. */
+function spentBy(entry) {
+  const byLook = new Map();
+  for (const [item, budget] of budgetsOf(entry)) {
+    for (const look of looks(item)) byLook.set(look, Math.max(byLook.get(look) ?? 0, budget));
+  }
+  return { byLook, told: new Set(entry.told.flatMap(looks)) };
+}
+
+/** The item about which most was told, and the sum of its budgets. @param {Entry[]} mine */
+function largestSum(mine, spent) {
+  const own = mine.flatMap((entry) => [
+    ...budgetsOf(entry), ...entry.told.map((item) => [item, Infinity, true]),
+  ]);
+  let most = { epsilon: -Infinity, item: "" };
+  for (const [item, budget, openly = false] of own) {
+    const itemLooks = looks(item);
+    const earlier = spent.flatMap(({ byLook, told }) => {
+      const budgets = itemLooks.flatMap((look) => byLook.get(look) ?? []);
+      // what was told openly both times was never protected
+      if (!openly && itemLooks.some((look) => told.has(look))) budgets.push(Infinity);
+      return budgets.length ? [Math.max(...budgets)] : [];
+    });
+    const epsilon = earlier.reduce((sum, x) => sum + x, budget);
+    if (earlier.length && epsilon > most.epsilon) most = { epsilon, item };
+  }
+  return most;
+}
+
+function isEntry({ origin, name, fingerprint, question, id, report, items, told, budgets, state }) {
+  const texts = Array.isArray(items) && items.length > 0 && Array.isArray(told)
+    && [origin, name, fingerprint, question, ...items, ...told]
+      .every((text) => typeof text === "string");
+  const { levels, levelOf, whole, raised, oneWay } = budgets;
   const numbers = Array.isArray(levels) && typeof oneWay === "boolean"
-    && [...levels, whole].every((x) => x === null || (Number.isFinite(x) && x >= 0));
+    && [...levels, whole, raised].every((x) => x === null || (Number.isFinite(x) && x >= 0));
   const placed = Array.isArray(levelOf) && levelOf.length === items.length
     && levelOf.every((k) => Number.isInteger(k) && k in levels);
-  const bytes = /^[0-9a-f]{32}$/.test(id) && /^([0-9a-f]{2})+$/.test(report);
+  const bytes = state === "drawn" ? id === "" && report === ""
+    : /^[0-9a-f]{32}$/.test(id) && /^([0-9a-f]{2})+$/.test(report);
   return texts && numbers && placed && bytes && STATES.includes(state);
 }

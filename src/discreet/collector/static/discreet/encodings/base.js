@@ -25,15 +25,21 @@ export const REASONS = Object.freeze({
   silent: "the report names an item of a level that its part says nothing about",
   ticket: "the number is beyond the last ticket",
   residue: "a coefficient is not below the prime",
+  order: "the numbers of the items do not go up, or one is beyond the last item",
 });
 
 export class Encoding {
   static keys = [];
 
-  /** @param {Context} context @param {readonly (Part | HitsPart)[]} parts */
+  /** @param {Context} context @param {readonly (Part | HitsPart | PicksPart)[]} parts */
   constructor({ groups, policy, padding }, parts) {
     Object.assign(this, { groups, policy, padding, parts });
     this.groupSizes = Object.freeze(groups.members.map(({ length }) => length));
+  }
+
+  /** How many shares a mechanism has: of every group, then of empty samples of lists. */
+  get shareCount() {
+    return this.groups.members.length + KINDS[this.policy.kind].lists;
   }
 
   /** The key of the sentence that describes a report. */

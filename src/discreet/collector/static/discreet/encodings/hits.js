@@ -1,6 +1,6 @@
-import { ZERO, larger, plus, product, quotient } from "../check/exact.js";
+import { larger, quotient } from "../check/exact.js";
 import {
-  LARGEST_PADDING, MASS, binomial, checkHits, countSpoken, hitClasses, hitWeights,
+  LARGEST_PADDING, MASS, checkHits, countSpoken, hitClasses, hitWeights, meanOfCuts,
 } from "../check/exact_sets.js";
 import { farthest, largestPerGroup, toNumber } from "../check/factors.js";
 import { readPartList } from "../check/parts.js";
@@ -191,17 +191,8 @@ export class Hits extends Encoding {
     const { padding, groups: { groupOf }, parts } = this;
     return this.#proved.map(({ ends, all }, k) => {
       const active = items.filter((item) => parts[k].active[groupOf[item]]).length;
-      const others = items.length - active;
-      const drawn = Math.min(padding, items.length);
-      const mean = (key) => { // over how many of the drawn items are active
-        let total = ZERO;
-        for (let j = Math.max(0, drawn - others); j <= Math.min(drawn, active); j++) {
-          const ways = binomial(active, j) * binomial(others, drawn - j);
-          total = plus(total, product([ways, 1n], ends[j][key]));
-        }
-        return quotient(total, [binomial(items.length, drawn), 1n]);
-      };
-      return farthest(mean("high"), mean("low"), all);
+      const [high, low] = meanOfCuts(ends, active, items.length, padding);
+      return farthest(high, low, all);
     }).reduce(larger);
   }
 }

@@ -5,10 +5,13 @@ import { Bits } from "./bits.js";
 import { Each } from "./each.js";
 import { Fixed } from "./fixed.js";
 import { Hits } from "./hits.js";
+import { Picks } from "./picks.js";
 import { Ticket } from "./ticket.js";
 
 // To add an encoding: a file in this folder, and its name here.
-const ENCODINGS = { fixed: Fixed, bits: Bits, ticket: Ticket, hits: Hits, each: Each };
+const ENCODINGS = {
+  fixed: Fixed, bits: Bits, ticket: Ticket, hits: Hits, picks: Picks, each: Each,
+};
 
 /** @param {object} body of a mechanism file @param {Context} context */
 export function readEncoding({ encoding: raw, parts }, context) {

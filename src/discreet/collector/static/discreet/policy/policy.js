@@ -1,22 +1,21 @@
 // A policy, parsed once and strictly into frozen objects.
 import { refused } from "../errors.js";
-import { readAbout } from "./about.js";
 import { OPEN, readBudget } from "./budgets.js";
 import { choice, list, object, table } from "./fields.js";
 import { KINDS } from "./kinds.js";
-import { distinct, isProse, label, quoted } from "./labels.js";
+import { distinct, isProse, quoted } from "./labels.js";
 import { NOTIONS } from "./notions.js";
 
 /**
  * @typedef {{name: string, budget: string, epsilon: number, count: number}} Level
  * @typedef {{levels: [string, string], budget: string, epsilon: number, oneWay: boolean}} Pair
  *   not protected: "" and Infinity; oneWay: of the first level over the second alone
- * @typedef {{name: string, question: string, kind: string, notion: string, strict: boolean,
+ * @typedef {{question: string, kind: string, notion: string, strict: boolean,
  *   cap: number, isMutual: boolean, items: readonly string[], levelOf: readonly number[],
- *   levels: readonly Level[], pairs: readonly Pair[], about: object,
- *   totals: readonly Total[]}} Policy
- *   strict: all pairs have the smallest budget; cap: of a scale, in steps, or 0; isMutual: every
- *   pair is protected in both directions alike
+ *   levels: readonly Level[], pairs: readonly Pair[], totals: readonly Total[],
+ *   last: readonly string[]}} Policy
+ *   strict: all pairs have the smallest budget; last: items that are shown after the others; cap: of
+ *   a scale, in steps, or 0; isMutual: every pair is protected in both directions alike
  * @typedef {{name: string, items: readonly string[]}} Total  a sum of items that has a name
  * @typedef {{levels: Budget[], explicit: Map<number, Budget | null>, notion: string,
  *   strict: boolean, cap: number, pair: (i: number, j: number) => Budget[][] | null}} Budgets
@@ -26,14 +25,13 @@ import { NOTIONS } from "./notions.js";
 
 const MOST_LEVELS = 200; // with explicit pairs, or as blocks
 const MOST_POINTS = 50; // of a scale
-const POLICY_KEYS = ["name", "question", "kind", "notion", "items", "level_of", "levels", "pairs"];
+const POLICY_KEYS = ["question", "kind", "notion", "items", "level_of", "levels", "pairs"];
 
 /** @returns {{policy: Policy, budgets: Budgets}} */
 export function readPolicy(raw) {
   const pads = KINDS[object(raw, "the policy").kind]?.pads; // an unknown kind is refused below
   const more = [...pads ? ["strict"] : [], ...raw.notion === "scale" ? ["cap"] : []];
-  table(raw, [...POLICY_KEYS, ...more], "the policy", ["about", "totals"]);
-  label(raw.name, "the policy's name");
+  table(raw, [...POLICY_KEYS, ...more], "the policy", ["totals", "last"]);
   if (!isProse(raw.question)) {
     const allowed = "a text of one line, without control characters and those that nobody sees";
     throw refused(`question is ${quoted(raw.question)}, but must be ${allowed}`);
@@ -51,14 +49,14 @@ export function readPolicy(raw) {
   });
   const { pairs, explicit } = readPairs(raw.pairs, names);
   if (raw.notion === "scale") checkScale(raw);
-  const { name, question, kind, notion } = raw;
+  const { question, kind, notion } = raw;
   const strict = readStrict(raw);
   const cap = raw.cap ?? 0;
   const isMutual = NOTIONS[notion].mutual && !pairs.some(({ oneWay }) => oneWay);
   const policy = Object.freeze({
-    name, question, kind, notion, strict, cap, isMutual, items, levelOf, levels: Object.freeze(levels),
-    pairs: Object.freeze(pairs), about: Object.freeze(readAbout(raw.about)),
-    totals: Object.freeze(readTotals(raw, items)),
+    question, kind, notion, strict, cap, isMutual, items, levelOf, levels: Object.freeze(levels),
+    pairs: Object.freeze(pairs), totals: Object.freeze(readTotals(raw, items)),
+    last: readLast(raw, items),
   });
   checkNotion(policy, own);
   const terms = { cap, isOpen: (i) => own[i] === OPEN };
@@ -153,6 +151,17 @@ function readTotals({ kind, totals }, items) {
     }
     return Object.freeze({ name, items: Object.freeze([...summed]) });
   });
+}
+
+/** The items that people are shown after the others. */
+function readLast({ last, notion }, items) {
+  if (last === undefined) return [];
+  const known = new Set(items);
+  const strange = distinct(list(last, "last"), "item").find((item) => !known.has(item));
+  if (!last.length || strange !== undefined || notion === "scale") {
+    throw refused("last must name some of the items, each once, and not those of a scale");
+  }
+  return last;
 }
 
 /** The explicit pair budgets; also by place, at i * levels + j. */

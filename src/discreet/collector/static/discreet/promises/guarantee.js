@@ -71,6 +71,20 @@ export class Guarantee {
     return this.#whole.epsilon(this.#encoding, this.#eitherWay);
   }
 
+  wholeRatio() {
+    const { kind, isMutual } = this.#policy;
+    if (KINDS[kind].lists && !isMutual) return [1n, 0n];
+    return this.#whole.ratio(this.#encoding, this.#eitherWay);
+  }
+
+  raiseEpsilon() {
+    const { kind, isMutual, levels } = this.#policy;
+    if (isMutual) return this.wholeEpsilon();
+    if (KINDS[kind].lists) return this.#whole.epsilon(this.#encoding, this.#exact);
+    const told = this.levelEpsilons().filter((_, k) => levels[k].epsilon < Infinity);
+    return told.length ? told.reduce((x, y) => Math.max(x, y)) : Infinity;
+  }
+
   levelBudgets() {
     const { lists, pads } = KINDS[this.#policy.kind];
     const realised = this.levelEpsilons();
@@ -97,14 +111,14 @@ export class Guarantee {
     if (KINDS[kind].lists) return isMutual ? key : `${key}OneWay`;
     if (!isMutual) {
       if (this.#protected) return `${key}OneWayProtected`;
-      return `${key}OneWay${this.#fall(level) === Infinity ? "Known" : "Lowered"}`;
+      return `${key}OneWay${this.fall(level) === Infinity ? "Known" : "Lowered"}`;
     }
     if (notion === "blocks") return `${key}InBlock`;
     return this.#protected ? `${key}Protected` : key;
   }
 
-  /** How far the odds of a level's answer can fall. */
-  #fall(level) {
+  /** How far the odds of a level's answer can change in either direction. */
+  fall(level) {
     return roundUp(square(this.#eitherWay[this.#groupOf[level]])).factor;
   }
 
@@ -156,7 +170,7 @@ export class Guarantee {
   }
 
   promiseFor(items) {
-    return this.#whole.promiseFor(this.#encoding, this.#exact, items);
+    return this.#whole.promiseFor(this.#encoding, this.#exact, items, this.#policy.isMutual);
   }
 
   caution() {

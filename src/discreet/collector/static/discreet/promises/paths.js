@@ -1,5 +1,5 @@
 // Pairs of levels that the policy leaves out: they may still be protected through other levels.
-import { ONE, foremost, product, smaller, taylor } from "../check/exact.js";
+import { ONE, foremost, plus, product, rootDown, smaller, taylor } from "../check/exact.js";
 import { KINDS } from "../policy/kinds.js";
 import { localise, say } from "../words.js";
 import { roundUp, roundUpFloat } from "./rounding.js";
@@ -84,8 +84,9 @@ export function protectedGroups({ levels, kind, notion, pairs, strict }, budgets
 }
 
 /** A rational at least e^budget, for a budget up to 710; exactly k for ln(k). @returns {Ratio} */
-export function factorUp({ isLog, value: [n, d] }) {
-  if (isLog) return [n, d];
+export function factorUp({ isLog, value: [n, d], root }) {
+  if (isLog && root === 1n) return [n, d];
+  if (isLog) return plus(rootDown(n, d, root), [1n, 1n << 80n]);
   // the Taylor sum has at most 2,000 terms, and each is less than 2^-80 e^x too small
   const margin = [(1n << 60n) + 1n, 1n << 60n];
   return product(taylor(n, d), margin);

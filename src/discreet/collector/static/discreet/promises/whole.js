@@ -1,5 +1,5 @@
 // What is promised about whole answers: one answer, a list protected as a whole, or item by item.
-import { ONE, isLess, product, square } from "../check/exact.js";
+import { ONE, isLess, larger, product, square } from "../check/exact.js";
 import { toNumber } from "../check/factors.js";
 import { DiscreetError } from "../errors.js";
 import { localise, say } from "../words.js";
@@ -17,14 +17,16 @@ export function weakness(ratio, key) {
 /**
  * Per kind, given the encoding and the exact factor of every group:
  *   keys of the sentences about one answer, about one of a level, and of the warning;
+ *   ratio, the largest factor between two whole answers, exactly;
  *   epsilon, the largest log-ratio of any report between two whole answers;
  *   caution, a warning about whole lists, or "";
  *   promises, what is said about whole lists;
- *   promiseFor(items), the promise for one list.
+ *   promiseFor(items, isMutual), the promise for one list.
  */
 export const WHOLE_ANSWERS = {
   single: {
     keys: { one: "odds", level: "oddsOfLevel", caution: "cautionAnswers" },
+    ratio: (encoding, ratios) => ratios.reduce(larger),
     epsilon: (encoding, ratios) => logarithms(ratios).reduce((x, y) => Math.max(x, y)),
     caution: () => "",
     promises: () => [],
@@ -35,6 +37,7 @@ export const WHOLE_ANSWERS = {
   },
   set: {
     keys: { one: "having", level: "havingOfLevel", caution: "cautionHaving" },
+    ratio: (encoding) => encoding.setFactor(),
     epsilon: (encoding) => Math.log(toNumber(encoding.setFactor())),
     caution: (encoding) => weakness(encoding.setFactor(), "cautionLists"),
     promises: (encoding) => [sentenceWith("anyTwoLists", encoding.setFactor())],
@@ -42,14 +45,18 @@ export const WHOLE_ANSWERS = {
   },
   each: {
     keys: { one: "having", level: "havingOfLevel", caution: "cautionHaving" },
+    ratio: ({ groupSizes }, ratios) => ratios.reduce((total, [n, d], g) => {
+      return product(total, [n ** BigInt(groupSizes[g]), d ** BigInt(groupSizes[g])]);
+    }, ONE),
     epsilon: sumOfAll,
     caution: (encoding, ratios) => {
       return sumOfAll(encoding, ratios) > Math.log(WEAK) ? say("cautionEach") : "";
     },
     promises: (encoding, ratios) => [multiplied(encoding, ratios)],
-    promiseFor({ groups: { groupOf } }, ratios, items) {
+    promiseFor({ groups: { groupOf } }, ratios, items, isMutual) {
       const ratio = items.reduce((total, item) => product(total, ratios[groupOf[item]]), ONE);
-      return sentenceWith(items.length ? "yourListOfEach" : "noList", ratio);
+      const key = isMutual ? "yourListOfEach" : "yourListOneWay";
+      return sentenceWith(items.length ? key : "noList", ratio);
     },
   },
 };

@@ -1,6 +1,6 @@
 import { refused } from "../errors.js";
-import { table } from "./fields.js";
-import { UNSEEN, isProse, quoted } from "./labels.js";
+import { table } from "../policy/fields.js";
+import { UNSEEN, isProse, quoted } from "../policy/labels.js";
 
 const [LINE, TEXT] = [200, 4000]; // characters of a line, and of a longer text
 const [LEAST, MOST] = [50, 1e9]; // reports before results are shown
@@ -16,10 +16,21 @@ const isTime = (text) => {
     && new Date(text).toISOString() === text.replace("Z", ".000Z");
 };
 
-const ABOUT = {
-  organiser: isText(LINE), contact: isText(LINE),
+/** Whether this is a language tag, such as "en" or "pt-BR". */
+export const isLanguage = (tag) => {
+  return typeof tag === "string" && /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/.test(tag);
+};
+
+/** What is said in a language of its own. */
+export const PROSE = {
+  organiser: isText(LINE), contact: isText(LINE), notice: isText(LINE),
   purpose: isText(TEXT, true), consent: isText(TEXT, true),
-  language: (tag) => typeof tag === "string" && /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/.test(tag),
+};
+
+const ABOUT = {
+  ...PROSE,
+  notice: (url) => PROSE.notice(url) && /^https?:\/\//.test(url),
+  language: isLanguage,
   opens: isTime, closes: isTime,
   minimum: (n) => Number.isInteger(n) && n >= LEAST && n <= MOST,
   rehearsal: (flag) => flag === true,

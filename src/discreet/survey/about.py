@@ -12,9 +12,12 @@ from datetime import UTC, datetime
 from discreet.errors import PolicyError
 from discreet.policy.labels import is_prose, is_visible, quoted
 
+REHEARSAL = (
+    "Rehearsal: "  # before every question of one, so that its reports are of another mechanism
+)
 LEAST = 50  # reports before anyone without the token is shown anything, unless more are asked for
 LINE, TEXT, MOST = 200, 4_000, 10**9  # characters of a line and of a text; the largest minimum
-LINES = ("organiser", "contact")
+LINES = ("organiser", "contact", "notice")
 TEXTS = ("purpose", "consent")
 _LANGUAGE = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -30,8 +33,9 @@ class About:
 
     organiser: str = ""
     contact: str = ""  # an address, a telephone number, a page
+    notice: str = ""  # the address of a privacy notice
     purpose: str = ""  # may have several lines, as may the consent
-    consent: str = ""  # what she agrees to by sending
+    consent: str = ""  # what people agree to by sending
     language: str = ""  # of the question and its items, such as "en" or "pt-BR"
     opens: str = ""  # read from a datetime or a text with an offset from UTC
     closes: str = ""
@@ -40,14 +44,14 @@ class About:
 
     def __post_init__(self) -> None:
         for key in (*LINES, *TEXTS):
-            object.__setattr__(self, key, _prose(key, getattr(self, key)))
+            object.__setattr__(self, key, read_prose(key, getattr(self, key)))
         for key in ("opens", "closes"):
             object.__setattr__(self, key, _time(key, getattr(self, key)))
-        if not isinstance(self.language, str) or (
-            self.language and not _LANGUAGE.fullmatch(self.language)
-        ):
+        if self.language != "":
+            read_language(self.language)
+        if self.notice and not self.notice.startswith(("https://", "http://")):
             raise PolicyError(
-                f'language = {quoted(self.language)} must be a language tag such as "en" or "pt-BR"'
+                f"notice = {quoted(self.notice)} must be the address of a page, https://…"
             )
         if self.opens and self.closes and self.opens >= self.closes:
             raise PolicyError(f"closes = {self.closes} must be after opens = {self.opens}")
@@ -63,7 +67,7 @@ class About:
 
     @classmethod
     def read(cls, raw: object) -> About:
-        """Itself, or from the table `about` of a policy file, or from `to_canonical`."""
+        """Itself, or from the table `about` of a survey file, or from `to_canonical`."""
         if isinstance(raw, About):
             return raw
         if not isinstance(raw, Mapping):
@@ -105,6 +109,7 @@ class About:
         lines = {
             "organiser": self.organiser,
             "contact": self.contact,
+            "privacy notice": self.notice,
             "purpose": self.purpose,
             "by sending you agree": self.consent,
             "opens": moment(self.opens),
@@ -121,7 +126,16 @@ def moment(time: str) -> str:
     return time.replace("T", " ").removesuffix("Z").removesuffix(":00") + " UTC" if time else ""
 
 
-def _prose(key: str, text: object) -> str:
+def read_language(tag: object) -> str:
+    """A language tag, or PolicyError."""
+    if not isinstance(tag, str) or not _LANGUAGE.fullmatch(tag):
+        raise PolicyError(
+            f'language = {quoted(tag)} must be a language tag such as "en" or "pt-BR"'
+        )
+    return tag
+
+
+def read_prose(key: str, text: object) -> str:
     """A line, or for some keys several."""
     lines = key in TEXTS
     if isinstance(text, str):

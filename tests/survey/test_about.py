@@ -7,7 +7,8 @@ import pytest
 
 import discreet as d
 from discreet.errors import PolicyError
-from discreet.policy.about import LEAST, About, moment
+from discreet.survey import reading
+from discreet.survey.about import LEAST, About, moment
 
 BELGIUM = timezone(timedelta(hours=1))
 ALL = About(
@@ -42,31 +43,29 @@ items = ["a", "b"]
 """
 
 
-def policy(**about):
-    return d.Policy.from_levels([("all", 1, ["a", "b"])], about=about)
+def survey(**about):
+    return d.Survey("us", [d.design(d.Policy.from_levels([("all", 1, ["a", "b"])]))], about)
 
 
-def test_a_policy_file_says_it(tmp_path):
+def test_a_survey_file_says_it(tmp_path):
     path = tmp_path / "survey.toml"
     path.write_text(TOML, encoding="utf-8")
-    found = d.Policy.load(path)
-    assert found.about == ALL
+    assert reading.load(path).about == d.Survey.design(path).about == ALL
     assert (ALL.opens, ALL.closes) == ("2026-11-20T08:00:00Z", "2026-12-01T19:00:00Z")
-    found.save(tmp_path / "again.toml")
-    assert d.Policy.load(tmp_path / "again.toml") == found
+    d.Survey.design(path).save(tmp_path / "designed.json")
+    assert d.Survey.load(tmp_path / "designed.json").about == ALL
     document = {"about": ALL.to_canonical(), "level": [{"name": "x", "epsilon": 1, "items": ["a"]}]}
     (tmp_path / "survey.json").write_text(json.dumps(document), encoding="utf-8")
-    assert d.Policy.load(tmp_path / "survey.json").about == ALL
+    assert reading.load(tmp_path / "survey.json").about == ALL
 
 
 def test_it_is_pinned_by_the_fingerprint_and_named_as_a_difference():
-    plain, told = d.design(policy()), d.design(policy(organiser="us"))
-    other = d.design(policy(organiser="them"))
+    plain, told, other = survey(), survey(organiser="us"), survey(organiser="them")
     assert len({plain.fingerprint, told.fingerprint, other.fingerprint}) == 3
-    assert d.Mechanism.from_document(told.to_document()) == told
-    assert "about" not in plain.to_document()["policy"]
-    assert told.policy.differences(other.policy) == ['organiser is "them", not "us"']
-    assert told.policy.differences(told.policy) == []
+    assert d.Survey.from_document(told.to_document()) == told
+    assert "about" not in plain.to_document()
+    assert told.differences(other) == ['organiser is "them", not "us"']
+    assert told.differences(told) == []
 
 
 @pytest.mark.parametrize(
@@ -105,6 +104,7 @@ def test_what_there_is_to_read():
         ({"consent": "x" * 4001}, "at most 4,000"),
         ({"consent": "a\x1bb"}, "consent"),
         ({"language": "English"}, 'language tag such as "en"'),
+        ({"notice": "example.org"}, "must be the address of a page"),
         ({"language": ["en"]}, "language"),
         ({"language": []}, "language"),
         ({"language": 0}, "language"),

@@ -1,0 +1,172 @@
+"""What a survey promises about everything that one person sends, from the promises of its
+questions.
+
+A device answers h of the questions, drawn whatever the answers are, and the reports are independent
+given the answers. So for two whole records the chance of everything that is sent differs by at most
+the largest product of the factors of h questions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.mechanism import Mechanism
+from discreet.promises.guarantee import Guarantee
+from discreet.promises.ratios import Factor, level_factors
+from discreet.promises.sentences import SAFE, WEAK
+from discreet.promises.words import in_words
+from discreet.survey.survey import Survey
+
+
+@dataclass(frozen=True)
+class SurveyPromise:
+    """The promise of a survey.
+
+    >>> from discreet import Policy, Survey, design
+    >>> age = design(Policy.from_budgets({"young": "ln(2)", "old": "ln(2)"}))
+    >>> strain = design(Policy.from_budgets({"burnout": "ln(2)", "noise": 1, "none": 1}))
+    >>> promise = Survey("clinic", {"age": age, "strain": strain}).promise()
+    """
+
+    survey: Survey
+
+    @property
+    def holds(self) -> bool:
+        """Whether the exact check agrees for every question; it runs again each time.
+
+        >>> promise.holds
+        True
+        """
+        return all(mechanism.check() is None for mechanism in self.survey.questions.values())
+
+    @property
+    def factor(self) -> Factor:
+        """By how much everything that one person sends can tell two whole records apart; infinite
+        where one of the questions can show that something is not the answer.
+
+        >>> round(float(promise.factor), 4)
+        2.7183
+        """
+        return self._most(self.survey.questions.values())
+
+    def answer_factor(self, name: str) -> Factor:
+        """The same for records that differ in the answer to one question: crossed questions tell of
+        it, too.
+
+        >>> round(float(promise.answer_factor("age")), 4)
+        2.0
+        """
+        self.survey.question(name)
+        return self._most(
+            q.mechanism for q in self.survey.listed if q.name == name or name in (q.of or ())
+        )
+
+    def _most(self, mechanisms: Iterable[Mechanism]) -> Factor:
+        largest = sorted(map(whole_factor, mechanisms), reverse=True)[: self.survey.answers]
+        return math.inf if math.inf in largest else math.prod(largest, start=Fraction(1))
+
+    @property
+    def epsilon(self) -> float:
+        """The same as a budget of plain LDP.
+
+        >>> round(promise.epsilon, 4)
+        1.0
+        """
+        return math.inf if self.factor == math.inf else math.log(self.factor)
+
+    @property
+    def caution(self) -> str:
+        """A warning that replaces every sentence that reassures; empty where none is needed.
+
+        >>> promise.caution
+        ''
+        """
+        if len(self.survey.listed) == 1:
+            return self._guarantee(0).caution
+        found = [
+            f"{q.name}: {caution}"
+            for k, q in enumerate(self.survey.listed)
+            if (caution := self._guarantee(k).caution)
+        ]
+        if not found and self.factor > WEAK:
+            found.append(
+                "This is weak protection: everything you send together can change the odds "
+                f"between two records by up to a factor of {in_words(self.factor)}."
+            )
+        return " ".join(found)
+
+    def _guarantee(self, k: int) -> Guarantee:
+        return self.survey.listed[k].mechanism.guarantee()
+
+    @property
+    def sentence(self) -> str:
+        """One sentence about everything that a person sends.
+
+        >>> promise.sentence[-28:]
+        'by at most a factor of 2.72.'
+        """
+        if self.factor == math.inf:
+            return (
+                "What everything you send can tell has no limit in one direction: that some answer "
+                "is not yours may become known."
+            )
+        return (
+            "Whoever sees everything you send can change their odds between your answers and any "
+            f"others by at most a factor of {in_words(self.factor)}."
+        )
+
+    @property
+    def lead(self) -> str:
+        """What a participant reads first; it reassures only where that is true.
+
+        >>> promise.lead[:67]
+        'Your device changes your answers at random before anything is sent.'
+        """
+        if len(self.survey.listed) == 1:
+            return self._guarantee(0).lead
+        change = "Your device changes your answers at random before anything is sent."
+        return f"{change} {self.caution or SAFE}"
+
+    @property
+    def drawn(self) -> str:
+        """What the device draws; empty where everyone answers everything.
+
+        >>> promise.drawn
+        'Your device draws 1 of the 2 questions; the other is not asked.'
+        """
+        asked, there = self.survey.answers, len(self.survey.listed)
+        if asked == there:
+            return ""
+        rest = "the other is" if there - asked == 1 else f"the other {there - asked} are"
+        return f"Your device draws {asked} of the {there} questions; {rest} not asked."
+
+    def sentences(self) -> list[str]:
+        """What a participant is told: of everything, then of every question.
+
+        >>> len(promise.sentences())
+        5
+        """
+        if len(self.survey.listed) == 1:
+            return self._guarantee(0).sentences()
+        each = [
+            f"{q.name}: {sentence}"
+            for k, q in enumerate(self.survey.listed)
+            for sentence in self._guarantee(k).sentences()
+        ]
+        return [*([self.drawn] if self.drawn else []), self.sentence, *each]
+
+
+def whole_factor(mechanism: Mechanism) -> Factor:
+    """By how much a report can tell any two answers apart, never less than the truth."""
+    guarantee = mechanism.guarantee()
+    if mechanism.policy.kind.pads:
+        return guarantee.set_factor
+    if mechanism.policy.kind.lists:
+        if not guarantee.is_mutual:  # that an item is lacking may become known
+            return math.inf
+        each = zip(guarantee.factors, mechanism.policy.level_sizes, strict=True)
+        return math.prod((Fraction(f) ** size for f, size in each), start=Fraction(1))
+    return max(level_factors(mechanism))

@@ -1,0 +1,83 @@
+"""Picks in the JavaScript module, against enumeration from the document: reports are drawn by their
+law, read and refused as in Python, and the promises are the worst case of all sets.
+"""
+
+import base64
+import copy
+from collections import Counter
+from functools import cache
+from random import Random
+
+import picked
+import pytest
+from checks import must_fail
+from nodejs import NODE, node
+from small import assert_distribution
+
+import discreet as d
+from discreet.check.document import fingerprint
+from discreet.designs.set_subset import picks
+from discreet.designs.task import Task
+
+pytestmark = [
+    pytest.mark.skipif(
+        NODE is None, reason="node is not installed, so the JavaScript module cannot be run"
+    ),
+    pytest.mark.xdist_group("sets"),
+]
+SETS = [(), (0,), (1, 4), (0, 1, 2, 3, 4)]
+N = 30_000
+
+
+@cache
+def designed(sizes=(2, 3), budgets=(1, 2), padding=2):
+    levels = [
+        (f"l{i}", e, [f"i{i}-{k}" for k in range(n)])
+        for i, (n, e) in enumerate(zip(sizes, budgets, strict=True))
+    ]
+    return picks(Task(d.Policy.from_levels(levels, kind="set"), "uniform", None, padding))
+
+
+@pytest.mark.parametrize("case", [((2, 3), (1, 2), 2), ((20,), (4,), 2)])
+def test_reports_are_drawn_by_their_law(case):
+    """Of bits, and of numbers; sets larger than the padding are cut first."""
+    document = designed(*case).to_document()
+    (rows,) = node("perturb.mjs", [{"document": document, "answers": SETS, "each": N}])
+    raw, size = base64.b64decode(rows), document["encoding"]["size"]
+    reports = [raw[k : k + size] for k in range(0, len(raw), size)]
+    for k, x in enumerate(SETS):
+        seen = Counter(reports[k * N : (k + 1) * N])
+        assert_distribution(seen, picked.reports_of_set(document, frozenset(x)))
+        wrong = picked.reports_of_set(document, frozenset(x) ^ {3})
+        must_fail(assert_distribution, seen, wrong)
+
+
+def test_tampered_masses_are_judged_as_in_python():
+    """And Python's verdict is that of the enumeration (tests/check/test_exact_picks.py)."""
+    document, rng, cases = designed().to_document(), Random(2), []
+    for _ in range(40):
+        changed = copy.deepcopy(document)
+        del changed["fingerprint"]
+        o, p = rng.sample([0, 1], 2)
+        j = rng.randrange(3)
+        first, second = (rng.choice(changed["parts"][x]["rows"][j]) for x in (o, p))
+        moved = first[1] * rng.choice((1, 30, 400)) // 1000
+        first[1], second[1] = first[1] - moved, second[1] + moved
+        cases.append({**changed, "fingerprint": fingerprint(changed)})
+    found = node("verify.mjs", [{"document": case} for case in cases])
+    verdicts = []
+    for case in cases:
+        try:
+            d.Mechanism.from_document(case)
+            verdicts.append("ok")
+        except d.DiscreetError:
+            verdicts.append("guarantee")
+    assert [x["code"] for x in found] == verdicts
+    assert len(set(verdicts)) == 2
+
+
+def test_its_promises_are_those_of_python():
+    mechanism = designed()
+    (found,) = node("verify.mjs", [{"document": mechanism.to_document()}])
+    sentences = [promise["sentence"] for promise in found["promises"]]
+    assert sentences == mechanism.guarantee().sentences()[: len(sentences)] and len(sentences) > 1

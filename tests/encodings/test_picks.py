@@ -1,0 +1,172 @@
+"""One report of picks: its law is what enumeration says, its draws follow that law.
+
+False alarms: `assert_distribution` at most 1e-7.
+"""
+
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import picked
+import pytest
+from checks import must_fail
+from small import assert_distribution
+
+import discreet as d
+from discreet.arrays.plain import PlainBlocks
+from discreet.designs.set_subset import picks
+from discreet.designs.task import Task
+from discreet.device.perturb import perturb
+from discreet.encodings.picks import Layout
+
+CASES = {"bits": ((2, 3), (1, 2), 2), "cut": ((2, 4), (1, "1.5"), 3)}
+SETS = [(), (0,), (1, 4), (0, 1, 2), (0, 1, 2, 3, 4)]
+
+
+@cache
+def designed(name):
+    sizes, budgets, padding = CASES[name]
+    levels = [
+        (f"l{i}", e, [f"i{i}-{k}" for k in range(n)])
+        for i, (n, e) in enumerate(zip(sizes, budgets, strict=True))
+    ]
+    policy = d.Policy.from_levels(levels, kind="set")
+    return picks(Task(policy, "uniform", None, padding, goal="total"))
+
+
+@cache
+def numbers():
+    """A mechanism whose reports are item numbers: one of 20, two of 20."""
+    policy = d.Policy.from_levels([("all", 4, [f"i{k}" for k in range(20)])], kind="set")
+    mechanism = picks(Task(policy, "uniform", None, 2))
+    assert any(layout.as_numbers and layout.k > 1 for layout in mechanism.coder.layouts)
+    return mechanism
+
+
+def exact(mechanism, x):
+    document = mechanism.to_document()
+    return {picked.pack(document, *y): p for y, p in picked.law(document, x).items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_law_is_that_of_the_enumeration(name):
+    mechanism = designed(name)
+    for x in picked.subsets(range(mechanism.m)):
+        table = exact(mechanism, x)
+        assert {y: mechanism.coder.law(y, sorted(x)) for y in table} == table
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("x", SETS)
+def test_reports_are_drawn_by_their_law_one_by_one_and_many_at_once(name, x):
+    mechanism, n = designed(name), 60_000
+    table = exact(mechanism, frozenset(x))
+    one_by_one = Counter(perturb(mechanism, set(x)) for _ in range(n // 6))
+    assert_distribution(one_by_one, table)
+    many = many_reports(mechanism, x, n)
+    assert_distribution(many, table)
+    wrong = exact(mechanism, frozenset({*x} ^ {3}))
+    must_fail(assert_distribution, many, wrong)
+
+
+def many_reports(mechanism, x, n):
+    items = np.tile(np.array(x, np.int64), n), np.arange(n + 1) * len(x)
+    rows = np.empty((n, mechanism.report_size), np.uint8)
+    from discreet.arrays.randomness import Keystream
+
+    mechanism.arrays.coder.write_sets(Keystream(), *items, rows)
+    return Counter(map(bytes, rows))
+
+
+def test_numbers_are_drawn_by_their_law():
+    mechanism, x = numbers(), (3, 17)
+    table = exact(mechanism, frozenset(x))
+    assert sum(table.values()) == 1
+    assert_distribution(many_reports(mechanism, x, 200_000), table)
+    assert_distribution(Counter(perturb(mechanism, set(x)) for _ in range(20_000)), table)
+
+
+@pytest.mark.parametrize("make", [lambda: designed("bits"), lambda: designed("cut"), numbers])
+def test_every_report_is_read_as_it_was_written(make):
+    mechanism = make()
+    document = mechanism.to_document()
+    for o, named in picked.reports(document)[:3000]:
+        report = picked.pack(document, o, named)
+        assert mechanism.coder.check(report) is None
+        assert mechanism.coder.part_of(report) == o
+        assert set(mechanism.coder.named(report)) == named
+
+
+@pytest.mark.parametrize("make", [lambda: designed("bits"), lambda: designed("cut"), numbers])
+def test_everything_else_is_refused_for_the_same_reason_everywhere(make):
+    """Random bytes, and reports with a bit flipped: the reasons of both ways to read, and none for
+    what is a report.
+    """
+    mechanism, rng = make(), np.random.default_rng(1)
+    document = mechanism.to_document()
+    good = [picked.pack(document, *y) for y in picked.reports(document)]
+    rows = rng.integers(0, 256, (4000, mechanism.report_size), np.uint8)
+    rows[:, 0] = rng.integers(0, len(mechanism.parts) + 2, len(rows))
+    some = np.array([list(good[k]) for k in rng.integers(0, len(good), 4000)], np.uint8)
+    flipped = some.copy()
+    bit = rng.integers(0, 8 * mechanism.report_size, len(some))
+    flipped[np.arange(len(some)), bit >> 3] ^= (1 << (bit & 7)).astype(np.uint8)
+    rows, known = np.concatenate((rows, some, flipped)), set(good)
+    reasons = [mechanism.coder.check(bytes(row)) for row in rows]
+    assert [why is None for why in reasons] == [bytes(row) in known for row in rows]
+    tally = mechanism.arrays.coder.start()
+    refused = mechanism.arrays.coder.gather(tally, rows)
+    assert refused == dict(Counter(filter(None, reasons)))
+    plain = PlainBlocks(mechanism)
+    other = plain.start()
+    plain.gather(other, rows)
+    assert (tally.counts == other.counts).all() and (tally.part_n == other.part_n).all()
+    assert len(set(reasons)) > 3
+    assert mechanism.coder.check(good[0] + b"\0") == "length"
+
+
+def test_numbers_must_go_up_and_lie_among_the_items():
+    mechanism = numbers()
+    o, k = next((o, x.k) for o, x in enumerate(mechanism.coder.layouts) if x.as_numbers and x.k > 1)
+    first = list(range(k - 2))
+
+    def report(*ranks):
+        body = sum(rank << 5 * n for n, rank in enumerate((*first, *ranks)))
+        return bytes([o]) + body.to_bytes(mechanism.report_size - 1, "little")
+
+    check = mechanism.coder.check
+    assert check(report(13, 19)) is None
+    wrong = ((19, 13), (13, 13), (13, 20), (31, 31))
+    assert {check(report(*ranks)) for ranks in wrong} == {"order"}
+    assert check(report(13, 19, 1)) == "tail"
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "as_numbers", "size"),
+    [(100, 5, True, 5), (100, 13, True, 12), (100, 14, False, 13), (8, 2, False, 1),
+     (1, 0, True, 0), (20, 0, True, 0), (1000, 3, True, 4)],
+)  # fmt: skip
+def test_the_shorter_way_to_write_a_subset(m, k, as_numbers, size):
+    part = type("Part", (), {"m": m, "ints": type("Ints", (), {"size": k})})
+    layout = Layout.of_part(part)
+    assert (layout.as_numbers, layout.size) == (as_numbers, size)
+
+
+def test_named_and_counts_agree_with_the_device():
+    mechanism = numbers()
+    rows = mechanism.perturb_many([{3, 17}, {5}, set(), {1, 2, 3}] * 200)
+    named = np.zeros((len(rows), mechanism.m), bool)
+    for k, row in enumerate(rows):
+        named[k, mechanism.coder.named(bytes(row))] = True
+    part = rows[:, 0].astype(np.int64)
+    places = np.array([17, 0, 3])
+    assert (mechanism.arrays.coder.named(part, rows, places) == named[:, places]).all()
+    tally = mechanism.tally(rows)
+    assert (tally.counts.sum(axis=0) == named.sum(axis=0)).all()
+    times = np.arange(len(rows))
+    often = mechanism.tally(rows, counts=times)
+    assert (often.counts.sum(axis=0) == times @ named).all()
+    assert mechanism.arrays.coder.adds_up(tally.part_n, tally.counts)
+    more = tally.counts.copy()
+    more[0, 0] += 1
+    assert not mechanism.arrays.coder.adds_up(tally.part_n, more)
