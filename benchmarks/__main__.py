@@ -20,6 +20,7 @@ from benchmarks import (
     reports,
     sets,
     spark,
+    surveys,
     task,
 )
 
@@ -32,6 +33,7 @@ ALL = {
     "task": lambda: task.run(FOLDER / "peers.md"),
     "rates": reports.rates,
     "sets": sets.run,
+    "surveys": surveys.run,
     "fakes": fakes.run,
     "growth": lambda: reports.growth(FOLDER),
     "memory": memory.run,

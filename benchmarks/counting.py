@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 import discreet as d
 from benchmarks.memory import _peak_of
-from benchmarks.reports import ROOT, _peer_python, policy
+from benchmarks.reports import ROOT, peer_python, policy
 from benchmarks.timing import best, seconds, si, table
 from discreet.arrays.ticket import TicketBlocks
 from discreet.data.counting import tally_files
@@ -174,7 +174,7 @@ def _others(mechanism: d.Mechanism) -> list[list[object]]:
         [f"histogram and transform, {len(reports):,} reports", seconds_small(mine), "1"],
         ["mark by mark (the old way)", *_ratio(best(marks, 0.5) / len(few), mine)],
     ]
-    python = _peer_python()
+    python = peer_python()
     if python:
         done = subprocess.run(
             [python, str(ROOT / "benchmarks" / "peers.py"), "hashing", str(ITEMS), "1.0"],

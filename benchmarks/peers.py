@@ -111,6 +111,49 @@ def accuracy(truth: list[int], eps: float) -> dict[str, float]:
     }
 
 
+def surveys(truths: list[list[int]], eps: float, repeats: int) -> dict[str, float]:
+    """Total squared error / n over all questions, before clipping, of multi-freq-ldpy's SPL (every
+    question at a share of the budget) and SMP (one question drawn), with subset selection.
+    """
+    import numpy as np
+    from multi_freq_ldpy.mdim_freq_est.SMP_solution import SMP_SS_Client
+    from multi_freq_ldpy.mdim_freq_est.SPL_solution import SPL_SS_Client
+
+    n, sizes = sum(truths[0]), [len(truth) for truth in truths]
+    rng = np.random.default_rng(0)
+    columns = [np.repeat(np.arange(len(truth)), truth) for truth in truths]
+
+    def counts(reports: list[np.ndarray], m: int, eps: float, share: float) -> np.ndarray:
+        k = len(reports[0])
+        own = k * np.exp(eps) / (k * np.exp(eps) + m - k)
+        other = (k - own) / (m - 1)
+        seen = np.bincount(np.concatenate(reports), minlength=m)
+        return (seen - len(reports) * other) / (own - other) / share
+
+    def error(split: bool) -> float:
+        people = list(zip(*(rng.permutation(column) for column in columns), strict=True))
+        by_question: list[list[np.ndarray]] = [[] for _ in sizes]
+        for person in people:
+            if split:
+                for mine, report in zip(
+                    by_question, SPL_SS_Client(person, sizes, len(sizes), eps), strict=True
+                ):
+                    mine.append(report)
+            else:
+                place, report = SMP_SS_Client(person, sizes, len(sizes), eps)
+                by_question[place].append(report)
+        total = 0.0
+        for truth, m, reports in zip(truths, sizes, by_question, strict=True):
+            budget = eps / len(sizes) if split else eps
+            total += ((counts(reports, m, budget, len(reports) / n) - truth) ** 2).sum() / n
+        return float(total)
+
+    return {
+        name: float(np.mean([error(split) for _ in range(repeats)]))
+        for name, split in (("SPL", True), ("SMP", False))
+    }
+
+
 def hashing(m: int, eps: float, few: int = 200) -> dict[str, float]:
     """Seconds per report of the peers' decoders of local hashing, which look at every item."""
     import xxhash
@@ -141,6 +184,9 @@ def hashing(m: int, eps: float, few: int = 200) -> dict[str, float]:
 if __name__ == "__main__":
     if sys.argv[1] == "hashing":
         print(json.dumps(hashing(int(sys.argv[2]), float(sys.argv[3]))))
+        sys.exit()
+    if sys.argv[1] == "surveys":
+        print(json.dumps(surveys(json.loads(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]))))
         sys.exit()
     if sys.argv[1] == "accuracy":
         print(json.dumps(accuracy(json.loads(sys.argv[2]), float(sys.argv[3]))))

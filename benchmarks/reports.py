@@ -36,7 +36,7 @@ def policy(m: int, eps: float = 1.0) -> d.Policy:
     )
 
 
-def _peer_python() -> str | None:
+def peer_python() -> str | None:
     """The Python of the benchmark's own environment, made if it can be."""
     python = ROOT / ".bench-venv" / "bin" / "python"
     try:
@@ -69,7 +69,7 @@ def _numpy_tally(reports: np.ndarray) -> np.ndarray:
 
 
 def against_peers() -> str:
-    python = _peer_python()
+    python = peer_python()
     rng, rows, sizes = np.random.default_rng(0), [], []
     for n, m in SETTINGS:
         chosen = policy(m)
@@ -237,7 +237,7 @@ def accuracy() -> str:
     """Total squared error / n on the same data in one run; plain models and peers at
     the smallest budget.
     """
-    python, rows = _peer_python(), []
+    python, rows = peer_python(), []
     m, n = 100, 20_000
     shares = 1 / np.arange(1, m + 1)
     truth = np.random.default_rng(1).multinomial(n, shares / shares.sum())

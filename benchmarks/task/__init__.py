@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import discreet as d
-from benchmarks.reports import _peer_python
+from benchmarks.reports import peer_python
 from benchmarks.task import data
 from benchmarks.task.sections import lines, split
 from benchmarks.timing import seconds, table
@@ -76,7 +76,7 @@ GETS = [
 
 def run(page: Path) -> str:
     """Measure, and put the tables and the programs on the page."""
-    python = _peer_python()
+    python = peer_python()
     if python is None:
         return "\n### One task: three libraries\n\nThe peers could not be installed here.\n"
     load = os.getloadavg()[0]

@@ -716,7 +716,10 @@ def test_an_estimate_is_that_of_the_tally(serve, kind):
         ("fixed", "the best possible for this guarantee and prior"),
         ("ticket parts", r"[\d.]+ % above the best possible for this guarantee and prior"),
         ("set", r"not certified \(a set is sampled here, .+\)"),
-        ("hits", r"not certified \(for sets of several budgets, or of sizes that vary, no formula .+\)"),
+        (
+            "hits",
+            r"not certified \(for sets of several budgets, or of sizes that vary, no formula .+\)",
+        ),
         ("bits", r"not certified \(the best single pair \(a, b\) .+\)"),
         ("grr", ""),
     ],

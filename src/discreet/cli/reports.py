@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     help="Write the reports here: a Parquet file; with Spark, or where a survey has several "
     "questions, a folder.",
 )
-@question_option
 @data_options
 @click.option(
     "--with-column",
@@ -57,7 +57,6 @@ def perturb(
     survey: str,
     data: str,
     output: str,
-    question: str | None,
     column: str,
     user: str,
     indices: bool,
@@ -72,7 +71,8 @@ def perturb(
     Parquet. This is for a pipeline on the participants' side: whoever runs it sees the answers.
 
     Where a survey has several questions, or public ones, DATA has a column for each of them. The
-    questions that a person answers are drawn, and OUTPUT is a folder with a file per question.
+    questions that a person answers are drawn, and OUTPUT is a folder with a file per question, each
+    in an order of its own.
     """
     from discreet.data.answers import ReadOptions, read_people
     from discreet.data.reports import check_with_columns, write_reports
@@ -80,15 +80,15 @@ def perturb(
 
     refuse_overwrite([output], [survey, data])
     whole = load_survey(survey)
-    if question is None and not is_simple(whole):
-        if engine == "spark" or columns or indices:
+    if not is_simple(whole):
+        if columns or indices:
             raise DataError(
-                "--engine spark, --with-column and --indices perturb one question; name it with "
-                "--question"
+                "--with-column and --indices are for a survey of one question; this one has a "
+                "column for each of its questions, and keeps the public answers"
             )
-        _perturb_survey(whole, data, output, as_json)
+        _perturb_survey(whole, data, output, engine, master, as_json)
         return
-    loaded = whole.question(question).mechanism
+    loaded = whole.mechanism
     others = check_with_columns(columns, column)
     refuse_wrong_suffix(".parquet", "reports are", output)
     if engine == "spark":
@@ -109,11 +109,18 @@ def perturb(
     emit(as_json, facts, written)
 
 
-def _perturb_survey(survey: Survey, data: str, output: str, as_json: bool) -> None:
-    from discreet.data.surveys import perturb_survey
+def _perturb_survey(
+    survey: Survey, data: str, output: str, engine: str, master: str | None, as_json: bool
+) -> None:
+    if engine == "spark":
+        from discreet.data.engines import spark
 
-    with progress(f"Perturbing {data}", [data]) as advance:
-        counts = perturb_survey(data, survey, output, advance)
+        counts = spark.perturb_survey_files(data, survey, output, master)
+    else:
+        from discreet.data.survey_answers import perturb_survey
+
+        with progress(f"Perturbing {data}", [data]) as advance:
+            counts = perturb_survey(data, survey, output, advance)
     listed = ", ".join(f"{name}: {count:,}" for name, count in counts.items())
     emit(as_json, {"reports": counts, "output": output}, f"Wrote reports to {output} ({listed}).")
 
@@ -174,12 +181,12 @@ def tally(
     refuse_overwrite([output], [survey, *(path for path in reports if path not in saved)])
     whole = load_survey(survey)
     if question is None and len(whole.listed) > 1:
-        if saved or weights or counted or engine == "spark" or len(reports) > 1:
+        if saved or weights or counted or len(reports) > 1:
             raise DataError(
                 "a survey of several questions is counted from one folder of reports; name one of "
                 "its questions with --question for anything else"
             )
-        _tally_survey(whole, reports[0], output, by, as_json)
+        _tally_survey(whole, reports[0], output, by, engine, master, as_json)
         return
     if not by:
         refuse_wrong_suffix(".json", "a tally is", output)
@@ -231,11 +238,26 @@ def tally(
 
 
 def _tally_survey(
-    survey: Survey, folder: str, output: str, by: tuple[str, ...], as_json: bool
+    survey: Survey,
+    folder: str,
+    output: str,
+    by: tuple[str, ...],
+    engine: str,
+    master: str | None,
+    as_json: bool,
 ) -> None:
+    from discreet.data.counting import tally_files
     from discreet.data.surveys import save_survey_tallies, tally_survey
 
-    counted = tally_survey(folder, survey, by)
+    def count(files: list[str], mechanism: Mechanism, by: tuple[str, ...]) -> Tallies:
+        if engine == "spark":
+            from discreet.data.engines import spark
+
+            return spark.tally_files(files, mechanism, by, master)
+        with progress("Counting reports", files) as advance:
+            return tally_files(map(Path, files), mechanism, by or None, advance)
+
+    counted = tally_survey(folder, survey, by, count)
     save_survey_tallies(counted, output)
     totals = {name: sum(t.n for t in tallies.values()) for name, tallies in counted.items()}
     listed = ", ".join(f"{name}: {count:,}" for name, count in totals.items())

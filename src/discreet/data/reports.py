@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -56,45 +55,84 @@ def write_reports(path: str | Path, mechanism: Mechanism, blocks: Iterable[Bytes
     """Write reports as Parquet, block by block, and return how many. A block is an array, or an
     array and an Arrow table of other columns to write beside it, the same columns in every block.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with reports_file(path, mechanism) as writer:
+        for block in blocks:
+            writer.add(*(block if isinstance(block, tuple) else (block,)))
+    return writer.total
 
-    kind = pa.uint32() if mechanism.encoding.as_uint32 else pa.binary(mechanism.report_size)
-    plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
-    total = 0
+
+@contextmanager
+def reports_file(path: str | Path, mechanism: Mechanism) -> Iterator[ReportWriter]:
+    """A file of reports to add blocks to. It is there once all of them are written."""
     with written_aside(path) as aside:
-        groups = _join_small(x if isinstance(x, tuple) else (x, None) for x in blocks)
-        first = next(groups, None)
-        fields = [] if first is None or first[1] is None else list(first[1].schema)
-        schema = pa.schema(
-            [pa.field("report", kind, nullable=False), *fields],
-            metadata={FINGERPRINT: mechanism.fingerprint.encode()},
+        writer = ReportWriter(aside, mechanism)
+        yield writer
+        writer.close()
+
+
+class ReportWriter:
+    """Writes blocks of reports; joins small ones until they are large enough for a row group."""
+
+    def __init__(self, path: Path, mechanism: Mechanism) -> None:
+        import pyarrow as pa
+
+        self.total = 0
+        self._path, self._mechanism = path, mechanism
+        number = mechanism.encoding.as_uint32
+        self._type = pa.uint32() if number else pa.binary(mechanism.report_size)
+        self._held: list[Block] = []
+        self._bytes = 0
+        self._file: pq.ParquetWriter | None = None
+
+    def add(self, reports: Bytes, others: pa.Table | None = None) -> None:
+        """Add reports, and the other columns of the same people."""
+        self._held.append((reports, others))
+        self._bytes += reports.nbytes
+        self.total += len(reports)
+        if self._bytes >= ROW_GROUP:
+            self._write()
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self._held or self._file is None:
+            self._write()
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self) -> None:
+        import pyarrow as pa
+
+        reports, others = _join(self._held) if self._held else (np.zeros((0, 1), np.uint8), None)
+        self._held, self._bytes = [], 0
+        file = self._open([] if others is None else list(others.schema))
+        column = pa.Array.from_buffers(
+            self._type, len(reports), [None, pa.py_buffer(np.ascontiguousarray(reports))]
         )
-        with pq.ParquetWriter(str(aside), schema, data_page_size=ROW_GROUP, **plain) as writer:
-            for reports, others in chain([] if first is None else [first], groups):
-                buffer = pa.py_buffer(np.ascontiguousarray(reports))
-                column = pa.Array.from_buffers(kind, len(reports), [None, buffer])
-                more = [] if others is None else [x.combine_chunks() for x in others.columns]
-                writer.write_batch(pa.record_batch([column, *more], schema=schema))
-                total += len(reports)
-    return total
+        more = [] if others is None else [x.combine_chunks() for x in others.columns]
+        file.write_batch(pa.record_batch([column, *more], schema=file.schema))
 
+    def _open(self, fields: list[pa.Field]) -> pq.ParquetWriter:
+        """The file; the first block says which other columns it has."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
-def _join_small(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Join small blocks until they are large enough for a row group."""
-    held: list[Block] = []
-    for block in blocks:
-        held.append(block)
-        if sum(reports.nbytes for reports, _ in held) >= ROW_GROUP:
-            yield held[0] if len(held) == 1 else _join(held)
-            held = []
-    if held:
-        yield _join(held)
+        if self._file is None:
+            schema = pa.schema(
+                [pa.field("report", self._type, nullable=False), *fields],
+                metadata={FINGERPRINT: self._mechanism.fingerprint.encode()},
+            )
+            plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+            self._file = pq.ParquetWriter(
+                str(self._path), schema, data_page_size=ROW_GROUP, **plain
+            )
+        return self._file
 
 
 def _join(held: list[Block]) -> Block:
     import pyarrow as pa
 
+    if len(held) == 1:
+        return held[0]
     tables = [table for _, table in held if table is not None]
     others = pa.concat_tables(tables) if tables else None
     return np.concatenate([reports for reports, _ in held]), others

@@ -141,14 +141,16 @@ class _Mix:
         """The mechanism in integers: mixed with a report that says nothing, until the check agrees.
         Every cut is made by itself first, because one may need more than another.
         """
-        mixes = [
-            next(mix for mix in _MIXES if self._passes(task, [c], [mix]) is not None)
+        passing = (
+            next((mix for mix in _MIXES if self._passes(task, [c], [mix]) is not None), None)
             for c in range(len(self.cuts))
-        ]
-        made = self._passes(task, list(range(len(self.cuts))), mixes)
-        if made is None:
-            raise DesignError("no picks keep these budgets")
-        return made
+        )
+        mixes = [mix for mix in passing if mix is not None]
+        if len(mixes) == len(self.cuts):
+            made = self._passes(task, list(range(len(self.cuts))), mixes)
+            if made is not None:
+                return made
+        raise DesignError("no picks keep these budgets")
 
     def _passes(self, task: Task, which: list[int], mixes: list[float]) -> Mechanism | None:
         """The mechanism of these cuts alone; None if the check refuses it."""

@@ -10,6 +10,7 @@ from discreet.policy.labels import is_label, is_prose, quoted
 from discreet.policy.validation import refuse_duplicates, refuse_look_alikes
 
 MOST_ITEMS = 255  # of a public question: the chosen one is a byte of the frame
+RESERVED = ("report", "count", "fingerprint", "question")  # columns of a file of reports
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,11 @@ class Public:
 
     def __post_init__(self) -> None:
         where = f"the public question {quoted(self.name)}"
+        if self.name in RESERVED:
+            listed = ", ".join(RESERVED)
+            raise PolicyError(
+                f"{where} has the name of a column of every file of reports ({listed})"
+            )
         if not isinstance(self.text, str) or not is_prose(self.text):
             raise PolicyError(f"text = {quoted(self.text)} of {where} must be a text of one line")
         items: object = self.items

@@ -26,8 +26,11 @@ from discreet.data.counting import Tallies, TalliesByValue, as_columns
 from discreet.data.engines import spark_workers
 from discreet.data.files import parquet_file
 from discreet.data.reports import By, Piece, check_with_columns, report_files, split_file
+from discreet.data.survey_answers import column_names
+from discreet.data.surveys import question_files
 from discreet.errors import DataError, DiscreetError, MissingExtra
 from discreet.mechanism import Mechanism
+from discreet.survey import Survey
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -282,6 +285,42 @@ def perturb_files(
         reports = perturb(spark.read.parquet(path), mechanism, column, with_columns, indices)
         reports.write.mode("errorifexists").parquet(output)
         return spark.read.parquet(output).count()
+
+    return _run(write, path)
+
+
+def perturb_survey(dataframe: DataFrame, survey: Survey) -> DataFrame:
+    """Draw the questions of every person, and make a DataFrame of their reports: the file name of
+    the question, the public answers, the report, the fingerprint of its mechanism. The data have a
+    column per question. One action draws once: write the reports, and read them from there.
+    """
+    names = column_names(survey)
+    _check_columns(dataframe, names)
+    _check_workers(dataframe.sparkSession)
+    openly = "".join(f"`{public.name}` string, " for public in survey.public)
+    return dataframe.select(*(f"`{name}`" for name in names)).mapInArrow(
+        spark_workers.perturb_people(survey),
+        f"question string, {openly}report binary, fingerprint string",
+    )
+
+
+def perturb_survey_files(
+    path: str, survey: Survey, output: str, master: str | None = None
+) -> dict[str, int]:
+    """Perturb a folder of Parquet with the answers to a survey into a new folder, which has a
+    folder of Parquet per question, in one action. Returns how many reports each question has.
+    """
+
+    def write() -> dict[str, int]:
+        spark = session(master)
+        reports = perturb_survey(spark.read.parquet(path), survey)
+        reports.write.mode("errorifexists").partitionBy("question").parquet(output)
+        counted = {
+            row["question"]: row["count"]
+            for row in spark.read.parquet(output).groupBy("question").count().collect()
+        }
+        files = question_files(survey.questions)
+        return {name: counted.get(file, 0) for name, file in files.items()}
 
     return _run(write, path)
 

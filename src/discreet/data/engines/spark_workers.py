@@ -14,7 +14,10 @@ from discreet.arrays.grouped_tallies import add_by_group
 from discreet.arrays.tally import Tally
 from discreet.data.counting import Group, Tallies, TalliesByValue
 from discreet.data.reports import By, Piece, read_piece
+from discreet.data.survey_answers import perturb_table
+from discreet.data.surveys import question_files
 from discreet.mechanism import Mechanism
+from discreet.survey import Survey
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,6 +94,36 @@ def perturb_answers(mechanism: Mechanism, with_columns: list[str], indices: bool
             )
 
     return work
+
+
+def perturb_people(survey: Survey) -> Work:
+    """Draw the questions of every person, and perturb the answers to them."""
+    text = json.dumps(survey.to_document())
+
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        survey = _parse_survey(text)
+        files = question_files(survey.questions)
+        for batch in batches:
+            blocks = perturb_table(survey, pa.Table.from_batches([batch]), threads=1)
+            for question, (reports, openly) in zip(survey.listed, blocks, strict=True):
+                fixed = [files[question.name], question.mechanism.fingerprint]
+                name, mark = (pa.array([x] * len(reports), pa.string()) for x in fixed)
+                raw = pa.array(map(bytes, reports), pa.binary(), size=len(reports))
+                told = [] if openly is None else [x.combine_chunks() for x in openly.columns]
+                yield pa.RecordBatch.from_arrays(
+                    [name, *told, raw, mark],
+                    ["question", *(p.name for p in survey.public), "report", "fingerprint"],
+                )
+
+    return work
+
+
+@lru_cache(maxsize=4)
+def _parse_survey(text: str) -> Survey:
+    """Checked once per worker."""
+    return Survey.from_document(json.loads(text))
 
 
 def _as_text(mechanism: Mechanism) -> str:
