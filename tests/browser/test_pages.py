@@ -1923,7 +1923,7 @@ FAULTS = {  # a module that somebody has changed: old, new, and the mechanism th
         "const place = k + this.below(left.length - k);", "const place = k;", ("hits", "one", 2),
     ),
     "classes by other masses": (
-        "[draws.mass(), 0]", "[draws.mass() / 2, 0]", ("hits", "parts", 2),
+        "[mass, c] = [draws.mass(), 0]", "[mass, c] = [draws.mass() / 2, 0]", ("hits", "parts", 2),
     ),
     "coefficients that are not free": (
         "Array.from({ length: padding + 2 - own.length }, () => draws.below(prime))",

@@ -153,7 +153,8 @@ def test_rows_of_different_questions_are_not_linked_by_their_places(tmp_path):
         reports = pq.read_table(tmp_path / "r" / f"{name}.parquet")["report"].to_pylist()
         scores = made.questions[name].scores(reports, [item])[:, 0]
         columns[name] = scores > 0.5
-        assert columns[name].sum() == n // 2
+        # a budget of 9 for HIV: one of 8,000 says so though nobody has it
+        assert abs(columns[name].sum() - n // 2) < 10
     alike = int((columns["age"] == columns["ill"]).sum())
     assert_bernoulli(alike, n, 1 / 2)
     must_fail(lambda: assert_bernoulli(int((columns["age"] == columns["age"]).sum()), n, 1 / 2))

@@ -77,7 +77,7 @@ def only(sent):
 
 
 def answer_of(kind):
-    return {"high 0", "low 5"} if kind in ("set", "hits", "each") else "high 0"
+    return {"high 0", "low 5"} if kind in ("set", "hits", "picks", "each") else "high 0"
 
 
 # ---- answering -----------------------------------------------------------------------------------

@@ -3441,12 +3441,16 @@ function cellsOf(axis, rows, columns) {
 // Public questions: asked and sent openly; results are counted by them.
 
 const [LEAST_ITEMS, MOST_ITEMS] = [2, 255]; // the chosen one is a byte of the frame
+const RESERVED = ["report", "count", "fingerprint", "question"]; // columns of a file of reports
 
 /** @typedef {{name: string, text: string, items: readonly string[]}} Public */
 
 /** @returns {Public} */
 function readPublic(raw) {
   const { name, text, items } = table(raw, ["name", "text", "items"], "a public question");
+  if (RESERVED.includes(name)) {
+    throw refused(`the public question ${quoted(name)} has the name of a column of every file of reports`);
+  }
   distinct(list(items, "items"), "item");
   if (!isProse(text) || items.length < LEAST_ITEMS || items.length > MOST_ITEMS) {
     const allowed = `a text of one line and ${LEAST_ITEMS} to ${MOST_ITEMS} items`;
