@@ -196,6 +196,8 @@ export class Mechanism {
   wholeEpsilon(): number;
   /** The factor between any two answers, exactly: numerator and denominator; 0 below: no limit. */
   wholeRatio(): readonly [bigint, bigint];
+  /** By how much odds of protected answers can rise, exactly, where only that has a limit. */
+  raisedRatio(): readonly [bigint, bigint];
   /** By how much in all a report can raise the odds of a protected answer. */
   raiseEpsilon(): number;
   /** The promise for an answer of a level, as a sentence that calls the answer `what`. */

@@ -128,7 +128,7 @@ def in_words():
         found.append(d.Survey("words", both, answers=2))
     promises = [(survey, survey.promise()) for survey in found]
     sentences = " ".join(f"{p.sentence} {p.drawn} {p.caution}" for _, p in promises)
-    for part in ("by at most a factor of", "has no limit in one direction", "the other is not",
+    for part in ("by at most a factor of", "has no limit: of some answers", "the other is not",
                  "the other 2 are not", "everything you send together can change"):  # fmt: skip
         assert part in sentences, part
     return [(s.to_document(), p.sentence, p.drawn, p.caution) for s, p in promises]

@@ -2076,6 +2076,8 @@ class Collector(BaseHTTPRequestHandler):
 
     def named(self, name):
         """The survey of this name, but for one that keeps another."""
+        if name == "translated":
+            return self.server.translated
         return asking(self.server.mechanism, "good" if name == "another-name" else name)
 
     def dated(self, name, minutes):
@@ -2161,6 +2163,24 @@ def client_checks():
     document = asking(server.mechanism, "good")
     age = unary([("all", "0.9", ["young", "old"])])
     several = {"ill": server.mechanism, "age": age, "both": crossed(server.mechanism, age)}
+    ill = {"items": {"anemia": "Anämie"}}
+    server.translated = sealed(
+        {
+            "format": "discreet-survey/1",
+            "name": "translated",
+            "about": {"language": "en"},
+            "answers": 2,
+            "questions": [
+                {
+                    "name": name,
+                    "mechanism": unsigned(x),
+                    **({"of": ["ill", "age"]} if name == "both" else {}),
+                }
+                for name, x in several.items()
+            ],
+            "translations": {"de": {"questions": {"ill": ill}}},
+        }
+    )
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:

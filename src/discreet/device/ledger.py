@@ -21,7 +21,7 @@ from discreet.policy.labels import looks
 from discreet.policy.sniff import read_json
 from discreet.promises.words import MARGIN, finite, in_words
 from discreet.survey import Question, Survey
-from discreet.survey.crosses import margins
+from discreet.survey.told import told_by, told_openly
 
 # a question is drawn; its report is shown to its sender alone, then may have left, then the
 # collector has it for certain
@@ -190,11 +190,9 @@ def _is_entry(entry: Entry) -> bool:
 
 
 def new_entry(origin: str, survey: Survey, question: Question) -> Entry:
-    """What is remembered of a question that was drawn, before anything is shown. A crossed question
-    is about the items of both of its questions.
-    """
+    """What is remembered of a question that was drawn, before anything is shown."""
     mechanism = question.mechanism
-    items, levels, level_of = _about(survey, question)
+    labels, levels, level_of = told_by(survey, question, mechanism.guarantee().epsilons)
     return {
         "origin": origin,
         "name": survey.name,
@@ -202,8 +200,8 @@ def new_entry(origin: str, survey: Survey, question: Question) -> Entry:
         "question": question.name,
         "id": "",
         "report": "",
-        "items": items,
-        "told": [item for public in survey.public for item in public.items],
+        "items": labels,
+        "told": told_openly(survey),
         "budgets": {
             "levels": [finite(x) for x in levels],
             "levelOf": level_of,
@@ -213,20 +211,6 @@ def new_entry(origin: str, survey: Survey, question: Question) -> Entry:
         },
         "state": DRAWN,
     }
-
-
-def _about(survey: Survey, question: Question) -> tuple[list[str], list[float], list[int]]:
-    """The items that a report tells of, the budgets of their levels, and the level of each."""
-    policy, levels = question.policy, list(question.mechanism.guarantee().epsilons)
-    if question.of is None:
-        return list(policy.items), levels, list(policy.level_of)
-    first, second = (survey.question(name).policy for name in question.of)
-    budgets = [
-        max(levels[policy.level_of[place]] for place in cells)
-        for axis in (0, 1)
-        for cells in margins(first, second, axis)
-    ]
-    return [*first.items, *second.items], budgets, list(range(len(budgets)))
 
 
 def write_report(entry: Entry, mechanism: Mechanism, front: bytes, report: bytes) -> None:
@@ -290,12 +274,13 @@ def _shares_item(one: Entry, other: Entry) -> bool:
 def _overlap(survey: Survey, mine: list[Entry], earlier: list[Entry]) -> OverlapError:
     """The item about which most would be told in all: budgets add up (sequential composition)."""
     spent = [_spent(entry) for entry in earlier]
-    epsilon, item = max(
+    sums = [
         (math.fsum([*each, budget]), item)
         for own in mine
         for item, budget in _budgets(own)
         if (each := _spent_on(item, spent, openly=budget == math.inf and item in own["told"]))
-    )
+    ]
+    epsilon, item = max(sums, key=lambda found: found[0])  # the first: in the survey's own language
     whole = None
     if any(question.policy.kind.lists for question in survey.listed):
         whole = math.fsum(_number(entry["budgets"]["whole"]) for entry in [*earlier, *mine])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from discreet.errors import DataError, DiscreetError
@@ -11,6 +11,7 @@ from discreet.mechanism import Mechanism
 from discreet.policy import Policy
 from discreet.policy.labels import looks
 from discreet.survey import Survey
+from discreet.survey.told import told_by
 
 
 class PromiseError(DiscreetError):
@@ -28,59 +29,89 @@ def unlike(survey: Survey, expected: Survey | Policy) -> list[str]:
 
 
 def check_budgets(survey: Survey, limit: float | Mapping[str, float], one_way: bool) -> None:
-    """Raise PromiseError unless everything that may be drawn stays within the limit: of every item,
-    and one number also of everything that is sent together.
+    """Raise PromiseError unless everything that may be drawn stays within the limit: budgets per
+    item, or one number for every item and for everything that is sent together.
     """
-    if isinstance(limit, Mapping):
-        there = {look for q in survey.listed for item in q.policy.items for look in looks(item)}
-        unknown = [item for item in limit if there.isdisjoint(looks(item))]
-        if unknown:
-            raise PromiseError(
-                f'"{min(unknown)}", for which you pinned a budget, is not an item of this survey; '
-                "do not answer"
-            )
     for question in survey.listed:
-        _check_question(question.mechanism, limit, one_way)
-    whole = survey.promise().epsilon if survey.answers > 1 else 0.0
-    if not isinstance(limit, Mapping) and math.inf > whole > limit + 1e-9:
+        _refuse_one_way(question.mechanism, one_way)
+    if isinstance(limit, Mapping):
+        _check_items(survey, limit)
+        return
+    _refuse_no_budget(limit)
+    for question in survey.listed:
+        _check_levels(question.mechanism, limit)
+    whole = _largest_sum(survey, [_raised(q.mechanism) for q in survey.listed])
+    if survey.answers > 1 and whole > limit + 1e-9:
         raise PromiseError(
             f"all answers to this survey together have the budget {whole:.4g}, above the "
             f"{limit:.4g} you allow; do not answer"
         )
 
 
-def _check_question(
-    mechanism: Mechanism, limit: float | Mapping[str, float], one_way: bool
-) -> None:
-    policy = mechanism.policy
-    if not policy.is_mutual and not one_way:
+def _refuse_one_way(mechanism: Mechanism, one_way: bool) -> None:
+    if not mechanism.policy.is_mutual and not one_way:
         raise PromiseError(
             "answers of this collection are protected one way only: that one is not yours may "
             "become known; do not answer, or accept that (--one-way, one_way=True)"
         )
-    named = isinstance(limit, Mapping)  # whoever names an open item does not accept that it is open
-    levels = [
-        0.0 if level.budget.is_open and not named else budget
-        for level, budget in zip(policy.levels, mechanism.guarantee().budgets, strict=True)
-    ]
-    given = limit if isinstance(limit, Mapping) else {}
-    pinned: dict[str, float] = {}  # by every look of its item; of two pins the smaller counts
-    for item, most in [*given.items(), *([] if isinstance(limit, Mapping) else [("", limit)])]:
-        if isinstance(most, bool) or not isinstance(most, int | float) or not most > 0:
-            raise DataError(f"a budget is a positive number, got {most!r}")
-        for look in looks(item):
-            pinned[look] = min(pinned.get(look, math.inf), most)
-    for item, k in zip(mechanism.policy.items, mechanism.policy.level_of, strict=True):
-        most = (
-            min(pinned.get(look, math.inf) for look in looks(item))
-            if isinstance(limit, Mapping)
-            else limit
-        )
-        if levels[k] > most + 1e-9:
+
+
+def _refuse_no_budget(most: object) -> None:
+    if isinstance(most, bool) or not isinstance(most, int | float) or not most > 0:
+        raise DataError(f"a budget is a positive number, got {most!r}")
+
+
+def _check_levels(mechanism: Mechanism, most: float) -> None:
+    """Every item of a question; open levels were accepted with one-way protection."""
+    policy, budgets = mechanism.policy, mechanism.guarantee().budgets
+    for item, k in zip(policy.items, policy.level_of, strict=True):
+        if not policy.levels[k].budget.is_open:
+            _refuse_above(item, budgets[k], most)
+
+
+def _check_items(survey: Survey, limit: Mapping[str, float]) -> None:
+    """The items that are named, in whatever language: what all questions that one device answers
+    may tell of each. Whoever names an open item does not accept that it is open.
+    """
+    if not limit:
+        raise DataError("max_epsilon names no item; give a number, or {item: budget}")
+    tellings = []
+    for question in survey.listed:
+        by_look: dict[str, float] = {}
+        told = told_by(survey, question, question.mechanism.guarantee().budgets)
+        for label, budget in told.by_label():
+            for look in looks(label):
+                by_look[look] = max(by_look.get(look, 0.0), budget)
+        tellings.append(by_look)
+    for item, most in limit.items():
+        _refuse_no_budget(most)
+        here = looks(item)
+        told_of = [[by[look] for look in here if look in by] for by in tellings]
+        if not any(told_of):
             raise PromiseError(
-                f'"{item}" has budget {levels[k]:.4g} in this collection, above the {most:.4g} '
-                "you allow; do not answer"
+                f'"{item}", for which you pinned a budget, is not an item of this survey; '
+                "do not answer"
             )
+        _refuse_above(item, _largest_sum(survey, [max(b, default=0.0) for b in told_of]), most)
+
+
+def _refuse_above(item: str, budget: float, most: float) -> None:
+    if budget > most + 1e-9:
+        raise PromiseError(
+            f'"{item}" has budget {budget:.4g} in this collection, above the {most:.4g} '
+            "you allow; do not answer"
+        )
+
+
+def _largest_sum(survey: Survey, budgets: Iterable[float]) -> float:
+    """Of the questions that one device may answer."""
+    return math.fsum(sorted(budgets, reverse=True)[: survey.answers])
+
+
+def _raised(mechanism: Mechanism) -> float:
+    """What a report tells in all; of raised odds alone where only these have a limit."""
+    guarantee = mechanism.guarantee()
+    return guarantee.ldp_epsilon if guarantee.is_mutual else guarantee.raise_epsilon
 
 
 def read_limit(most: float | None) -> float | None:

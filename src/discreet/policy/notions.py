@@ -25,6 +25,7 @@ class Notion(NamedTuple):
     reach: Callable[[float, float, float], float] | None = None
     mutual: bool = True  # r[l, c] is r[c, l]; otherwise it may be infinite in one direction alone
     for_lists: bool = True  # whole lists can be protected by it
+    complete: bool = True  # protects every pair of answers, but for open levels
 
 
 def _smaller(budgets: Sequence[Budget], i: int, j: int, cap: int | None) -> PairBudget:
@@ -55,7 +56,7 @@ NOTIONS = {
     # an answer is protected by its own budget, whatever the other one is; levels may be open
     "one-way": Notion(_own, lambda own, other, least: own, mutual=False, for_lists=False),
     # which level an answer is in becomes known
-    "blocks": Notion(_within, for_lists=False),
+    "blocks": Notion(_within, for_lists=False, complete=False),
     # every level is a point, in their order; a budget per step between two points
     "scale": Notion(_steps, for_lists=False),
 }

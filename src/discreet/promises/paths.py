@@ -69,9 +69,8 @@ def has_gaps(policy: Policy) -> bool:
     """Whether some answers are left without any protection from each other, apart from open
     levels: not even through others.
     """
-    if policy.notion == "blocks":
-        return True
-    if policy.strict or all(pair.budget is not None for pair in policy.pairs):
+    complete = NOTIONS[policy.notion].complete
+    if policy.strict or (complete and all(pair.budget is not None for pair in policy.pairs)):
         return False
     lone = [size == 1 and not policy.kind.lists for size in policy.level_sizes]
     return any(

@@ -49,10 +49,8 @@ class About:
             object.__setattr__(self, key, _time(key, getattr(self, key)))
         if self.language != "":
             read_language(self.language)
-        if self.notice and not self.notice.startswith(("https://", "http://")):
-            raise PolicyError(
-                f"notice = {quoted(self.notice)} must be the address of a page, https://…"
-            )
+        if self.notice:
+            read_notice(self.notice)
         if self.opens and self.closes and self.opens >= self.closes:
             raise PolicyError(f"closes = {self.closes} must be after opens = {self.opens}")
         if type(self.minimum) is not int or not (
@@ -133,6 +131,13 @@ def read_language(tag: object) -> str:
             f'language = {quoted(tag)} must be a language tag such as "en" or "pt-BR"'
         )
     return tag
+
+
+def read_notice(text: str) -> str:
+    """The address of a page, or PolicyError."""
+    if not text.startswith(("https://", "http://")):
+        raise PolicyError(f"notice = {quoted(text)} must be the address of a page, https://…")
+    return text
 
 
 def read_prose(key: str, text: object) -> str:

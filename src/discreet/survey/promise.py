@@ -9,13 +9,13 @@ the largest product of the factors of h questions.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.mechanism import Mechanism
 from discreet.promises.guarantee import Guarantee
-from discreet.promises.ratios import Factor, level_factors
+from discreet.promises.ratios import Factor, level_factors, log
 from discreet.promises.sentences import SAFE, WEAK
 from discreet.promises.words import in_words
 from discreet.survey.survey import Survey
@@ -50,7 +50,7 @@ class SurveyPromise:
         >>> round(float(promise.factor), 4)
         2.7183
         """
-        return self._most(self.survey.questions.values())
+        return self._together(whole_factor)
 
     def answer_factor(self, name: str) -> Factor:
         """The same for records that differ in the answer to one question: crossed questions tell of
@@ -60,12 +60,18 @@ class SurveyPromise:
         2.0
         """
         self.survey.question(name)
-        return self._most(
-            q.mechanism for q in self.survey.listed if q.name == name or name in (q.of or ())
+        return self._product(
+            whole_factor(q.mechanism)
+            for q in self.survey.listed
+            if q.name == name or name in (q.of or ())
         )
 
-    def _most(self, mechanisms: Iterable[Mechanism]) -> Factor:
-        largest = sorted(map(whole_factor, mechanisms), reverse=True)[: self.survey.answers]
+    def _together(self, factor: Callable[[Mechanism], Factor]) -> Factor:
+        return self._product(map(factor, self.survey.questions.values()))
+
+    def _product(self, factors: Iterable[Factor]) -> Factor:
+        """Of the largest, as many as one device answers."""
+        largest = sorted(factors, reverse=True)[: self.survey.answers]
         return math.inf if math.inf in largest else math.prod(largest, start=Fraction(1))
 
     @property
@@ -75,7 +81,7 @@ class SurveyPromise:
         >>> round(promise.epsilon, 4)
         1.0
         """
-        return math.inf if self.factor == math.inf else math.log(self.factor)
+        return log(self.factor)
 
     @property
     def caution(self) -> str:
@@ -91,10 +97,14 @@ class SurveyPromise:
             for k, q in enumerate(self.survey.listed)
             if (caution := self._guarantee(k).caution)
         ]
-        if not found and self.factor > WEAK:
+        together = self._together(_raised_factor)
+        if together > WEAK and (self.survey.answers > 1 or not found):
+            change = "change the odds between two records"
+            if together < self.factor:  # the odds against an answer have no limit
+                change = "raise the odds of your answers"
             found.append(
-                "This is weak protection: everything you send together can change the odds "
-                f"between two records by up to a factor of {in_words(self.factor)}."
+                f"This is weak protection: everything you send together can {change} by up to a "
+                f"factor of {in_words(together)}."
             )
         return " ".join(found)
 
@@ -110,8 +120,8 @@ class SurveyPromise:
         """
         if self.factor == math.inf:
             return (
-                "What everything you send can tell has no limit in one direction: that some answer "
-                "is not yours may become known."
+                "What everything you send can tell has no limit: of some answers it may become "
+                "known that they are yours, or that they are not. Each question says which."
             )
         return (
             "Whoever sees everything you send can change their odds between your answers and any "
@@ -170,3 +180,20 @@ def whole_factor(mechanism: Mechanism) -> Factor:
         each = zip(guarantee.factors, mechanism.policy.level_sizes, strict=True)
         return math.prod((Fraction(f) ** size for f, size in each), start=Fraction(1))
     return max(level_factors(mechanism))
+
+
+def _raised_factor(mechanism: Mechanism) -> Factor:
+    """By how much a report can raise the odds of protected answers, where only that has a limit;
+    otherwise `whole_factor`.
+    """
+    guarantee = mechanism.guarantee()
+    if guarantee.is_mutual:
+        return whole_factor(mechanism)
+    finite = [
+        (factor, size)
+        for factor, size in zip(guarantee.factors, mechanism.policy.level_sizes, strict=True)
+        if factor < math.inf
+    ]
+    if mechanism.policy.kind.lists:
+        return math.prod((Fraction(f) ** size for f, size in finite), start=Fraction(1))
+    return max((factor for factor, _ in finite), default=Fraction(1))

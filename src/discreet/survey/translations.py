@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from discreet.errors import PolicyError
 from discreet.policy.labels import is_label, is_prose, quoted
 from discreet.policy.validation import refuse_duplicates, refuse_look_alikes
-from discreet.survey.about import LINES, TEXTS, read_language, read_prose
+from discreet.survey.about import LINES, TEXTS, read_language, read_notice, read_prose
 
 if TYPE_CHECKING:
     from discreet.policy.types import JsonObject
@@ -99,7 +99,7 @@ class Translation:
                     if name in rows
                 }
             )
-        return cls({key: read_prose(key, text) for key, text in about.items()}, *parts)
+        return cls({key: _read_about(key, text, where) for key, text in about.items()}, *parts)
 
     def to_canonical(self) -> JsonObject:
         """What is said, and nothing that is not."""
@@ -110,3 +110,11 @@ class Translation:
             if rows
         }
         return {**({"about": dict(self.about)} if self.about else {}), **worded}
+
+
+def _read_about(key: str, raw: object, where: str) -> str:
+    """A text of about: what is empty stays as it is, so it is left out."""
+    text = read_prose(key, raw)
+    if not text:
+        raise PolicyError(f"{key} in {where} is empty; leave it out, and it stays as it is")
+    return read_notice(text) if key == "notice" else text

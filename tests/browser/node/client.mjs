@@ -264,6 +264,24 @@ await checks.check("a budget can be pinned for all items or for each", async () 
   }
 });
 
+await checks.check("a pinned item counts all questions and languages; a number counts their sum",
+  async () => {
+    const { client } = fresh();
+    const { survey } = await client.describe("translated");
+    const [ill, , both] = survey.questions.map(({ mechanism }) => mechanism);
+    const pinned = (maxEpsilon) => client.describe("translated", { maxEpsilon });
+    const largest = (mechanism) => Math.max(...mechanism.levelBudgets());
+    for (const label of ["anemia", "Anämie", "ANÄMIE"]) {
+      const most = largest(ill) + largest(both);
+      await pinned({ [label]: most });
+      await refusal("pinned", () => pinned({ [label]: most - 1e-3 }));
+    }
+    const wholes = survey.questions.map(({ mechanism }) => mechanism.wholeEpsilon());
+    const [first, second] = wholes.sort((x, y) => y - x);
+    await pinned(first + second);
+    await refusal("pinned", () => pinned(first + second - 1e-3));
+  });
+
 await checks.check("patience ends, and the report stays", async () => {
   const { survey } = await fresh().client.describe("never");
   const attempts = [];

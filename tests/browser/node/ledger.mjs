@@ -31,6 +31,13 @@ function leave(ledger, origin, survey, answer = 0) {
   ledger.mark([reserve(ledger, origin, survey, answer).id], "leaving");
 }
 
+function leaveNamed(ledger, origin, survey, question) {
+  ledger.drawn(origin, survey);
+  const report = survey.mechanism.perturb(0);
+  ledger.reserve(origin, survey, question, report, new Uint8Array(16).fill(9));
+  ledger.mark([hex(new Uint8Array(16).fill(9))], "leaving");
+}
+
 function filled() {
   const storage = new Storage();
   const ledger = new Ledger(storage);
@@ -474,6 +481,49 @@ await checks.check("a question that the survey does not have is refused", async 
   new Ledger(storage).drawn("https://a", survey);
   storage.setItem(KEY, storage.getItem(KEY).replaceAll(/"question":"\w+"/g, "\"question\":\"x\""));
   await refusal("ledger", () => new Ledger(storage).find("https://a", survey));
+});
+
+await checks.check("an item counts in every language of a survey", async () => {
+  const storage = new Storage();
+  const ledger = new Ledger(storage);
+  const survey = await Survey.from(await sealed({
+    name: "sprachen", answers: 1,
+    about: { language: "en" },
+    questions: [{ name: "ill", mechanism: input.documents.apart }],
+    translations: { de: { questions: { ill: { items: { "HIV test": "anemia" } } } } },
+  }));
+  assert.deepEqual(ledger.overlaps("https://a", toy), []);
+  leaveNamed(ledger, "https://b", survey, "ill");
+  assert.equal(ledger.overlaps("https://a", toy).length, 1); // the toy asks for anemia
+  const { entries: [{ items, budgets: { levelOf } }] } = JSON.parse(storage.getItem(KEY));
+  assert.deepEqual([items, levelOf], [["HIV test", "anemia", "anaemia"], [0, 0, 0]]);
+});
+
+await checks.check("public answers are told in every language", async () => {
+  const storage = new Storage();
+  const ledger = new Ledger(storage);
+  const survey = await Survey.from(await sealed({
+    name: "offen", answers: 1,
+    about: { language: "en" },
+    questions: [{ name: "ill", mechanism: input.documents.apart }],
+    public: [{ name: "sick", text: "Sick?", items: ["yes", "no"] }],
+    translations: { de: { public: { sick: { items: { yes: "headache", no: "nein" } } } } },
+  }));
+  leaveNamed(ledger, "https://b", survey, "ill");
+  const { entries: [{ told }] } = JSON.parse(storage.getItem(KEY));
+  assert.deepEqual(told, ["yes", "headache", "no", "nein"]);
+  assert.equal(ledger.overlaps("https://a", toy).length, 1);
+});
+
+await checks.check("a ledger of an earlier version is not forgotten in silence", async () => {
+  for (const key of ["discreet-ledger/3", "discreet-ledger/2", "discreet-ledger/1"]) {
+    const storage = new Storage();
+    storage.setItem(key, JSON.stringify({ entries: [] }));
+    const ledger = new Ledger(storage);
+    const error = await refusal("ledger", () => ledger.find("https://a", toy));
+    assert.match(error.message, new RegExp(`"${key}" is of an earlier version`));
+    assert.deepEqual(new Ledger(storage, 2).find("https://a", toy), []); // of another person
+  }
 });
 
 checks.done();

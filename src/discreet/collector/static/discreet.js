@@ -578,6 +578,14 @@ function toNumber([n, d]) {
   return Number(scaled) * 2 ** -shift;
 }
 
+/** ln of a ratio, however large it is. */
+function logarithm([n, d]) {
+  if (!d) return Infinity;
+  const shift = BigInt(4 * (n.toString(16).length - d.toString(16).length));
+  const near = shift > 0n ? [n, d << shift] : [n << -shift, d];
+  return Math.log(toNumber(near)) + Number(shift) * Math.LN2;
+}
+
 /** @param {Extremes[]} inputs @returns {{high: Ratio, low: Ratio}} */
 function overallExtremes(inputs) {
   return {
@@ -753,6 +761,12 @@ function object(raw, where) {
     throw refused(`${where} is ${quoted(raw)}, but must be an object`);
   }
   return raw;
+}
+
+/** Whether this is a plain table of keys and values. */
+function isTable(raw) {
+  if (typeof raw !== "object" || raw === null) return false;
+  return [Object.prototype, null].includes(Object.getPrototypeOf(raw));
 }
 
 /** An object with exactly these keys, and perhaps some of the optional ones. */
@@ -984,10 +998,12 @@ const ENGLISH = Object.freeze({
     + "sees your report may be almost sure of the list as a whole.",
   everything: "Whoever sees everything you send can change their odds between your answers and any "
     + `others ${FACTOR}`,
-  everythingKnown: "What everything you send can tell has no limit in one direction: that some answer "
-    + "is not yours may become known.",
+  everythingKnown: "What everything you send can tell has no limit: of some answers it may become "
+    + "known that they are yours, or that they are not. Each question says which.",
   cautionEverything: "This is weak protection: everything you send together can change the odds "
     + "between two records by up to a factor of {factor}.",
+  cautionEverythingRaised: "This is weak protection: everything you send together can raise the "
+    + "odds of your answers by up to a factor of {factor}.",
   drawnQuestions: Object.freeze({
     one: "Your device draws {asked} of the {of} questions; the other is not asked.",
     other: "Your device draws {asked} of the {of} questions; the other {n} are not asked.",
@@ -1639,6 +1655,7 @@ class Fixed extends Bitmap {
  * `pair(i, j, terms)` lists levels; twice the budget of an answer of level i over one of level j is
  * the least of the sums of their budgets. null: not protected. `hits`: the check of counted hits
  * proves this notion. `mutual`: both directions are alike. `lists`: whole lists can be protected.
+ * `complete`: every pair of answers is protected, but for open levels.
  */
 const NOTIONS = Object.freeze({
   min: makeNotion((i, j) => [[i, i], [j, j]], { hits: true }),
@@ -1647,7 +1664,7 @@ const NOTIONS = Object.freeze({
   "one-way": makeNotion((i, j, { isOpen }) => (isOpen(i) ? null : [[i, i]]),
     { mutual: false, lists: false }),
   // which level an answer is in becomes known
-  blocks: makeNotion((i, j) => (i === j ? [[i, i]] : null), { lists: false }),
+  blocks: makeNotion((i, j) => (i === j ? [[i, i]] : null), { lists: false, complete: false }),
   // every level is a point, in their order; a budget per step between two points
   scale: makeNotion((i, j, { cap }) => {
     const steps = Math.min(Math.abs(i - j), cap || Infinity);
@@ -1655,8 +1672,8 @@ const NOTIONS = Object.freeze({
   }, { lists: false }),
 });
 
-function makeNotion(pair, { hits = false, mutual = true, lists = true } = {}) {
-  return Object.freeze({ pair, hits, mutual, lists });
+function makeNotion(pair, { hits = false, mutual = true, lists = true, complete = true } = {}) {
+  return Object.freeze({ pair, hits, mutual, lists, complete });
 }
 
 // ---- encodings/arithmetic.js --------------------------------------------------------------------
@@ -2755,13 +2772,13 @@ function squareUp({ pair }, i, j) {
  * protected, apart from open levels.
  */
 function protectedGroups({ levels, kind, notion, pairs, strict }, budgets, groupOf) {
-  const mayHaveGaps = notion === "blocks" || (!strict && pairs.some(({ budget }) => !budget));
-  if (!mayHaveGaps) return null;
+  const isComplete = NOTIONS[notion].complete && pairs.every(({ budget }) => budget);
+  if (strict || isComplete) return null;
   const { paths } = shortestPaths(levels, budgets);
   const isGap = (path, i, j) => path === Infinity && levels[i].epsilon < Infinity
     && (i !== j || levels[i].count > 1 || KINDS[kind].lists);
   const hasGaps = paths.some((row, i) => row.some((path, j) => isGap(path, i, j)));
-  if (notion !== "blocks" && !hasGaps) return null;
+  if (!hasGaps) return null;
   return groupOf.map((group, i) => {
     const isNear = (j) => paths[i][j] < Infinity && (i !== j || levels[i].count > 1);
     return { group, near: new Set(groupOf.filter((_, j) => isNear(j))) };
@@ -2951,6 +2968,14 @@ class Guarantee {
     const { kind, isMutual } = this.#policy;
     if (KINDS[kind].lists && !isMutual) return [1n, 0n];
     return this.#whole.ratio(this.#encoding, this.#eitherWay);
+  }
+
+  /** How far odds can rise, of protected answers, where only that has a limit; else wholeRatio. */
+  raisedRatio() {
+    const { kind, isMutual } = this.#policy;
+    if (isMutual) return this.wholeRatio();
+    if (KINDS[kind].lists) return this.#whole.ratio(this.#encoding, this.#exact);
+    return this.#promised.filter(([, d]) => d).reduce(larger, ONE);
   }
 
   raiseEpsilon() {
@@ -3270,6 +3295,11 @@ class Mechanism {
     return this.#guarantee.wholeRatio();
   }
 
+  /** By how much odds of protected answers can rise, exactly, where only that has a limit. */
+  raisedRatio() {
+    return this.#guarantee.raisedRatio();
+  }
+
   /**
    * By how much in all a report can raise the odds of a protected answer; of items on their own, of
    * all of them. Where both directions are protected alike, what `wholeEpsilon` says.
@@ -3372,9 +3402,12 @@ const PROSE = {
   purpose: isText(TEXT, true), consent: isText(TEXT, true),
 };
 
+/** Whether this is the address of a page. */
+const isNotice = (url) => PROSE.notice(url) && /^https?:\/\//.test(url);
+
 const ABOUT = {
   ...PROSE,
-  notice: (url) => PROSE.notice(url) && /^https?:\/\//.test(url),
+  notice: isNotice,
   language: isLanguage,
   opens: isTime, closes: isTime,
   minimum: (n) => Number.isInteger(n) && n >= LEAST && n <= MOST,
@@ -3469,6 +3502,14 @@ function readPublic(raw) {
  *   public?: Record<string, Wording>}} Translation
  */
 
+/** The value of a key; an item may have the name of something that every object has. */
+const ownValue = (table_, key) => (Object.hasOwn(table_ ?? {}, key) ? table_[key] : undefined);
+
+/** An item as a translation says it. @param {"questions" | "public"} part */
+function translated(translation, part, name, item) {
+  return ownValue(ownValue(translation[part], name)?.items, item) ?? item;
+}
+
 /** @param {Record<string, readonly string[]>} known the items of every question, by its name */
 function checkWordings(rows, known, where) {
   if (rows === undefined) return;
@@ -3484,7 +3525,7 @@ function checkWordings(rows, known, where) {
     if (strange !== undefined || !Object.keys(items).length) {
       throw refused(`${where} translates ${quoted(strange)}, which is not an item`);
     }
-    distinct(known[name].map((item) => items[item] ?? item), `label in ${where}`);
+    distinct(known[name].map((item) => ownValue(items, item) ?? item), `label in ${where}`);
   }
 }
 
@@ -3499,7 +3540,8 @@ function readTranslations(raw, { questions, openly }) {
     const { about } = translation;
     if (about !== undefined) {
       const keys = Object.keys(table(about, [], `about in ${where}`, Object.keys(PROSE)));
-      if (!keys.length || !keys.every((key) => PROSE[key](about[key]))) {
+      const isFine = (key) => PROSE[key](about[key]) && (key !== "notice" || isNotice(about[key]));
+      if (!keys.length || !keys.every(isFine)) {
         throw refused(`about in ${where} must be as discreet writes it`);
       }
     }
@@ -3652,21 +3694,27 @@ class Survey {
 
   /** The factor, exactly; its denominator is 0 where there is no limit. */
   get #ratio() {
-    const ratios = this.questions.map(({ mechanism }) => mechanism.wholeRatio());
+    return this.#productOf((mechanism) => mechanism.wholeRatio());
+  }
+
+  /** Of the largest, as many as one device answers. */
+  #productOf(factorOf) {
+    const ratios = this.questions.map(({ mechanism }) => factorOf(mechanism));
     ratios.sort((x, y) => (isLess(x, y) ? 1 : isLess(y, x) ? -1 : 0));
     return ratios.slice(0, this.answers).reduce(product, ONE);
   }
 
   /** The same as a budget. */
   epsilon() {
-    return Math.log(toNumber(this.#ratio));
+    return logarithm(this.#ratio);
   }
 
   /** @returns {{factor: number, sentence: string}} */
   promise() {
-    const { factor, text } = roundUp(square(this.#ratio));
-    const sentence = factor === Infinity ? say("everythingKnown")
-      : say("everything", { factor: localise(text) });
+    const ratio = this.#ratio;
+    const { factor, text } = roundUp(square(ratio));
+    const sentence = ratio[1] ? say("everything", { factor: localise(text) })
+      : say("everythingKnown");
     return { factor, sentence };
   }
 
@@ -3682,12 +3730,12 @@ class Survey {
     if (this.questions.length === 1) return this.mechanism.caution();
     const each = this.questions.map(({ name, mechanism }) => [name, mechanism.caution()]);
     const found = each.filter(([, caution]) => caution).map((row) => row.join(": "));
-    const [n, d] = this.#ratio;
-    if (!found.length && (!d || isLess([BigInt(WEAK), 1n], [n, d]))) {
-      const { text } = roundUp(square([n, d]));
-      found.push(say("cautionEverything", { factor: localise(text) }));
+    const together = this.#productOf((mechanism) => mechanism.raisedRatio());
+    if (this.answers > 1 || !found.length) {
+      const isLimited = !isLess(together, this.#ratio);
+      found.push(weakness(together, isLimited ? "cautionEverything" : "cautionEverythingRaised"));
     }
-    return found.join(" ");
+    return found.filter((text) => text).join(" ");
   }
 }
 
@@ -3751,7 +3799,7 @@ function checkOf({ name, mechanism, of }, questions) {
 /** Answers by name; the answer to the only question may be given as it is. */
 function byName(survey, answer) {
   if (answer === undefined) return {};
-  if (answer?.constructor === Object) return answer;
+  if (isTable(answer)) return answer;
   if (survey.questions.length > 1 || survey.openly.length) {
     const what = `this survey asks ${askedNames(survey).map(quoted).join(", ")}`;
     throw new DiscreetError("answer", `${what}; give the answers by name`);
@@ -3818,6 +3866,48 @@ function frameOf(survey, { question, id, report }) {
   return { question, id: fromHex(id), content, report: content.slice(survey.frontSize) };
 }
 
+// ---- survey/told.js -----------------------------------------------------------------------------
+
+// What the report of a question tells about: its items, under every label that people read.
+
+/**
+ * Labels, and the budget of the item that each names, if the levels of the question have these
+ * budgets. A crossed question is about the items of both of its questions. A label counts in every
+ * language: otherwise four surveys with one translation could ask for one item four times.
+ * @param {Survey} survey @param {Question} question @param {number[]} levels
+ * @returns {{labels: string[], levels: number[], levelOf: number[]}}
+ */
+function toldBy(survey, { name, mechanism, of }, levels) {
+  const { levelOf } = mechanism.policy;
+  if (!of) return spread(labelsOf(survey, name), levels, levelOf);
+  const [first, second] = of.map((one) => labelsOf(survey, one));
+  const most = [0, 1].flatMap((axis) => cellsOf(axis, first.length, second.length))
+    .map((cells) => Math.max(...cells.map((k) => levels[levelOf[k]])));
+  return spread([...first, ...second], most, most.map((_, k) => k));
+}
+
+function spread(items, levels, levelOf) {
+  return { labels: items.flat(), levels, levelOf: items.flatMap((all, k) => all.map(() => levelOf[k])) };
+}
+
+/** The labels of every item of a question, in the languages of the survey: its own first. */
+function labelsOf(survey, name) {
+  const { items } = survey.question(name).mechanism.policy;
+  return items.map((item) => inAllLanguages(survey, "questions", name, item));
+}
+
+/** The labels of all public answers. */
+function toldOpenly(survey) {
+  return survey.openly.flatMap(({ name, items }) => {
+    return items.flatMap((item) => inAllLanguages(survey, "public", name, item));
+  });
+}
+
+function inAllLanguages({ translations }, part, name, item) {
+  const shown = Object.values(translations).map((words) => translated(words, part, name, item));
+  return [...new Set([item, ...shown])];
+}
+
 // ---- device/ledger.js ---------------------------------------------------------------------------
 
 // What this device has already sent, and to whom.
@@ -3837,7 +3927,11 @@ function frameOf(survey, { question, id, report }) {
  * @typedef {{item: string, epsilon: number, factor: number, sentence: string}} Summed
  */
 
-const LEDGER = "discreet-ledger/4";
+const VERSION = 4;
+const keyOf = (person, version = VERSION) => {
+  return `discreet-ledger/${version}${person === 1 ? "" : `/${person}`}`;
+};
+const OLDER = [3, 2, 1];
 const SETTLE = 150; // milliseconds in which tabs see what one of them wrote
 const STATES = ["drawn", "shown", "leaving", "counted"];
 
@@ -3850,6 +3944,7 @@ class Ledger {
   #shared; // with other tabs
   #isFresh = false; // other tabs may not see yet what was written
   #key;
+  #person;
 
   /**
    * @param {{getItem: Function, setItem: Function}} [storage] the browser's localStorage unless
@@ -3860,12 +3955,13 @@ class Ledger {
     // late: reading it may throw where storage is blocked
     this.#storage = () => storage ?? globalThis.localStorage;
     this.#shared = !storage;
-    this.#key = person === 1 ? LEDGER : `${LEDGER}/${person}`;
+    this.#person = person;
+    this.#key = keyOf(person);
   }
 
   /** Whether a ledger of this person is in the browser's storage. @param {number} person */
   static isKept(person) {
-    return globalThis.localStorage.getItem(`${LEDGER}/${person}`) !== null;
+    return globalThis.localStorage.getItem(keyOf(person)) !== null;
   }
 
   /**
@@ -3881,7 +3977,7 @@ class Ledger {
       }
     };
     const locks = globalThis.navigator?.locks;
-    return locks ? locks.request(LEDGER, settling) : settling();
+    return locks ? locks.request(keyOf(1), settling) : settling();
   }
 
   /** The entries of exactly this survey, in the order of its questions. @returns {Entry[]} */
@@ -3918,7 +4014,7 @@ class Ledger {
   overlaps(origin, survey) {
     const mine = this.#mine(origin, survey);
     const items = [...new Set(mine.flatMap((entry) => entry.items))];
-    const openly = survey.openly.flatMap((question) => question.items);
+    const openly = toldOpenly(survey);
     return this.#sentElsewhere(origin, survey).flatMap((entry) => {
       const there = new Set(entry.items.flatMap(looks));
       const told = new Set(entry.told.flatMap(looks));
@@ -4036,11 +4132,20 @@ class Ledger {
   /** @returns {Entry[]} */
   #read() {
     let text;
+    let older;
     try {
-      text = this.#storage().getItem(this.#key);
+      const storage = this.#storage();
+      text = storage.getItem(this.#key);
+      older = OLDER.map((version) => keyOf(this.#person, version))
+        .find((key) => storage.getItem(key) != null);
     } catch (error) {
       const what = `the ledger cannot be read (${error.message}), so nothing is sent`;
       throw new DiscreetError("ledger", `${what}; let it be stored`);
+    }
+    if (text == null && older) {
+      const what = `the ledger stored as "${older}" is of an earlier version, so nothing is sent`;
+      const next = "remove it if you accept that earlier answers are forgotten";
+      throw new DiscreetError("ledger", `${what}; ${next}`);
     }
     if (text == null) return [];
     try {
@@ -4065,35 +4170,21 @@ class Ledger {
   }
 }
 
-/**
- * What is remembered of a question that was drawn. A crossed one is about the items of both of its
- * questions.
- * @returns {Entry}
- */
+/** What is remembered of a question that was drawn. @returns {Entry} */
 function newEntry(origin, survey, question) {
   const { name, fingerprint } = survey;
   const { mechanism } = question;
   const finite = (epsilon) => (epsilon < Infinity ? epsilon : null);
-  const { items, levels, levelOf } = itemsTold(survey, question);
+  const { labels: items, levels, levelOf } = toldBy(survey, question, mechanism.levelEpsilons());
   const budgets = {
     levels: levels.map(finite), levelOf, whole: finite(mechanism.wholeEpsilon()),
     raised: finite(mechanism.raiseEpsilon()), oneWay: !mechanism.policy.isMutual,
   };
-  const told = survey.openly.flatMap((open) => open.items);
+  const told = toldOpenly(survey);
   return {
     origin, name, fingerprint, question: question.name, id: "", report: "", items, told, budgets,
     state: "drawn",
   };
-}
-
-function itemsTold(survey, { mechanism, of }) {
-  const { items, levelOf } = mechanism.policy;
-  const levels = mechanism.levelEpsilons();
-  if (!of) return { items, levels, levelOf };
-  const [first, second] = of.map((name) => survey.question(name).mechanism.policy.items);
-  const most = [0, 1].flatMap((axis) => cellsOf(axis, first.length, second.length))
-    .map((cells) => Math.max(...cells.map((k) => levels[levelOf[k]])));
-  return { items: [...first, ...second], levels: most, levelOf: most.map((_, k) => k) };
 }
 
 function summedUp(entries) {
@@ -4171,60 +4262,88 @@ function readLimit(most) {
 }
 
 /**
- * Refuse a survey that may reveal more than the person allows: about an item, and if the limit is
- * one number, also in all that is sent together.
+ * Refuse a survey that may reveal more than the person allows: budgets per item, or one number for
+ * every item and for everything that is sent together. One-way protection is refused unless the
+ * person accepts it by name.
  */
 function checkSurvey(survey, limits, oneWay = false) {
   const { questions } = survey;
-  if (limits?.constructor === Object) {
-    const here = new Set(questions.flatMap(({ mechanism }) => mechanism.policy.items.flatMap(looks)));
-    const unknown = Object.keys(limits).find((item) => !looks(item).some((look) => here.has(look)));
-    if (unknown !== undefined) {
-      const what = `${quoted(unknown)}, for which you pinned a budget, is not an item here`;
-      throw new DiscreetError("pinned", `${what}; do not answer`);
-    }
+  if (!oneWay && questions.some(({ mechanism }) => !mechanism.policy.isMutual)) {
+    const what = "answers here are protected one way only: that one is not yours may become known";
+    throw new DiscreetError("pinned", `${what}; do not answer, or accept that (oneWay)`);
   }
-  for (const { mechanism } of questions) checkBudgets(mechanism, limits, oneWay);
-  const whole = survey.answers > 1 ? survey.epsilon() : 0;
-  if (typeof limits === "number" && whole < Infinity && whole > limits + 1e-9) {
+  if (isTable(limits)) {
+    checkNamed(survey, limits);
+    return;
+  }
+  refuseNoBudget(limits);
+  for (const { mechanism } of questions) checkLevels(mechanism, limits);
+  const whole = mostTogether(survey, questions.map(({ mechanism }) => {
+    return mechanism.policy.isMutual ? mechanism.wholeEpsilon() : mechanism.raiseEpsilon();
+  }));
+  if (survey.answers > 1 && whole > limits + 1e-9) {
     const what = `all answers to this survey together have the budget ${brief(whole)}, above the `
       + `${brief(limits)} that you allow`;
     throw new DiscreetError("pinned", `${what}; do not answer`);
   }
 }
 
-/**
- * Refuse a mechanism that may reveal more about an item than the person allows. One-way protection
- * is refused unless the person accepts it by name; then open levels are not compared, unless the
- * person names one of their items.
- */
-function checkBudgets(mechanism, limits, oneWay) {
-  const { items, levelOf, levels, isMutual } = mechanism.policy;
-  if (!isMutual && !oneWay) {
-    const what = "answers here are protected one way only: that one is not yours may become known";
-    throw new DiscreetError("pinned", `${what}; do not answer, or accept that (oneWay)`);
+function refuseNoBudget(most) {
+  if (typeof most !== "number" || !(most > 0)) {
+    throw new DiscreetError("answer", `maxEpsilon is a positive number, got ${quoted(most)}`);
   }
-  const entries = limits?.constructor === Object ? Object.entries(limits) : [];
-  const given = entries.length ? entries : null;
-  const pinned = new Map(); // by every look of its item; the smaller of two pins counts
-  for (const [item, most] of given ?? [["", limits]]) {
-    if (typeof most !== "number" || !(most > 0)) {
-      throw new DiscreetError("answer", `maxEpsilon is a positive number, got ${quoted(most)}`);
-    }
-    for (const look of looks(item)) pinned.set(look, Math.min(pinned.get(look) ?? Infinity, most));
-  }
-  const allowed = (item) => (given
-    ? Math.min(...looks(item).map((look) => pinned.get(look) ?? Infinity)) : limits);
+}
+
+/** Every item of a question; open levels were accepted with one-way protection. */
+function checkLevels(mechanism, most) {
+  const { items, levelOf, levels } = mechanism.policy;
   const budgets = mechanism.levelBudgets();
   items.forEach((item, k) => {
-    const isCompared = given || levels[levelOf[k]].epsilon < Infinity;
-    const budget = isCompared ? budgets[levelOf[k]] : 0;
-    if (!(budget > allowed(item) + 1e-9)) return;
-    const what = `${quoted(item)} has the budget ${brief(budget)} here, above the `
-      + `${brief(allowed(item))} that you allow`;
-    throw new DiscreetError("pinned", `${what}; do not answer`);
+    if (levels[levelOf[k]].epsilon < Infinity) refuseAbove(item, budgets[levelOf[k]], most);
   });
 }
+
+/**
+ * The items that are named, in whatever language: what all questions that one device answers may
+ * tell of each. Whoever names an open item does not accept that it is open.
+ */
+function checkNamed(survey, limits) {
+  const entries = Object.entries(limits);
+  if (!entries.length) {
+    throw new DiscreetError("answer", "maxEpsilon names no item; give a number, or {item: budget}");
+  }
+  const tellings = survey.questions.map((question) => {
+    const byLook = new Map();
+    const { labels, levels, levelOf } = toldBy(survey, question, question.mechanism.levelBudgets());
+    labels.forEach((text, k) => {
+      for (const look of looks(text)) {
+        byLook.set(look, Math.max(byLook.get(look) ?? 0, levels[levelOf[k]]));
+      }
+    });
+    return byLook;
+  });
+  for (const [item, most] of entries) {
+    refuseNoBudget(most);
+    const told = tellings.map((byLook) => looks(item).flatMap((look) => byLook.get(look) ?? []));
+    if (!told.some((budgets) => budgets.length)) {
+      const what = `${quoted(item)}, for which you pinned a budget, is not an item here`;
+      throw new DiscreetError("pinned", `${what}; do not answer`);
+    }
+    refuseAbove(item, mostTogether(survey, told.map((budgets) => Math.max(0, ...budgets))), most);
+  }
+}
+
+function refuseAbove(item, budget, most) {
+  if (!(budget > most + 1e-9)) return;
+  const what = `${quoted(item)} has the budget ${brief(budget)} here, above the ${brief(most)} that `
+    + "you allow";
+  throw new DiscreetError("pinned", `${what}; do not answer`);
+}
+
+/** Of the questions that one device may answer. */
+const mostTogether = ({ answers }, budgets) => {
+  return [...budgets].sort((x, y) => y - x).slice(0, answers).reduce((sum, x) => sum + x, 0);
+};
 
 /** A budget in four digits. */
 const brief = (x) => String(Number(x.toPrecision(4)));

@@ -212,6 +212,11 @@ export class Mechanism {
     return this.#guarantee.wholeRatio();
   }
 
+  /** By how much odds of protected answers can rise, exactly, where only that has a limit. */
+  raisedRatio() {
+    return this.#guarantee.raisedRatio();
+  }
+
   /**
    * By how much in all a report can raise the odds of a protected answer; of items on their own, of
    * all of them. Where both directions are protected alike, what `wholeEpsilon` says.

@@ -108,10 +108,12 @@ export const ENGLISH = Object.freeze({
     + "sees your report may be almost sure of the list as a whole.",
   everything: "Whoever sees everything you send can change their odds between your answers and any "
     + `others ${FACTOR}`,
-  everythingKnown: "What everything you send can tell has no limit in one direction: that some answer "
-    + "is not yours may become known.",
+  everythingKnown: "What everything you send can tell has no limit: of some answers it may become "
+    + "known that they are yours, or that they are not. Each question says which.",
   cautionEverything: "This is weak protection: everything you send together can change the odds "
     + "between two records by up to a factor of {factor}.",
+  cautionEverythingRaised: "This is weak protection: everything you send together can raise the "
+    + "odds of your answers by up to a factor of {factor}.",
   drawnQuestions: Object.freeze({
     one: "Your device draws {asked} of the {of} questions; the other is not asked.",
     other: "Your device draws {asked} of the {of} questions; the other {n} are not asked.",

@@ -12,6 +12,14 @@ export function toNumber([n, d]) {
   return Number(scaled) * 2 ** -shift;
 }
 
+/** ln of a ratio, however large it is. */
+export function logarithm([n, d]) {
+  if (!d) return Infinity;
+  const shift = BigInt(4 * (n.toString(16).length - d.toString(16).length));
+  const near = shift > 0n ? [n, d << shift] : [n << -shift, d];
+  return Math.log(toNumber(near)) + Number(shift) * Math.LN2;
+}
+
 /** @param {Extremes[]} inputs @returns {{high: Ratio, low: Ratio}} */
 export function overallExtremes(inputs) {
   return {

@@ -1,13 +1,14 @@
 // Answers to a survey, by the names of its questions, and the frames that are sent for them.
 import { fromHex } from "../check/document.js";
 import { DiscreetError } from "../errors.js";
+import { isTable } from "../policy/fields.js";
 import { quoted } from "../policy/labels.js";
 import { cell } from "../survey/crosses.js";
 
 /** Answers by name; the answer to the only question may be given as it is. */
 export function byName(survey, answer) {
   if (answer === undefined) return {};
-  if (answer?.constructor === Object) return answer;
+  if (isTable(answer)) return answer;
   if (survey.questions.length > 1 || survey.openly.length) {
     const what = `this survey asks ${askedNames(survey).map(quoted).join(", ")}`;
     throw new DiscreetError("answer", `${what}; give the answers by name`);

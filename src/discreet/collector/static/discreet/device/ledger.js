@@ -3,7 +3,7 @@ import { toHex } from "../check/document.js";
 import { DiscreetError } from "../errors.js";
 import { looks } from "../policy/labels.js";
 import { roundUpFloat } from "../promises/rounding.js";
-import { cellsOf } from "../survey/crosses.js";
+import { toldBy, toldOpenly } from "../survey/told.js";
 import { localise, say } from "../words.js";
 
 /**
@@ -21,7 +21,11 @@ import { localise, say } from "../words.js";
  * @typedef {{item: string, epsilon: number, factor: number, sentence: string}} Summed
  */
 
-const LEDGER = "discreet-ledger/4";
+const VERSION = 4;
+const keyOf = (person, version = VERSION) => {
+  return `discreet-ledger/${version}${person === 1 ? "" : `/${person}`}`;
+};
+const OLDER = [3, 2, 1];
 const SETTLE = 150; // milliseconds in which tabs see what one of them wrote
 const STATES = ["drawn", "shown", "leaving", "counted"];
 
@@ -34,6 +38,7 @@ export class Ledger {
   #shared; // with other tabs
   #isFresh = false; // other tabs may not see yet what was written
   #key;
+  #person;
 
   /**
    * @param {{getItem: Function, setItem: Function}} [storage] the browser's localStorage unless
@@ -44,12 +49,13 @@ export class Ledger {
     // late: reading it may throw where storage is blocked
     this.#storage = () => storage ?? globalThis.localStorage;
     this.#shared = !storage;
-    this.#key = person === 1 ? LEDGER : `${LEDGER}/${person}`;
+    this.#person = person;
+    this.#key = keyOf(person);
   }
 
   /** Whether a ledger of this person is in the browser's storage. @param {number} person */
   static isKept(person) {
-    return globalThis.localStorage.getItem(`${LEDGER}/${person}`) !== null;
+    return globalThis.localStorage.getItem(keyOf(person)) !== null;
   }
 
   /**
@@ -65,7 +71,7 @@ export class Ledger {
       }
     };
     const locks = globalThis.navigator?.locks;
-    return locks ? locks.request(LEDGER, settling) : settling();
+    return locks ? locks.request(keyOf(1), settling) : settling();
   }
 
   /** The entries of exactly this survey, in the order of its questions. @returns {Entry[]} */
@@ -102,7 +108,7 @@ export class Ledger {
   overlaps(origin, survey) {
     const mine = this.#mine(origin, survey);
     const items = [...new Set(mine.flatMap((entry) => entry.items))];
-    const openly = survey.openly.flatMap((question) => question.items);
+    const openly = toldOpenly(survey);
     return this.#sentElsewhere(origin, survey).flatMap((entry) => {
       const there = new Set(entry.items.flatMap(looks));
       const told = new Set(entry.told.flatMap(looks));
@@ -220,11 +226,20 @@ export class Ledger {
   /** @returns {Entry[]} */
   #read() {
     let text;
+    let older;
     try {
-      text = this.#storage().getItem(this.#key);
+      const storage = this.#storage();
+      text = storage.getItem(this.#key);
+      older = OLDER.map((version) => keyOf(this.#person, version))
+        .find((key) => storage.getItem(key) != null);
     } catch (error) {
       const what = `the ledger cannot be read (${error.message}), so nothing is sent`;
       throw new DiscreetError("ledger", `${what}; let it be stored`);
+    }
+    if (text == null && older) {
+      const what = `the ledger stored as "${older}" is of an earlier version, so nothing is sent`;
+      const next = "remove it if you accept that earlier answers are forgotten";
+      throw new DiscreetError("ledger", `${what}; ${next}`);
     }
     if (text == null) return [];
     try {
@@ -249,35 +264,21 @@ export class Ledger {
   }
 }
 
-/**
- * What is remembered of a question that was drawn. A crossed one is about the items of both of its
- * questions.
- * @returns {Entry}
- */
+/** What is remembered of a question that was drawn. @returns {Entry} */
 function newEntry(origin, survey, question) {
   const { name, fingerprint } = survey;
   const { mechanism } = question;
   const finite = (epsilon) => (epsilon < Infinity ? epsilon : null);
-  const { items, levels, levelOf } = itemsTold(survey, question);
+  const { labels: items, levels, levelOf } = toldBy(survey, question, mechanism.levelEpsilons());
   const budgets = {
     levels: levels.map(finite), levelOf, whole: finite(mechanism.wholeEpsilon()),
     raised: finite(mechanism.raiseEpsilon()), oneWay: !mechanism.policy.isMutual,
   };
-  const told = survey.openly.flatMap((open) => open.items);
+  const told = toldOpenly(survey);
   return {
     origin, name, fingerprint, question: question.name, id: "", report: "", items, told, budgets,
     state: "drawn",
   };
-}
-
-function itemsTold(survey, { mechanism, of }) {
-  const { items, levelOf } = mechanism.policy;
-  const levels = mechanism.levelEpsilons();
-  if (!of) return { items, levels, levelOf };
-  const [first, second] = of.map((name) => survey.question(name).mechanism.policy.items);
-  const most = [0, 1].flatMap((axis) => cellsOf(axis, first.length, second.length))
-    .map((cells) => Math.max(...cells.map((k) => levels[levelOf[k]])));
-  return { items: [...first, ...second], levels: most, levelOf: most.map((_, k) => k) };
 }
 
 function summedUp(entries) {

@@ -1,6 +1,8 @@
 // Limits that a person sets on what a question may reveal.
 import { DiscreetError } from "../errors.js";
+import { isTable } from "../policy/fields.js";
 import { looks, quoted } from "../policy/labels.js";
+import { toldBy } from "../survey/told.js";
 
 /** The limit itself, if it is one. */
 export function readLimit(most) {
@@ -11,60 +13,88 @@ export function readLimit(most) {
 }
 
 /**
- * Refuse a survey that may reveal more than the person allows: about an item, and if the limit is
- * one number, also in all that is sent together.
+ * Refuse a survey that may reveal more than the person allows: budgets per item, or one number for
+ * every item and for everything that is sent together. One-way protection is refused unless the
+ * person accepts it by name.
  */
 export function checkSurvey(survey, limits, oneWay = false) {
   const { questions } = survey;
-  if (limits?.constructor === Object) {
-    const here = new Set(questions.flatMap(({ mechanism }) => mechanism.policy.items.flatMap(looks)));
-    const unknown = Object.keys(limits).find((item) => !looks(item).some((look) => here.has(look)));
-    if (unknown !== undefined) {
-      const what = `${quoted(unknown)}, for which you pinned a budget, is not an item here`;
-      throw new DiscreetError("pinned", `${what}; do not answer`);
-    }
+  if (!oneWay && questions.some(({ mechanism }) => !mechanism.policy.isMutual)) {
+    const what = "answers here are protected one way only: that one is not yours may become known";
+    throw new DiscreetError("pinned", `${what}; do not answer, or accept that (oneWay)`);
   }
-  for (const { mechanism } of questions) checkBudgets(mechanism, limits, oneWay);
-  const whole = survey.answers > 1 ? survey.epsilon() : 0;
-  if (typeof limits === "number" && whole < Infinity && whole > limits + 1e-9) {
+  if (isTable(limits)) {
+    checkNamed(survey, limits);
+    return;
+  }
+  refuseNoBudget(limits);
+  for (const { mechanism } of questions) checkLevels(mechanism, limits);
+  const whole = mostTogether(survey, questions.map(({ mechanism }) => {
+    return mechanism.policy.isMutual ? mechanism.wholeEpsilon() : mechanism.raiseEpsilon();
+  }));
+  if (survey.answers > 1 && whole > limits + 1e-9) {
     const what = `all answers to this survey together have the budget ${brief(whole)}, above the `
       + `${brief(limits)} that you allow`;
     throw new DiscreetError("pinned", `${what}; do not answer`);
   }
 }
 
-/**
- * Refuse a mechanism that may reveal more about an item than the person allows. One-way protection
- * is refused unless the person accepts it by name; then open levels are not compared, unless the
- * person names one of their items.
- */
-function checkBudgets(mechanism, limits, oneWay) {
-  const { items, levelOf, levels, isMutual } = mechanism.policy;
-  if (!isMutual && !oneWay) {
-    const what = "answers here are protected one way only: that one is not yours may become known";
-    throw new DiscreetError("pinned", `${what}; do not answer, or accept that (oneWay)`);
+function refuseNoBudget(most) {
+  if (typeof most !== "number" || !(most > 0)) {
+    throw new DiscreetError("answer", `maxEpsilon is a positive number, got ${quoted(most)}`);
   }
-  const entries = limits?.constructor === Object ? Object.entries(limits) : [];
-  const given = entries.length ? entries : null;
-  const pinned = new Map(); // by every look of its item; the smaller of two pins counts
-  for (const [item, most] of given ?? [["", limits]]) {
-    if (typeof most !== "number" || !(most > 0)) {
-      throw new DiscreetError("answer", `maxEpsilon is a positive number, got ${quoted(most)}`);
-    }
-    for (const look of looks(item)) pinned.set(look, Math.min(pinned.get(look) ?? Infinity, most));
-  }
-  const allowed = (item) => (given
-    ? Math.min(...looks(item).map((look) => pinned.get(look) ?? Infinity)) : limits);
+}
+
+/** Every item of a question; open levels were accepted with one-way protection. */
+function checkLevels(mechanism, most) {
+  const { items, levelOf, levels } = mechanism.policy;
   const budgets = mechanism.levelBudgets();
   items.forEach((item, k) => {
-    const isCompared = given || levels[levelOf[k]].epsilon < Infinity;
-    const budget = isCompared ? budgets[levelOf[k]] : 0;
-    if (!(budget > allowed(item) + 1e-9)) return;
-    const what = `${quoted(item)} has the budget ${brief(budget)} here, above the `
-      + `${brief(allowed(item))} that you allow`;
-    throw new DiscreetError("pinned", `${what}; do not answer`);
+    if (levels[levelOf[k]].epsilon < Infinity) refuseAbove(item, budgets[levelOf[k]], most);
   });
 }
+
+/**
+ * The items that are named, in whatever language: what all questions that one device answers may
+ * tell of each. Whoever names an open item does not accept that it is open.
+ */
+function checkNamed(survey, limits) {
+  const entries = Object.entries(limits);
+  if (!entries.length) {
+    throw new DiscreetError("answer", "maxEpsilon names no item; give a number, or {item: budget}");
+  }
+  const tellings = survey.questions.map((question) => {
+    const byLook = new Map();
+    const { labels, levels, levelOf } = toldBy(survey, question, question.mechanism.levelBudgets());
+    labels.forEach((text, k) => {
+      for (const look of looks(text)) {
+        byLook.set(look, Math.max(byLook.get(look) ?? 0, levels[levelOf[k]]));
+      }
+    });
+    return byLook;
+  });
+  for (const [item, most] of entries) {
+    refuseNoBudget(most);
+    const told = tellings.map((byLook) => looks(item).flatMap((look) => byLook.get(look) ?? []));
+    if (!told.some((budgets) => budgets.length)) {
+      const what = `${quoted(item)}, for which you pinned a budget, is not an item here`;
+      throw new DiscreetError("pinned", `${what}; do not answer`);
+    }
+    refuseAbove(item, mostTogether(survey, told.map((budgets) => Math.max(0, ...budgets))), most);
+  }
+}
+
+function refuseAbove(item, budget, most) {
+  if (!(budget > most + 1e-9)) return;
+  const what = `${quoted(item)} has the budget ${brief(budget)} here, above the ${brief(most)} that `
+    + "you allow";
+  throw new DiscreetError("pinned", `${what}; do not answer`);
+}
+
+/** Of the questions that one device may answer. */
+const mostTogether = ({ answers }, budgets) => {
+  return [...budgets].sort((x, y) => y - x).slice(0, answers).reduce((sum, x) => sum + x, 0);
+};
 
 /** A budget in four digits. */
 export const brief = (x) => String(Number(x.toPrecision(4)));

@@ -9,6 +9,12 @@ export function object(raw, where) {
   return raw;
 }
 
+/** Whether this is a plain table of keys and values. */
+export function isTable(raw) {
+  if (typeof raw !== "object" || raw === null) return false;
+  return [Object.prototype, null].includes(Object.getPrototypeOf(raw));
+}
+
 /** An object with exactly these keys, and perhaps some of the optional ones. */
 export function table(raw, keys, where, optional = []) {
   object(raw, where);

@@ -3,6 +3,7 @@
  * `pair(i, j, terms)` lists levels; twice the budget of an answer of level i over one of level j is
  * the least of the sums of their budgets. null: not protected. `hits`: the check of counted hits
  * proves this notion. `mutual`: both directions are alike. `lists`: whole lists can be protected.
+ * `complete`: every pair of answers is protected, but for open levels.
  */
 export const NOTIONS = Object.freeze({
   min: makeNotion((i, j) => [[i, i], [j, j]], { hits: true }),
@@ -11,7 +12,7 @@ export const NOTIONS = Object.freeze({
   "one-way": makeNotion((i, j, { isOpen }) => (isOpen(i) ? null : [[i, i]]),
     { mutual: false, lists: false }),
   // which level an answer is in becomes known
-  blocks: makeNotion((i, j) => (i === j ? [[i, i]] : null), { lists: false }),
+  blocks: makeNotion((i, j) => (i === j ? [[i, i]] : null), { lists: false, complete: false }),
   // every level is a point, in their order; a budget per step between two points
   scale: makeNotion((i, j, { cap }) => {
     const steps = Math.min(Math.abs(i - j), cap || Infinity);
@@ -19,6 +20,6 @@ export const NOTIONS = Object.freeze({
   }, { lists: false }),
 });
 
-function makeNotion(pair, { hits = false, mutual = true, lists = true } = {}) {
-  return Object.freeze({ pair, hits, mutual, lists });
+function makeNotion(pair, { hits = false, mutual = true, lists = true, complete = true } = {}) {
+  return Object.freeze({ pair, hits, mutual, lists, complete });
 }

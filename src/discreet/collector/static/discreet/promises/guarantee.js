@@ -77,6 +77,14 @@ export class Guarantee {
     return this.#whole.ratio(this.#encoding, this.#eitherWay);
   }
 
+  /** How far odds can rise, of protected answers, where only that has a limit; else wholeRatio. */
+  raisedRatio() {
+    const { kind, isMutual } = this.#policy;
+    if (isMutual) return this.wholeRatio();
+    if (KINDS[kind].lists) return this.#whole.ratio(this.#encoding, this.#exact);
+    return this.#promised.filter(([, d]) => d).reduce(larger, ONE);
+  }
+
   raiseEpsilon() {
     const { kind, isMutual, levels } = this.#policy;
     if (isMutual) return this.wholeEpsilon();

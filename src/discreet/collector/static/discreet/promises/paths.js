@@ -1,6 +1,7 @@
 // Pairs of levels that the policy leaves out: they may still be protected through other levels.
 import { ONE, foremost, plus, product, rootDown, smaller, taylor } from "../check/exact.js";
 import { KINDS } from "../policy/kinds.js";
+import { NOTIONS } from "../policy/notions.js";
 import { localise, say } from "../words.js";
 import { roundUp, roundUpFloat } from "./rounding.js";
 
@@ -70,13 +71,13 @@ function squareUp({ pair }, i, j) {
  * protected, apart from open levels.
  */
 export function protectedGroups({ levels, kind, notion, pairs, strict }, budgets, groupOf) {
-  const mayHaveGaps = notion === "blocks" || (!strict && pairs.some(({ budget }) => !budget));
-  if (!mayHaveGaps) return null;
+  const isComplete = NOTIONS[notion].complete && pairs.every(({ budget }) => budget);
+  if (strict || isComplete) return null;
   const { paths } = shortestPaths(levels, budgets);
   const isGap = (path, i, j) => path === Infinity && levels[i].epsilon < Infinity
     && (i !== j || levels[i].count > 1 || KINDS[kind].lists);
   const hasGaps = paths.some((row, i) => row.some((path, j) => isGap(path, i, j)));
-  if (notion !== "blocks" && !hasGaps) return null;
+  if (!hasGaps) return null;
   return groupOf.map((group, i) => {
     const isNear = (j) => paths[i][j] < Infinity && (i !== j || levels[i].count > 1);
     return { group, near: new Set(groupOf.filter((_, j) => isNear(j))) };

@@ -27,9 +27,12 @@ export const PROSE = {
   purpose: isText(TEXT, true), consent: isText(TEXT, true),
 };
 
+/** Whether this is the address of a page. */
+export const isNotice = (url) => PROSE.notice(url) && /^https?:\/\//.test(url);
+
 const ABOUT = {
   ...PROSE,
-  notice: (url) => PROSE.notice(url) && /^https?:\/\//.test(url),
+  notice: isNotice,
   language: isLanguage,
   opens: isTime, closes: isTime,
   minimum: (n) => Number.isInteger(n) && n >= LEAST && n <= MOST,

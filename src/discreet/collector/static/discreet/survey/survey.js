@@ -3,14 +3,14 @@ import {
   canonicalJson, computeFingerprint, covered, parse, shortFingerprint,
 } from "../check/document.js";
 import { ONE, isLess, product, square } from "../check/exact.js";
-import { toNumber } from "../check/factors.js";
+import { logarithm } from "../check/factors.js";
 import { Draws } from "../device/randomness.js";
 import { DiscreetError, refused } from "../errors.js";
 import { Mechanism } from "../mechanism.js";
 import { choice, list, object, table } from "../policy/fields.js";
 import { cleaned, distinct, label, quoted } from "../policy/labels.js";
 import { roundUp } from "../promises/rounding.js";
-import { WEAK } from "../promises/whole.js";
+import { weakness } from "../promises/whole.js";
 import { localise, say } from "../words.js";
 import { readAbout } from "./about.js";
 import { checkCross } from "./crosses.js";
@@ -156,21 +156,27 @@ export class Survey {
 
   /** The factor, exactly; its denominator is 0 where there is no limit. */
   get #ratio() {
-    const ratios = this.questions.map(({ mechanism }) => mechanism.wholeRatio());
+    return this.#productOf((mechanism) => mechanism.wholeRatio());
+  }
+
+  /** Of the largest, as many as one device answers. */
+  #productOf(factorOf) {
+    const ratios = this.questions.map(({ mechanism }) => factorOf(mechanism));
     ratios.sort((x, y) => (isLess(x, y) ? 1 : isLess(y, x) ? -1 : 0));
     return ratios.slice(0, this.answers).reduce(product, ONE);
   }
 
   /** The same as a budget. */
   epsilon() {
-    return Math.log(toNumber(this.#ratio));
+    return logarithm(this.#ratio);
   }
 
   /** @returns {{factor: number, sentence: string}} */
   promise() {
-    const { factor, text } = roundUp(square(this.#ratio));
-    const sentence = factor === Infinity ? say("everythingKnown")
-      : say("everything", { factor: localise(text) });
+    const ratio = this.#ratio;
+    const { factor, text } = roundUp(square(ratio));
+    const sentence = ratio[1] ? say("everything", { factor: localise(text) })
+      : say("everythingKnown");
     return { factor, sentence };
   }
 
@@ -186,12 +192,12 @@ export class Survey {
     if (this.questions.length === 1) return this.mechanism.caution();
     const each = this.questions.map(({ name, mechanism }) => [name, mechanism.caution()]);
     const found = each.filter(([, caution]) => caution).map((row) => row.join(": "));
-    const [n, d] = this.#ratio;
-    if (!found.length && (!d || isLess([BigInt(WEAK), 1n], [n, d]))) {
-      const { text } = roundUp(square([n, d]));
-      found.push(say("cautionEverything", { factor: localise(text) }));
+    const together = this.#productOf((mechanism) => mechanism.raisedRatio());
+    if (this.answers > 1 || !found.length) {
+      const isLimited = !isLess(together, this.#ratio);
+      found.push(weakness(together, isLimited ? "cautionEverything" : "cautionEverythingRaised"));
     }
-    return found.join(" ");
+    return found.filter((text) => text).join(" ");
   }
 }
 

@@ -2,13 +2,21 @@
 import { refused } from "../errors.js";
 import { object, table } from "../policy/fields.js";
 import { distinct, isProse, quoted } from "../policy/labels.js";
-import { PROSE, isLanguage } from "./about.js";
+import { PROSE, isLanguage, isNotice } from "./about.js";
 
 /**
  * @typedef {{text?: string, items?: Record<string, string>}} Wording
  * @typedef {{about?: Record<string, string>, questions?: Record<string, Wording>,
  *   public?: Record<string, Wording>}} Translation
  */
+
+/** The value of a key; an item may have the name of something that every object has. */
+const ownValue = (table_, key) => (Object.hasOwn(table_ ?? {}, key) ? table_[key] : undefined);
+
+/** An item as a translation says it. @param {"questions" | "public"} part */
+export function translated(translation, part, name, item) {
+  return ownValue(ownValue(translation[part], name)?.items, item) ?? item;
+}
 
 /** @param {Record<string, readonly string[]>} known the items of every question, by its name */
 function checkWordings(rows, known, where) {
@@ -25,7 +33,7 @@ function checkWordings(rows, known, where) {
     if (strange !== undefined || !Object.keys(items).length) {
       throw refused(`${where} translates ${quoted(strange)}, which is not an item`);
     }
-    distinct(known[name].map((item) => items[item] ?? item), `label in ${where}`);
+    distinct(known[name].map((item) => ownValue(items, item) ?? item), `label in ${where}`);
   }
 }
 
@@ -40,7 +48,8 @@ export function readTranslations(raw, { questions, openly }) {
     const { about } = translation;
     if (about !== undefined) {
       const keys = Object.keys(table(about, [], `about in ${where}`, Object.keys(PROSE)));
-      if (!keys.length || !keys.every((key) => PROSE[key](about[key]))) {
+      const isFine = (key) => PROSE[key](about[key]) && (key !== "notice" || isNotice(about[key]));
+      if (!keys.length || !keys.every(isFine)) {
         throw refused(`about in ${where} must be as discreet writes it`);
       }
     }
