@@ -564,8 +564,9 @@ def test_plan_as_json():
     for row in facts["rows"]:
         mechanism = d.design(policy, row["model"])
         k = ["serious", "common"].index(row["level"])
-        variance = theory.level_variance(mechanism)[k]
-        assert row["stderr_count"] == pytest.approx((variance * users) ** 0.5)
+        of_counts = theory.level_variance(mechanism)[k]
+        variance = theory.share_variance(mechanism)[k]
+        assert row["stderr_count"] == pytest.approx((of_counts * users) ** 0.5)
         assert row["stderr_share"] == pytest.approx((variance / users) ** 0.5)
         needed = row["users_for_target"]  # enough, and one fewer is not
         assert (

@@ -443,6 +443,59 @@ def test_what_so_many_people_show(run, folder):
     assert "Whoever sees only the results of 100,000 people" in planned["published"]
 
 
+SEVERAL = """
+name = "work"
+answers = 1
+[[question]]
+name = "strain"
+text = "What strained you most?"
+[[question.level]]
+name = "serious"
+epsilon = 1
+items = ["burnout", "harassment"]
+[[question.level]]
+name = "other"
+epsilon = 2
+items = ["noise", "cold", "nothing"]
+[[question]]
+name = "size"
+text = "How large is your firm?"
+[[question.level]]
+name = "all"
+epsilon = 2
+items = ["small", "medium", "large"]
+"""
+
+
+def test_a_survey_says_who_reaches_a_target(run, folder):
+    (folder / "several.toml").write_text(SEVERAL)
+    asked = ("plan", "several.toml", "--users", 2000)
+    found = json.loads(run(*asked, "--target-error", 0.02, "--json"))
+    assert found["people_per_question"] == 1000 and found["target_error"] == 0.02
+    draft = d.designs.surveys.read_draft(str(folder / "several.toml"))
+    for name, policy in draft.policies.items():
+        mechanism = d.design(policy)
+        variances = d.arrays.theory.share_variance(mechanism)
+        for row, level, variance in zip(
+            found["forecast"][name], policy.levels, variances, strict=True
+        ):
+            assert row["level"] == level.name
+            assert row["stderr_share"] == pytest.approx((variance / 1000) ** 0.5)
+            people = row["users_for_target"] / 2  # half of them draw the question
+            assert (variance / people) ** 0.5 <= 0.02 < (variance / (people - 2)) ** 0.5
+    told = run(*asked, "--target-error", 0.02)
+    needed = found["forecast"]["strain"][0]["users_for_target"]
+    assert "users for the target" in told and f"{needed:,}" in told
+    assert "users for the target" not in run(*asked)
+    looser = json.loads(run(*asked, "--target-error", 0.02, "--about", "respondents", "--json"))
+    assert (
+        looser["forecast"]["size"][0]["users_for_target"]
+        < (found["forecast"]["size"][0]["users_for_target"])
+    )
+    said = run(*asked, "--target-error", 2, code=2)
+    assert "the target error = 2.0 must be a share" in said
+
+
 def test_budgets_for_a_wanted_error(run, folder):
     POLICY.save(folder / "survey.toml")
     wanted = ("--users", 3000, "--target-error", 0.01)
@@ -452,10 +505,14 @@ def test_budgets_for_a_wanted_error(run, folder):
     for factor, fits in ((1, True), (0.97, False)):
         levels = [(name, factor * budgets[name], items) for name, _, items in LEVELS]
         mechanism = d.design(d.Policy.from_levels(levels))
-        error = max(np.sqrt(d.arrays.theory.level_variance(mechanism) / 3000))
+        error = max(np.sqrt(d.arrays.theory.share_variance(mechanism) / 3000))
         assert (error <= 0.01) == fits
     told = run("plan", "survey.toml", *wanted, "--solve", "epsilon")
-    assert told.startswith("Budgets for a standard error of 0.01 at every level: low: ")
+    assert told.startswith(
+        "Budgets for a standard error of 0.01 at every level, of shares of the population: low: "
+    )
+    looser = run("plan", "survey.toml", *wanted, "--solve", "epsilon", "--about", "respondents")
+    assert "of shares of the respondents: low: " in looser and looser != told
     said = run("plan", "survey.toml", "--users", 10, "--solve", "epsilon", code=2)
     assert "--solve epsilon needs --target-error" in said
     wanted = ("--users", 10, "--target-error", 0.0001, "--solve", "epsilon")

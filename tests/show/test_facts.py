@@ -12,7 +12,7 @@ import discreet as d
 from discreet.arrays import theory
 from discreet.designs import BASELINES
 from discreet.policy import Pair
-from discreet.show import facts
+from discreet.show import facts, outlook
 
 
 @pytest.fixture(scope="module")
@@ -115,16 +115,17 @@ def test_a_plan(survey):
     models = {name: d.design(survey.policy, name) for name in told["total_mse"]}
     rows = iter(told["rows"])
     for name, mechanism in models.items():
-        variance, absent = theory.level_variance(mechanism), theory.absent_variance(mechanism)
+        variance, shares = theory.level_variance(mechanism), theory.share_variance(mechanism)
+        noises = outlook.noises(mechanism, "uniform")
         for k, level in enumerate(survey.policy.levels):
             assert next(rows) == {
                 "model": name,
                 "level": level.name,
                 "items": survey.policy.level_sizes[k],
                 "stderr_count": pytest.approx((variance[k] * users) ** 0.5),
-                "stderr_share": pytest.approx((variance[k] / users) ** 0.5),
-                "smallest_share": pytest.approx(1.959964 * (absent[k] / users) ** 0.5),
-                "users_for_target": math.ceil(variance[k] / target**2),
+                "stderr_share": pytest.approx((shares[k] / users) ** 0.5),
+                "smallest_share": outlook.visible_share(noises[k], users),
+                "users_for_target": math.ceil(shares[k] / target**2),
             }
     assert next(rows, None) is None
     totals = told["total_mse"]
@@ -133,6 +134,22 @@ def test_a_plan(survey):
     assert told["certificate"]["sentence"] == survey.certificate.sentence
     asked = {"name": "question", "users": users, "prior": "uniform", "padding": None}
     assert {key: told[key] for key in asked} == asked and told["target_error"] == target
+
+
+def test_a_plan_about_the_respondents_leaves_out_who_was_drawn(survey):
+    drawn, given = (
+        facts.plan(survey.policy, 400, "uniform", None, 0.01, survey, about=about)
+        for about in ("population", "respondents")
+    )
+    assert drawn["about"] == "population" and given["about"] == "respondents"
+    p = 1 / survey.m  # of every item
+    for wide, narrow in zip(drawn["rows"], given["rows"], strict=True):
+        assert wide["stderr_share"] ** 2 - narrow["stderr_share"] ** 2 == pytest.approx(
+            p * (1 - p) / 400
+        )
+        assert narrow["stderr_share"] == pytest.approx(narrow["stderr_count"] / 400)
+        assert wide["users_for_target"] > narrow["users_for_target"]
+        assert wide["smallest_share"] > narrow["smallest_share"]
 
 
 def test_a_plan_at_given_shares_without_a_target(survey):

@@ -17,6 +17,32 @@ from discreet.show import facts, outlook
 POLICY = d.Policy.from_levels([("low", 3, ["a", "b", "c"]), ("high", 1, ["x", "y"])])
 
 
+def check_spread(mechanism, prior, about, n=200, repeats=3000):
+    """The shares of samples drawn from a population are as far from its shares as is forecast."""
+    rng = np.random.default_rng(5)
+    truth = theory.item_shares(mechanism.policy, prior)
+    answers = rng.choice(mechanism.m, (repeats, n), p=truth)
+    reports = mechanism.perturb_many(answers.ravel(), indices=True)
+    found = [
+        mechanism.tally(reports[k * n : (k + 1) * n], threads=1).estimate().counts / n
+        for k in range(repeats)
+    ]
+    squares = n * (np.array(found) - truth) ** 2
+    of = np.array(mechanism.policy.level_of)
+    for k, forecast in enumerate(theory.share_variance(mechanism, prior, about)):
+        mine = squares[:, of == k].mean(axis=1)
+        assert abs(mine.mean() - forecast) < 5 * mine.std() / repeats**0.5
+
+
+@pytest.mark.parametrize("prior", ["uniform", [0.5, 0.2, 0.1, 0.1, 0.1]])
+def test_the_error_of_a_share_knows_of_the_luck_of_the_draw(prior):
+    # at such budgets the noise is small: luck is most of the error
+    policy = d.Policy.from_levels([("low", 5, ["a", "b", "c"]), ("high", 4, ["x", "y"])])
+    mechanism = d.design(policy)
+    check_spread(mechanism, prior, "population")
+    must_fail(check_spread, mechanism, prior, "respondents")
+
+
 def seen(mechanism, place, share, n, repeats=300):
     """How often an item with this share stands out from zero."""
     rng = np.random.default_rng(8)
@@ -125,11 +151,15 @@ def test_rounded_budgets_compare_as_before():
 
 def test_the_smallest_budgets_that_reach_a_target():
     solved = outlook.solve_budgets(POLICY, 3000, 0.02)
-    error = math.sqrt(theory.level_variance(d.design(solved)).max() / 3000)
+    error = math.sqrt(theory.share_variance(d.design(solved)).max() / 3000)
     less = outlook.scaled(solved, 0.97)
-    assert error <= 0.02 < math.sqrt(theory.level_variance(d.design(less)).max() / 3000)
+    assert error <= 0.02 < math.sqrt(theory.share_variance(d.design(less)).max() / 3000)
     assert max(float(x.budget) for x in outlook.solve_budgets(POLICY, 10**9, 0.5).levels) <= 0.01
     with pytest.raises(DesignError, match="give a standard error of 0.001 with 10 people"):
         outlook.solve_budgets(POLICY, 10, 0.001)
+    with pytest.raises(DesignError, match="give a standard error of 0.02 with 300 people"):
+        outlook.solve_budgets(POLICY, 300, 0.02)  # the draw alone moves a share of 20 % by 0.023
+    noise = outlook.solve_budgets(POLICY, 300, 0.02, about="respondents")
+    assert theory.level_variance(d.design(noise)).max() / 300 <= 0.02**2
     with pytest.raises(DesignError, match="the target error = 2 must be a share"):
         outlook.solve_budgets(POLICY, 10, 2)

@@ -12,7 +12,7 @@ from discreet.data.examples import example
 from discreet.estimates.fakes import Reach
 from discreet.estimates.simulation import Score
 from discreet.estimates.weights import Weighting
-from discreet.show import facts, layout, terminal
+from discreet.show import facts, forecasts, layout, terminal
 
 
 @pytest.fixture
@@ -135,24 +135,28 @@ def test_warnings_are_text_behind_the_title(printed):
     warnings = ["[red]one [/x]", "word " * 50 + "end"]
     lines = printed(terminal.mechanism, mechanism, facts_of(mechanism, warnings=warnings))
     assert lines[1:3] == [f"Warning: {warning}" for warning in warnings]
-    assert printed(terminal.plan, forecast(warnings=warnings))[1:3] == lines[1:3]
+    assert printed(forecasts.plan, forecast(warnings=warnings))[1:3] == lines[1:3]
 
 
 def test_warnings_are_yellow_on_a_terminal(monkeypatch, capsys):
     colours = Console(force_terminal=True, color_system="standard", highlight=False, width=140)
-    monkeypatch.setattr(terminal, "console", lambda: colours)
-    terminal.plan(forecast(warnings=["too much"]))
+    monkeypatch.setattr(forecasts, "console", lambda: colours)
+    forecasts.plan(forecast(warnings=["too much"]))
     assert "\x1b[33mWarning: too much\x1b[0m" in capsys.readouterr().out
 
 
 def forecast(**changes):
+    def needs(people):
+        return {"users_for_target": people} if changes.get("target_error") else {}
+
     row = {"stderr_count": 1234.56, "stderr_share": 0.0123456, "smallest_share": 0.02}
     return {
-        "name": "a [b] survey", "users": 10_000, "prior": "uniform", "target_error": None,
+        "name": "a [b] survey", "users": 10_000, "about": "population", "prior": "uniform",
+        "target_error": None,
         "rows": [
-            {"model": "subset", "level": "[red]high", **row, "users_for_target": 5000},
-            {"model": "subset", "level": "low", **row, "users_for_target": 6},
-            {"model": "oue", "level": "low", **row, "users_for_target": 7},
+            {"model": "subset", "level": "[red]high", **row, **needs(5000)},
+            {"model": "subset", "level": "low", **row, **needs(6)},
+            {"model": "oue", "level": "low", **row, **needs(7)},
         ],
         "gain": 0.1234, "best": "subset", "best_plain": "oue", "certificate": None, "goals": [],
         "fake": {"sentence": "One [red]fake report"},
@@ -162,22 +166,30 @@ def forecast(**changes):
 
 
 def test_a_plan(printed):
-    assert printed(terminal.plan, forecast()) == [
+    assert printed(forecasts.plan, forecast()) == [
         "a [b] survey: forecast for 10,000 people, at the uniform prior",
         "model level std. error (people) std. error (share) detectable share",
         "subset [red]high 1,234.6 1.235% 2.000%",
         "low 1,234.6 1.235% 2.000%",
         "oue low 1,234.6 1.235% 2.000%",
-        "Detectable share: an estimate above it is not 0 by chance (1.96 standard errors of an "
-        "item that nobody has). A true share as large as this is seen about every other time.",
+        "Errors of counts are about the people who answer. Shares are of the population, so with "
+        "the luck of who answers. Detectable share: the smallest that stands out from 0 with a "
+        "chance of 80 %, at a confidence of 95 %.",
         "Chosen: subset; its total MSE is 12.3% below that of the best plain-LDP model, oue.",
         "One [red]fake report",
     ]
 
 
+def test_a_plan_says_where_no_share_can_be_seen_and_whom_shares_are_about(printed):
+    rows = [{**row, "smallest_share": 1.2} for row in forecast()["rows"]]
+    lines = printed(forecasts.plan, forecast(rows=rows, about="respondents"))
+    assert lines[2] == "subset [red]high 1,234.6 1.235% none"
+    assert "Shares are of the people who answer, so without the luck of who does." in lines[5]
+
+
 def test_a_plan_with_a_target_a_padding_and_a_loss(printed):
     curve = {ell: 1000.0 * ell for ell in range(1, 12)}
-    lines = printed(terminal.plan, forecast(
+    lines = printed(forecasts.plan, forecast(
         target_error=0.01, padding=5, padding_curve=curve, gain=-0.05, objective="mse",
         certificate={"sentence": "the best possible"},
     ))  # fmt: skip
@@ -188,8 +200,9 @@ def test_a_plan_with_a_target_a_padding_and_a_loss(printed):
         "oue low 1,234.6 1.235% 2.000% 7",
     ]
     assert lines[5:] == [
-        "Detectable share: an estimate above it is not 0 by chance (1.96 standard errors of an "
-        "item that nobody has). A true share as large as this is seen about every other time.",
+        "Errors of counts are about the people who answer. Shares are of the population, so with "
+        "the luck of who answers. Detectable share: the smallest that stands out from 0 with a "
+        "chance of 80 %, at a confidence of 95 %.",
         "Padding 5 has the smallest expected MSE with undercounting (2: 2,000, "
         "3: 3,000, 4: 4,000, 5: 5,000, 6: 6,000, 7: 7,000, 8: 8,000).",
         "Chosen: subset; its total MSE is 5.0% above that of the best plain-LDP model, oue.",
@@ -271,7 +284,8 @@ def test_scores(printed):
 def narrow(monkeypatch, capsys):
     """The lines that a terminal of 80 columns shows."""
     screen = Console(force_terminal=True, color_system=None, highlight=False, width=80)
-    monkeypatch.setattr(terminal, "console", lambda: screen)
+    for module in (terminal, forecasts):
+        monkeypatch.setattr(module, "console", lambda: screen)
 
     def show(draw, *arguments):
         draw(*arguments)
@@ -288,7 +302,7 @@ def test_heads_wrap_before_numbers_do(narrow):
     assert any(line.endswith("x worse") for line in lines)
     assert sum(line.endswith("x better") for line in lines) == 2
     assert any(line.startswith("2 0.2738, 0.6444, 0.4000") for line in lines)
-    narrow(terminal.plan, forecast(target_error=0.01))
+    narrow(forecasts.plan, forecast(target_error=0.01))
 
 
 def test_a_wide_table_has_small_gaps_and_loses_nothing(narrow):
@@ -312,7 +326,7 @@ def test_a_promise_is_wrapped_behind_its_mark(narrow):
 
 
 def test_what_people_will_see_comes_first_and_what_results_tell_last(printed):
-    lines = printed(terminal.plan, forecast(visible=["You [red]see."], published="Whoever [b]."))
+    lines = printed(forecasts.plan, forecast(visible=["You [red]see."], published="Whoever [b]."))
     assert lines[1] == "• You [red]see." and lines[-1] == "Whoever [b]."
     mechanism = small("bits")
     assert (

@@ -297,6 +297,20 @@ def level_variance(mechanism: Mechanism, prior: Prior = "uniform") -> Floats:
     return totals / mechanism.arrays.level_sizes
 
 
+def share_variance(
+    mechanism: Mechanism, prior: Prior = "uniform", about: str = "population"
+) -> Floats:
+    """n Var of the share of an item, the mean over a level's items, per level. About the population
+    it includes the luck of who was drawn, p (1 - p); about the respondents it does not.
+    """
+    noise = level_variance(mechanism, prior)
+    if about == "respondents":
+        return noise
+    held = item_shares(mechanism.policy, prior, mechanism.padding)
+    luck = sum_by_place(mechanism.arrays.level_of, held * (1 - held), len(noise))
+    return noise + luck / mechanism.arrays.level_sizes
+
+
 def absent_variance(mechanism: Mechanism, prior: Prior = "uniform") -> Floats:
     """Var / n of the estimate of an item that nobody holds, per level. It decides which shares can
     be told from zero.

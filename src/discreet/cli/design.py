@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from discreet.cli.group import (
+    about_option,
     as_json,
     data_options,
     design_options,
@@ -156,8 +157,9 @@ def check(survey: str, policy: str | None, as_json: bool) -> None:
 @click.option(
     "--target-error",
     type=float,
-    help="The standard error that you want, as a share of the users.",
+    help="The standard error of a share that you want.",
 )
+@about_option
 @click.option(
     "--solve",
     type=click.Choice(["epsilon"]),
@@ -190,6 +192,7 @@ def plan(
     question: str | None,
     users: int,
     target_error: float | None,
+    about: str,
     solve: str | None,
     padding: str | None,
     sizes: str | None,
@@ -204,20 +207,22 @@ def plan(
     """Say what so many people will show, and forecast the error per level and model.
 
     Of a survey of several questions: what each number of answers per person costs, then what every
-    question will show. --question looks at one of them.
+    question will show. --question looks at one of them, as if all --users people answered that
+    question alone, with its whole budgets.
     """
     from discreet.data.files import read_shares
     from discreet.designs import design as design_
     from discreet.designs.surveys import read_draft
     from discreet.estimates.padding import read_padding
-    from discreet.show import facts, terminal
+    from discreet.show import facts, forecasts
     from discreet.show.outlook import solve_budgets
 
     draft, shares = read_draft(survey), load_prior(prior)
     if len(draft.policies) > 1 and question is None:
         if solve or padding or sizes:
             raise DesignError("--solve, --padding and --sizes are of one question; add --question")
-        plan_survey(draft, users, given_options(model, shares, encoding, None, goal), as_json)
+        options = given_options(model, shares, encoding, None, goal)
+        plan_survey(draft, users, options, target_error, about, as_json)
         return
     loaded = draft.question(question)
     solved = None
@@ -228,7 +233,7 @@ def plan(
             raise DesignError(f'--solve epsilon needs --padding as a number, got "{padding}"')
         known = int(padding) if padding else None
         options = given_options(model, shares, encoding, known, goal)
-        solved = loaded = solve_budgets(loaded, users, target_error, **options)
+        solved = loaded = solve_budgets(loaded, users, target_error, about=about, **options)
     size_shares = read_shares(sizes, "sizes") if sizes else None
     length, choice = read_padding(
         loaded,
@@ -243,7 +248,7 @@ def plan(
     )
     options = given_options(model, shares, encoding, length, goal)
     chosen = design_(loaded, **options)
-    planned = facts.plan(loaded, users, shares, length, target_error, chosen, goal)
+    planned = facts.plan(loaded, users, shares, length, target_error, chosen, goal, about)
     planned["name"] = question or draft.name
     planned["goals"] = facts.compare_goals(loaded, chosen, options)
     planned["padding_curve"] = choice.curve if choice else None
@@ -254,8 +259,11 @@ def plan(
         return
     if solved:
         named = ", ".join(f"{name}: {epsilon}" for name, epsilon in budgets.items())
-        click.echo(f"Budgets for a standard error of {target_error:g} at every level: {named}.")
-    terminal.plan(planned)
+        click.echo(
+            f"Budgets for a standard error of {target_error:g} at every level, of shares of the "
+            f"{about}: {named}."
+        )
+    forecasts.plan(planned)
 
 
 @main.command(

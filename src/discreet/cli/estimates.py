@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from discreet.cli.group import (
+    about_option,
     as_json,
     load_mechanism,
     load_survey,
@@ -41,13 +42,7 @@ _result_options = options(
         show_default=True,
         help="The confidence of the intervals.",
     ),
-    click.option(
-        "--about",
-        type=click.Choice(["population", "respondents"]),
-        default="population",
-        show_default=True,
-        help="Whom shares are about: the people who answered, or those they were drawn from.",
-    ),
+    about_option,
 )
 
 

@@ -139,6 +139,13 @@ prior_option = click.option(
     help="How common you expect the answers to be: uniform (default), worst, level=share,…, or a "
     "CSV or JSON file of shares.",
 )
+about_option = click.option(
+    "--about",
+    type=click.Choice(["population", "respondents"]),
+    default="population",
+    show_default=True,
+    help="Whom shares are about: the people who answered, or those they were drawn from.",
+)
 question_option = click.option(
     "--question", metavar="NAME", help="The question, of a survey that has several."
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import click
@@ -9,21 +10,35 @@ import click
 from discreet.cli.group import print_json
 
 if TYPE_CHECKING:
+    from discreet.arrays.types import Prior
     from discreet.designs.task import DesignOptions
+    from discreet.mechanism import Mechanism
+    from discreet.show.shapes import PlanRow
+    from discreet.survey import Survey
     from discreet.survey.reading import SurveyFile
 
 
-def plan_survey(draft: SurveyFile, users: int, options: DesignOptions, as_json: bool) -> None:
+def plan_survey(
+    draft: SurveyFile,
+    users: int,
+    options: DesignOptions,
+    target: float | None,
+    about: str,
+    as_json: bool,
+) -> None:
     """Print what every number of answers per person costs, and what each question will show."""
     from discreet.designs.surveys import compare, design_survey
-    from discreet.show import outlook, surveys
+    from discreet.show import forecasts, outlook, surveys
 
+    outlook.check_target(target)
     rows = compare(draft, options)
     made = design_survey(draft, **options)
-    people = users * made.answers // len(made.listed)
-    shown = {
-        q.name: outlook.sentences(q.mechanism, max(people, 1), options.get("prior", "uniform"))
-        for q in made.listed
+    people = max(users * made.answers // len(made.listed), 1)
+    prior = options.get("prior", "uniform")
+    prior = "uniform" if isinstance(prior, str) else prior
+    shown = {q.name: outlook.sentences(q.mechanism, people, prior, about) for q in made.listed}
+    forecast = {
+        q.name: _forecast(made, q.mechanism, people, prior, target, about) for q in made.listed
     }
     if as_json:
         listed = [{"answers": r.answers, "total": r.total, "errors": r.errors} for r in rows]
@@ -35,12 +50,38 @@ def plan_survey(draft: SurveyFile, users: int, options: DesignOptions, as_json: 
                 "people_per_question": people,
                 "groups": made.group_count,
                 "compared": listed,
+                "about": about,
+                "target_error": target,
+                "forecast": forecast,
                 "visible": shown,
             }
         )
         return
     surveys.compare_answers(made, rows, users)
+    forecasts.survey(forecast, target, about)
     for name, sentences in shown.items():
         click.echo(f"{name}:")
         for sentence in sentences:
             surveys.bullet(sentence)
+
+
+def _forecast(
+    survey: Survey,
+    mechanism: Mechanism,
+    people: int,
+    prior: Prior,
+    target: float | None,
+    about: str,
+) -> list[PlanRow]:
+    """What the people who draw a question show of it. The people that a target needs are those of
+    the whole survey, of whom only some draw the question.
+    """
+    from discreet.show.facts import forecast_levels
+
+    rows = forecast_levels(mechanism, people, prior, target, about)
+    for row in rows:
+        if "users_for_target" in row:
+            row["users_for_target"] = math.ceil(
+                row["users_for_target"] * len(survey.listed) / survey.answers
+            )
+    return rows

@@ -24,7 +24,6 @@ from discreet.designs import (
     why,
 )
 from discreet.designs.task import GOALS, DesignOptions
-from discreet.errors import DesignError
 from discreet.estimates.fakes import Reach
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
@@ -148,36 +147,22 @@ def plan(
     target: float | None,
     chosen: Mechanism,
     goal: str | None = None,
+    about: str = "population",
 ) -> PlanFacts:
-    """Forecast the errors. For each model and level: the standard error as a count and as a share,
-    the smallest share that differs from zero, and how many people a target needs.
-    """
-    if target is not None and not 1e-9 <= target <= 1:
-        raise DesignError(f"the target error = {target} must be a share from 1e-9 to 1")
+    """Forecast the errors of every model and level, as `forecast` does, and what they mean."""
+    outlook.check_target(target)
     models = alternatives(policy, prior, padding, goal)
     plain_models = {name: models[name] for name in BASELINES if name in models}
     plain_best = best_of(plain_models, prior).model
     shares = _with_shares(prior)
-    rows: list[PlanRow] = []
-    for name, mechanism in models.items():
-        variance = theory.level_variance(mechanism, shares)
-        absent = theory.absent_variance(mechanism, shares)
-        for k in _select_levels(variance):
-            row: PlanRow = {
-                "model": name,
-                "level": policy.levels[k].name,
-                "items": policy.level_sizes[k],
-                "stderr_count": math.sqrt(variance[k] * users),
-                "stderr_share": math.sqrt(variance[k] / users),
-                "smallest_share": 1.959964 * math.sqrt(absent[k] / users),
-            }
-            if target is not None:
-                row["users_for_target"] = math.ceil(variance[k] / target**2)
-            rows.append(row)
+    rows = [
+        row for m in models.values() for row in forecast_levels(m, users, shares, target, about)
+    ]
     mine, plain = chosen.expected_mse(prior), models[plain_best].expected_mse(prior)
     return {
         "name": policy.title,
         "users": users,
+        "about": about,
         "prior": prior if isinstance(prior, str) else "given",
         "padding": chosen.padding,
         "target_error": target,
@@ -191,12 +176,38 @@ def plan(
         "gain": 1 - mine / plain if plain else 0.0,
         "why": why(policy, chosen, prior, goal),
         "warnings": warnings(policy),
-        "visible": outlook.sentences(chosen, users, shares),
+        "visible": outlook.sentences(chosen, users, shares, about),
         "published": describe_published(chosen.guarantee(), users)
         or _nothing_published(chosen.guarantee(), users),
         "padding_curve": None,
         "objective": None,
     }
+
+
+def forecast_levels(
+    mechanism: Mechanism, users: int, prior: Prior, target: float | None, about: str
+) -> list[PlanRow]:
+    """What so many people show with this mechanism, per level: the standard error of a count (of
+    those who answered) and of a share (of whom it is `about`), the smallest share that stands out
+    from zero with a chance of 80 %, and how many people a target needs.
+    """
+    policy, rows = mechanism.policy, []
+    counts = theory.level_variance(mechanism, prior)
+    shares = theory.share_variance(mechanism, prior, about)
+    noises = outlook.noises(mechanism, prior, about)
+    for k in _select_levels(counts):
+        row: PlanRow = {
+            "model": mechanism.model,
+            "level": policy.levels[k].name,
+            "items": policy.level_sizes[k],
+            "stderr_count": math.sqrt(counts[k] * users),
+            "stderr_share": math.sqrt(shares[k] / users),
+            "smallest_share": outlook.visible_share(noises[k], users),
+        }
+        if target is not None:
+            row["users_for_target"] = math.ceil(shares[k] / target**2)
+        rows.append(row)
+    return rows
 
 
 def compare_goals(policy: Policy, chosen: Mechanism, options: DesignOptions) -> list[GoalFacts]:

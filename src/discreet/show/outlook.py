@@ -27,18 +27,19 @@ _LISTED = 12  # levels that get a sentence
 
 
 class Noise(NamedTuple):
-    """The noise of one level's items, per person: Var / n of an item that nobody holds, what a
-    share of 1 adds to the mean square, and the largest score of a report.
+    """The noise of one level's items, per person: n Var of the share p of an item is absent +
+    slope p - bend p^2; and the largest score of a report.
     """
 
     absent: float
     slope: float = 1.0
+    bend: float = 1.0
     step: float = 0.0
 
     def at(self, share: float) -> float:
-        """Var / n of an item that this share of the population holds."""
+        """n Var of the share of an item that so many hold."""
         p = min(share, 1.0)
-        return self.absent + max(self.slope * p - p**2, 0.0)
+        return self.absent + max(self.slope * p - self.bend * p**2, 0.0)
 
 
 def visible_share(noise: Noise, users: int) -> float:
@@ -63,23 +64,26 @@ def visible_difference(noise: Noise, users: int, items: int) -> float:
     return difference
 
 
-def noises(mechanism: Mechanism, prior: Prior) -> list[Noise]:
-    """The noise of every level."""
+def noises(mechanism: Mechanism, prior: Prior, about: str = "population") -> list[Noise]:
+    """The noise of every level; about the population with the luck of who was drawn, p (1 - p)."""
     d, scale = mechanism.arrays.decoder, mechanism.scale
     steps = scale * abs(d.weight).max(axis=0)
     absent = theory.absent_variance(mechanism, prior)
+    luck = float(about == "population")
     return [
-        Noise(float(variance), float(scale * d.slope[group]), float(steps[group]))
+        Noise(float(variance), float(scale * d.slope[group]) - 1 + luck, luck, float(steps[group]))
         for variance, group in zip(absent, mechanism.groups, strict=True)
     ]
 
 
-def sentences(mechanism: Mechanism, users: int, prior: Prior = "uniform") -> list[str]:
+def sentences(
+    mechanism: Mechanism, users: int, prior: Prior = "uniform", about: str = "population"
+) -> list[str]:
     """What so many people will show, level by level, and advice where that is next to nothing."""
     levels = mechanism.policy.levels
     several = len(levels) > 1
     lines, poor = [], []
-    for level, noise in list(zip(levels, noises(mechanism, prior), strict=True))[:_LISTED]:
+    for level, noise in list(zip(levels, noises(mechanism, prior, about), strict=True))[:_LISTED]:
         share = visible_share(noise, users)
         difference = visible_difference(noise, users, mechanism.m)
         of_level = f" {quoted(level.name)}" if several else ""
@@ -119,25 +123,29 @@ def _shows(difference: float, half: int) -> str:
 
 
 def solve_budgets(
-    policy: Policy, users: int, target: float, prior: Prior = "uniform", **options: Any
+    policy: Policy,
+    users: int,
+    target: float,
+    prior: Prior = "uniform",
+    about: str = "population",
+    **options: Any,
 ) -> Policy:
     """The same policy with all budgets multiplied by the smallest number, to about 1 %, for which
-    no level's standard error exceeds the target (a share).
+    no level's standard error of a share exceeds the target.
     """
-    if not 1e-9 <= target <= 1:
-        raise DesignError(f"the target error = {target} must be a share from 1e-9 to 1")
+    check_target(target)
 
     def error(factor: float) -> float:
         mechanism = design(scaled(policy, factor), prior=prior, **options)
         shares = "uniform" if isinstance(prior, str) else prior
-        return math.sqrt(float(theory.level_variance(mechanism, shares).max()) / users)
+        return math.sqrt(float(theory.share_variance(mechanism, shares, about).max()) / users)
 
     largest = max(float(level.budget) for level in policy.levels)
     low, high = math.log(0.01 / largest), math.log(16 / largest)
     if error(math.exp(high)) > target:
         raise DesignError(
             f"no budgets up to 16 that compare like these give a standard error of {target:g} with "
-            f"{users:,} people; ask more people, or accept a larger error"
+            f"{users:,} people (shares of the {about}); ask more people, or accept a larger error"
         )
     if error(math.exp(low)) <= target:
         return scaled(policy, math.exp(low))
@@ -145,6 +153,12 @@ def solve_budgets(
         middle = (low + high) / 2
         low, high = (low, middle) if error(math.exp(middle)) <= target else (middle, high)
     return scaled(policy, math.exp(high))
+
+
+def check_target(target: float | None) -> None:
+    """Refuse a target that is no share."""
+    if target is not None and not 1e-9 <= target <= 1:
+        raise DesignError(f"the target error = {target} must be a share from 1e-9 to 1")
 
 
 def scaled(policy: Policy, factor: float) -> Policy:

@@ -86,7 +86,7 @@ class PlanRow(TypedDict, total=False):
     items: int
     stderr_count: float
     stderr_share: float
-    smallest_share: float
+    smallest_share: float  # that stands out from zero with a chance of 80 %; above 1: none does
     users_for_target: int  # only if there is a target
 
 
@@ -95,6 +95,7 @@ class PlanFacts(TypedDict):
 
     name: str
     users: int
+    about: str  # whom shares are about: the population or the respondents
     prior: str
     padding: int | None
     target_error: float | None

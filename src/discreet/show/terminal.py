@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from discreet.estimates.estimate import Estimate
     from discreet.estimates.simulation import Score
     from discreet.estimates.table import Row
-    from discreet.show.shapes import GoalFacts, LevelFacts, MechanismFacts, PlanFacts
+    from discreet.show.shapes import GoalFacts, LevelFacts, MechanismFacts
 
 TOTALS_NOTE = (
     "A total adds up items: a person who holds several of them counts once for each, so it can "
@@ -38,12 +38,6 @@ TOTALS_NOTE = (
 WIDTH, MOST = 80, 30  # columns and rows of an estimate that is printed
 COLUMNS = 5  # levels that a row of the goals shows one by one
 FEW = 30  # reports that tell the variance of a weighted estimate, below which it is said
-
-OBJECTIVES = {
-    "mse": "MSE with undercounting",
-    "shrunk": "MSE after shrinking, with undercounting",
-    "relative": "relative error of the 20 most frequent items",
-}
 
 
 def mechanism(mechanism: Mechanism, facts: MechanismFacts) -> None:
@@ -96,7 +90,7 @@ def mechanism(mechanism: Mechanism, facts: MechanismFacts) -> None:
         out.print(
             f"[yellow]The other levels gain at the expense of {losers}[/yellow]; {remedy} that."
         )
-    _print_goals(out, facts["goals"])
+    print_goals(out, facts["goals"])
     table = make_table("total MSE / n", "expected", "worst case")
     for name, total in facts["total_mse"].items():
         label = f"[bold]{name}[/bold]" if name == facts["model"] else f"{name} (plain LDP)"
@@ -108,7 +102,7 @@ def mechanism(mechanism: Mechanism, facts: MechanismFacts) -> None:
         print_sentence(out, facts["published"])
 
 
-def _print_goals(out: Console, goals: Sequence[GoalFacts]) -> None:
+def print_goals(out: Console, goals: Sequence[GoalFacts]) -> None:
     """Print what each goal would come to, for every level, or the worst and the best of many."""
     if not goals:
         return
@@ -173,71 +167,6 @@ def _print_guarantee(out: Console, facts: MechanismFacts) -> None:
         "(too many levels to list; see --json or mechanism.guarantee().pairs)"
     ]:
         print_sentence(out, sentence, mark="  • ")
-
-
-def plan(facts: PlanFacts) -> None:
-    """Print a forecast, as `facts.plan` makes it."""
-    out = console()
-    out.print(
-        f"[bold]{escape(facts['name'])}[/bold]: forecast for {facts['users']:,} people, at the "
-        f"{facts['prior']} prior"
-    )
-    print_warnings(out, facts["warnings"])
-    for sentence in facts["visible"]:
-        print_sentence(out, sentence, mark="  • ")
-    heads = [
-        "model",
-        "level",
-        "std. error (people)",
-        "std. error (share)",
-        "detectable share",
-    ]
-    table = make_table(*heads, *(["users for the target"] if facts["target_error"] else []))
-    last = None
-    for row in facts["rows"]:
-        name = row["model"] if row["model"] != last else ""
-        last = row["model"]
-        cells = [
-            name,
-            escape(row["level"]),
-            f"{row['stderr_count']:,.1f}",
-            f"{row['stderr_share']:.3%}",
-            f"{row['smallest_share']:.3%}",
-        ]
-        table.add_row(*cells, *([f"{row['users_for_target']:,}"] if facts["target_error"] else []))
-    print_table(out, table)
-    print_sentence(
-        out,
-        "Detectable share: an estimate above it is not 0 by chance (1.96 standard errors of an "
-        "item that nobody has). A true share as large as this is seen about every other time.",
-    )
-    _print_padding(out, facts)
-    _print_goals(out, facts["goals"])
-    gain = facts["gain"]
-    compare = f"{gain:.1%} below" if gain >= 0 else f"{-gain:.1%} above"
-    out.print(
-        f"Chosen: [bold]{facts['best']}[/bold]; its total MSE is {compare} that of the best "
-        f"plain-LDP model, {facts['best_plain']}."
-    )
-    if facts.get("why"):
-        print_sentence(out, facts["why"])
-    if facts["certificate"]:
-        out.print(f"Its expected error: {escape(facts['certificate']['sentence'])}.")
-    print_sentence(out, facts["fake"]["sentence"])
-    if facts["published"]:
-        print_sentence(out, facts["published"])
-
-
-def _print_padding(out: Console, facts: PlanFacts) -> None:
-    """Say why a padding was chosen, if it was."""
-    curve, padding, objective = facts["padding_curve"], facts["padding"], facts["objective"]
-    if curve is None or padding is None or objective is None:
-        return
-    near = [f"{ell}: {value:,.4g}" for ell, value in curve.items() if abs(ell - padding) <= 3]
-    out.print(
-        f"Padding [bold]{padding}[/bold] has the smallest expected {OBJECTIVES[objective]} "
-        f"({', '.join(near)})."
-    )
 
 
 def estimate(
