@@ -15,6 +15,7 @@ from discreet.mechanism import Mechanism
 from discreet.survey import Survey
 
 Slot = bytes  # what stands before a report: the question's number, and the public answers
+ANY = 255  # in place of a public answer, where groups were added up; no public question has so many
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +86,12 @@ class SurveyTally:
         empty = Tally.empty(self.survey.listed[place].mechanism)
         return sum((tally for _, tally in self._of(place)), empty)
 
-    def groups(self, place: int, by: Iterable[int] = ()) -> dict[tuple[int, ...], Tally]:
+    def groups(
+        self, place: int, by: Iterable[int] = (), partly: bool = False
+    ) -> dict[tuple[int, ...], Tally]:
         """The tallies of a question by the answers to the public questions at the places `by`; by
-        all of them if none is named.
+        all of them if none is named. What was added up over one of these belongs to no group,
+        unless `partly`.
 
         >>> tally.groups(0)[()].n
         2
@@ -97,6 +101,8 @@ class SurveyTally:
         for slot, tally in self._of(place):
             group = slot[len(self.survey.listed) > 1 :]
             key = tuple(group[k] for k in chosen)
+            if ANY in key and not partly:
+                continue
             found[key] = found[key] + tally if key in found else tally
         return dict(sorted(found.items()))
 

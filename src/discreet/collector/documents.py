@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 from discreet.arrays import theory
 from discreet.arrays.survey_tally import SurveyTally
 from discreet.arrays.tally import Tally
-from discreet.collector import limits
 from discreet.collector.store import Collection, Event
 from discreet.designs import best_plain
 from discreet.estimates import saving
@@ -63,7 +63,7 @@ def describe(collection: Collection, open_results: bool = False) -> dict[str, An
         "keeps": collection.keep,
         "open_results": open_results,
         "least": survey.about.least if open_results else 0,
-        "step": limits.STEP if open_results else 0,
+        "step": survey.about.least if open_results else 0,
         "guarantee": {
             "holds": True,  # or there would be no survey
             "caution": promise.caution,
@@ -146,13 +146,13 @@ def result(
     confidence: float,
     views: Sequence[str],
     history: Sequence[Event] = (),
-    least: int = 0,
+    published: bool = False,
 ) -> dict[str, Any]:
     """The estimate as rows per item, with what plain LDP would have given; no reports, no rows.
-    A question with fewer reports than `least`, and its hidden groups, have no numbers.
+    In a `published` one, groups without numbers are hidden.
     """
     question, survey = wanted.question, collection.survey
-    mine = _enough(tally.question(wanted.place), least)
+    mine = tally.question(wanted.place)
     estimate = mine.estimate() if mine.n else None
     document: dict[str, Any] = {
         **brief(collection),
@@ -182,11 +182,13 @@ def result(
         "margins": [],
     }
     if wanted.by:
-        groups = tally.groups(wanted.place, wanted.by)
-        hidden = hidden_groups(groups, least)
         document["groups"] = [
-            _group(survey, wanted.by, key, group, confidence, views, key in hidden)
-            for key, group in groups.items()
+            {
+                "group": dict(zip(document["by"], _labels(survey, wanted.by, key), strict=True)),
+                "hidden": group.n == 0,
+                **_rows(group, group.estimate() if group.n else None, confidence, views),
+            }
+            for key, group in _groups(survey, tally, wanted, published).items()
         ]
     if estimate is not None and question.of is not None:
         document["margins"] = _margins(survey, question, estimate, confidence)
@@ -221,40 +223,23 @@ def _rows(
     }
 
 
-def hidden_groups(groups: Mapping[tuple[int, ...], Tally], least: int) -> set[tuple[int, ...]]:
-    """The groups that are not shown: those with fewer reports than `least`, and as many more as it
-    takes for the hidden ones together not to have fewer either: what is shown can be subtracted
-    from the whole.
+def _groups(
+    survey: Survey, tally: SurveyTally, wanted: Wanted, published: bool
+) -> dict[tuple[int, ...], Tally]:
+    """The groups of a table. Without the token, all that there can be: that a group has an answer
+    is told by none of those that are hidden.
     """
-    order = sorted(groups, key=lambda key: groups[key].n)
-    hidden: set[tuple[int, ...]] = set()
-    together = 0
-    for key in order:
-        if groups[key].n >= least and (not hidden or together >= least):
-            break
-        hidden.add(key)
-        together += groups[key].n
-    return hidden
+    counted = tally.groups(wanted.place, wanted.by)
+    if not published:
+        return counted
+    every = product(*(range(len(survey.public[k].items)) for k in wanted.by))
+    nobody = Tally.empty(wanted.question.mechanism)
+    return {key: counted.get(key, nobody) for key in every}
 
 
-def _group(
-    survey: Survey,
-    by: tuple[int, ...],
-    key: tuple[int, ...],
-    tally: Tally,
-    confidence: float,
-    views: Sequence[str],
-    is_hidden: bool,
-) -> dict[str, Any]:
-    named = {survey.public[k].name: survey.public[k].items[x] for k, x in zip(by, key, strict=True)}
-    shown = Tally.empty(tally.mechanism) if is_hidden else tally
-    rows = _rows(shown, shown.estimate() if shown.n else None, confidence, views)
-    return {"group": named, "hidden": is_hidden, **rows}
-
-
-def _enough(tally: Tally, least: int) -> Tally:
-    """The tally, or an empty one where it has fewer reports than `least`."""
-    return tally if tally.n >= least else Tally.empty(tally.mechanism)
+def _labels(survey: Survey, by: tuple[int, ...], key: tuple[int, ...]) -> tuple[str, ...]:
+    """The public answers of a group."""
+    return tuple(survey.public[k].items[x] for k, x in zip(by, key, strict=True))
 
 
 def _margins(
@@ -283,17 +268,14 @@ def csv(
     wanted: Wanted,
     confidence: float,
     views: Sequence[str],
-    least: int = 0,
 ) -> bytes:
     """The same table as `discreet estimate -o` writes; of no reports, its head."""
-    mine = _enough(tally.question(wanted.place), least)
+    mine = tally.question(wanted.place)
     if wanted.by:
-        counted = tally.groups(wanted.place, wanted.by)
-        hidden = hidden_groups(counted, least)
         groups = {
-            tuple(survey.public[k].items[x] for k, x in zip(wanted.by, key, strict=True)): group
-            for key, group in counted.items()
-            if group.n and key not in hidden
+            _labels(survey, wanted.by, key): group
+            for key, group in tally.groups(wanted.place, wanted.by).items()
+            if group.n
         }
         estimates: dict[tuple[object, ...], Estimate] = {
             key: group.estimate() for key, group in groups.items()

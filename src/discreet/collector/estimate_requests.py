@@ -97,8 +97,6 @@ class EstimateRequests:
         collection = await self._reader.find(request.path_params["name"], fresh=True)
         query = EstimateQuery.from_request(request)
         wanted = query.wanted(collection.survey)
-        if published and wanted.by:
-            _refuse_part(wanted, collection.survey)
         try:
             tally, history = await self._reader.read(self._read, collection.name, published)
         except StoreDamaged as error:
@@ -137,10 +135,8 @@ class EstimateRequests:
         published: bool,
     ) -> bytes:
         about = collection.survey.about
-        hidden_below = about.least if published else 0
         if query.kind == "csv":
-            views = query.confidence, query.views
-            return documents.csv(collection.survey, tally, wanted, *views, hidden_below)
+            return documents.csv(collection.survey, tally, wanted, query.confidence, query.views)
         mechanism = wanted.question.mechanism
         expected = self._expected_errors(mechanism)
         document = documents.result(
@@ -151,7 +147,7 @@ class EstimateRequests:
             query.confidence,
             query.views,
             history,
-            hidden_below,
+            published,
         )
         least = about.least if self._open_results else 0
         # what was shown again and again, in steps, tells more than the last of it
@@ -166,12 +162,3 @@ class EstimateRequests:
         if mechanism.fingerprint not in self._expected:
             self._expected[mechanism.fingerprint] = documents.Expected(mechanism)
         return self._expected[mechanism.fingerprint]
-
-
-def _refuse_part(wanted: documents.Wanted, survey: Survey) -> None:
-    """Problem unless results are by all public questions: a table by some of them, less one by
-    others, would show groups that are hidden.
-    """
-    if len(wanted.by) < len(survey.public):
-        names = " and ".join(public.name for public in survey.public)
-        raise Problem("query", f"without the token results are by {names} together, or by none")

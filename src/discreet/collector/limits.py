@@ -44,7 +44,6 @@ TOKEN = 16  # characters of the organiser's token, at least
 TOKEN_KINDS = 6  # different characters in it, at least
 
 # ---- answers -------------------------------------------------------------------------------------
-STEP = 50  # more reports before results without a token change
 CONFIDENCE = (0.5, 0.9999)  # of intervals
 RETRY = 2  # until a refused client should try again
 SILENCE = 10  # until the log repeats an event

@@ -190,6 +190,12 @@ DOCUMENT: dict[str, Json] = {
                 "operationId": "estimate",
                 "summary": "Counts of people with their errors. "
                 "For the organiser, unless the results are open.",
+                "description": "Without the token, every table is a sum of batches. A batch has at "
+                "least `step` reports on one question, and no report is in two of them. While the "
+                "collection is open, batches are of one group by all public questions together; "
+                "in the end, what is left is added up by one public question, and then over all "
+                "groups. So every question and every `by` can be asked for; `n` says how many "
+                "reports a table counts.",
                 "security": [{"organiser": []}, {}],
                 "parameters": [
                     {
@@ -223,7 +229,8 @@ DOCUMENT: dict[str, Json] = {
                         "style": "form",
                         "explode": True,
                         "schema": _list(_TEXT),
-                        "description": "Public questions to count by.",
+                        "description": "Public questions to count by: none, some or all, "
+                        "also without the token.",
                     },
                 ],
                 "responses": {
@@ -273,7 +280,7 @@ DOCUMENT: dict[str, Json] = {
                     "keeps": {"enum": list(KEEPS)},
                     "open_results": {"type": "boolean"},
                     "least": _COUNT,
-                    "step": _COUNT,
+                    "step": {**_COUNT, "description": "Reports in a batch of results, at least."},
                     "asked": _list(_object(_QUESTION)),
                     "guarantee": _object(
                         {
@@ -304,7 +311,10 @@ DOCUMENT: dict[str, Json] = {
                         _object(
                             {
                                 "group": {"type": "object", "additionalProperties": _TEXT},
-                                "hidden": {"type": "boolean"},
+                                "hidden": {
+                                    "type": "boolean",
+                                    "description": "Too few reports to be shown, or none.",
+                                },
                                 **_ESTIMATED,
                             }
                         )

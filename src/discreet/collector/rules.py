@@ -1,9 +1,7 @@
-"""What may be done with a collection in which state, and what may be shown of it. No SQL."""
+"""What may be done with a collection in which state. No SQL."""
 
 from __future__ import annotations
 
-from discreet.arrays.survey_tally import SurveyTally
-from discreet.collector import limits
 from discreet.collector.records import KEEPS, Collection, Move
 from discreet.errors import DataError
 from discreet.survey import Survey
@@ -65,16 +63,6 @@ def check_reopening(collection: Collection, is_published: bool) -> None:
             f'the results of "{name}" were shown to anyone who asked; a new question needs '
             "a new name"
         )
-
-
-def is_publication_due(shown: SurveyTally, whole: SurveyTally, collection: Collection) -> bool:
-    """Whether anyone may see the whole tally now: it is a step further, or the last one. A person
-    sends a report for each question that they answer.
-    """
-    further = whole.n - shown.n
-    step = 1 if collection.state == "closed" else limits.STEP
-    people = whole.n // collection.survey.answers
-    return people >= collection.survey.about.least and further >= step
 
 
 def leaving_move(collection: Collection, move_id: str) -> Move:

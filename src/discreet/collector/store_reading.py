@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from discreet.arrays.survey_tally import SurveyTally
-from discreet.collector import rules
 from discreet.collector.catalogue import Catalogue
 from discreet.collector.counts import Counts
 from discreet.collector.database import Database
+from discreet.collector.publishing import publish_more
 from discreet.collector.records import (
     Collection,
     Contents,
@@ -72,22 +72,25 @@ class StoreReading:
             return self.counts.tally(self.catalogue.get(name))
 
     def published(self, name: str) -> SurveyTally:
-        """What anyone may see: nothing until there are enough reports, and then it moves in steps,
-        so that asking again and again does not show single reports. Someone who sends reports of
-        their own can still single one out; what protects that report is its own guarantee.
+        """What anyone may see: batches of reports, so that asking again and again does not show
+        single reports (see publishing.py). Someone who sends reports of their own can still single
+        one out; what protects that report is its own guarantee.
         """
         with self.reading(name):
-            collection = self.catalogue.get(name)
-            shown, whole = self.counts.published_tally(collection), self.counts.tally(collection)
-        if not rules.is_publication_due(shown, whole, collection):
+            shown, due = self._publications(self.catalogue.get(name))
+        if due is shown:
             return shown
         with self.writing():
             collection = self.catalogue.get(name, lock=True)
-            shown, whole = self.counts.published_tally(collection), self.counts.tally(collection)
-            if rules.is_publication_due(shown, whole, collection):
-                self.counts.publish(collection, whole)
-                shown = whole
-        return shown
+            shown, due = self._publications(collection)
+            if due is not shown:
+                self.counts.publish(collection, due)
+        return due
+
+    def _publications(self, collection: Collection) -> tuple[SurveyTally, SurveyTally]:
+        """What anyone has seen, and what they may see now."""
+        shown, whole = self.counts.published_tally(collection), self.counts.tally(collection)
+        return shown, publish_more(shown, whole, collection.state == "closed")
 
     def report_counts(self, most: int) -> list[tuple[Collection, int | None]]:
         """The first `most` collections, with how many reports each has; None if it is damaged or is
