@@ -24,6 +24,8 @@ from nodejs import NODE, node
 import discreet as d
 from discreet.encodings import REASONS
 from discreet.mechanism import Mechanism
+from discreet.survey import Question
+from discreet.survey.crosses import cross
 
 HERE = Path(__file__).parent
 VECTORS = HERE.parent / "vectors" / "v2"
@@ -122,16 +124,33 @@ def in_words():
         found.append(d.Survey("words", made, answers=answers))
     one_way = d.Policy.from_levels(OPEN, notion="one-way")
     found.append(d.Survey("words", [d.design(one_way), *found[0].questions.values()]))
+    found += crossed_surveys()
     for document, _ in cautions():
         found.append(d.Survey("words", [Mechanism.from_document(document)]))
         both = [Mechanism.from_document(document), *found[0].questions.values()]
         found.append(d.Survey("words", both, answers=2))
     promises = [(survey, survey.promise()) for survey in found]
+    each = [[p.answer_sentence(q.name) for q in survey.listed] for survey, p in promises]
     sentences = " ".join(f"{p.sentence} {p.drawn} {p.caution}" for _, p in promises)
+    sentences += " ".join(sentence for one in each for sentence in one)
     for part in ("by at most a factor of", "has no limit: of some answers", "the other is not",
-                 "the other 2 are not", "everything you send together can change"):  # fmt: skip
+                 "the other 2 are not", "everything you send together can change",
+                 "between it and any other by", "not cover them"):  # fmt: skip
         assert part in sentences, part
-    return [(s.to_document(), p.sentence, p.drawn, p.caution) for s, p in promises]
+    return [
+        (survey.to_document(), p.sentence, p.drawn, p.caution, *sentences)
+        for (survey, p), sentences in zip(promises, each, strict=True)
+    ]
+
+
+def crossed_surveys():
+    """Questions, their cross, and public ones: answered together, and one of them alone."""
+    one, other = (d.Policy.from_budgets(dict.fromkeys(pair, 1)) for pair in ("xy", "uv"))
+    asked = [Question("one", d.design(one)), Question("other", d.design(other))]
+    asked.append(Question("both", d.design(cross(one, other)), ("one", "other")))
+    for answers in (2, 1):
+        openly = [{"name": f"open {k}", "text": "?", "items": ["p", "q"]} for k in range(answers)]
+        yield d.Survey("words", asked, answers=answers, public=openly)
 
 
 def run(constants, said=lambda caution: caution):

@@ -2178,6 +2178,7 @@ def client_checks():
                 }
                 for name, x in several.items()
             ],
+            "public": [{"name": "region", "text": "Where?", "items": ["north", "south"]}],
             "translations": {"de": {"questions": {"ill": ill}}},
         }
     )

@@ -154,3 +154,11 @@ def test_public_chances_of_cuts_are_best():
     for k in range(len(mix.shares)):
         moved = 0.99 * mix.shares + 0.01 * np.eye(len(mix.shares))[k]
         assert error(moved) >= best * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("budget", [5, 6, 8, 20])
+@pytest.mark.parametrize("padding", [1, 2])
+def test_two_items_have_a_design_at_large_budgets(budget, padding):
+    """With so few classes, fewer columns may not tell them all apart."""
+    policy = d.Policy.from_budgets({"a": budget, "b": budget}, kind="set")
+    assert d.design(policy, padding=padding).check() is None

@@ -3,6 +3,7 @@ order, what is remembered, and what an interruption leaves behind.
 """
 
 import json
+import math
 import os
 import subprocess
 import threading
@@ -362,6 +363,35 @@ def test_what_was_protected_and_is_asked_openly_needs_consent(fake, home):
         client.answer("open", openly("open"))
     assert caught.value.item == "north" and len(server.posts) == 1
     assert client.answer("open", openly("open"), agree=True) == Receipt(1, 0)
+
+
+def test_the_same_questions_under_another_name_need_consent_whatever_is_drawn(fake, home):
+    """Else whoever asks again under another name draws again, until every answer is told."""
+    copies = [several(f"copy {k}", 1) for k in range(12)]
+    client = Client(fake(several("first", 1), *copies).url)
+    client.answer("first", ANSWERS)
+    (first,) = entries(home)
+    seen = set()
+    for copy in copies:
+        with pytest.raises(OverlapError) as caught:
+            client.prepare(client.collection(copy.name), ANSWERS)
+        mine = entries(home)[-1]
+        shared = not set(first["items"]).isdisjoint(mine["items"])
+        seen.add(shared)
+        if not shared:
+            whole = first["budgets"]["whole"] + mine["budgets"]["whole"]
+            assert caught.value.item is None
+            assert math.isclose(caught.value.epsilon, whole)
+            assert "an earlier answer to other questions of this survey" in str(caught.value)
+    assert seen == {True, False}  # one of both is missed once in a thousand
+    assert client.answer(copies[0].name, ANSWERS, agree=True) == Receipt(1, 0)
+
+
+def test_a_survey_of_other_questions_needs_no_consent(fake, home):
+    """The twin."""
+    client = Client(fake(several("first", 1), single("other", "x", "y")).url)
+    client.answer("first", ANSWERS)
+    assert client.answer("other", "x") == Receipt(1, 0)
 
 
 def test_what_is_told_openly_twice_needs_none(fake, home):

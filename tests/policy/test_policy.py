@@ -2,8 +2,10 @@
 value.
 """
 
+import itertools
 import json
 import math
+import random
 import re
 from dataclasses import FrozenInstanceError, replace
 from decimal import Decimal
@@ -634,6 +636,7 @@ def test_too_many_levels_for_explicit_pairs():
         ("p.csv", "item,eps\nx,1\n", ['no column "epsilon"', "item, eps"]),
         ("p.csv", "label,epsilon\nx,1\n", ['no column "item"', "label, epsilon"]),
         ("p.csv", "item,epsilon\nx,1\ny\n", ["row 3 has 1 cells"]),
+        ("p.csv", "item,epsilon,epsilon\nx,1,2\n", ['has 2 columns "epsilon"; keep one of them']),
         ("p.csv", "item,epsilon\nx,1\nx,2\n", ['item "x" is named twice']),
         ("p.csv", "item,epsilon\nx,-1\n", ['epsilon = "-1" in item "x"']),
         ("p.csv", "item,epsilon\nx,\n", ['epsilon = "" in item "x"']),
@@ -959,3 +962,46 @@ def test_what_is_no_total(totals, why):
 def test_totals_are_of_single_answers(kind):
     with pytest.raises(PolicyError, match='totals are for kind = "single"'):
         with_totals({"airways": ["cold", "flu"]}, kind=kind)
+
+
+def test_which_items_share_a_level_is_a_difference_of_blocks():
+    """Blocks protect within a level alone: the same items and budgets in other groups promise
+    something else. Under `min` they do not.
+    """
+    for seed in range(200):
+        rng = random.Random(seed)
+        budgets = {item: rng.choice([1, 2]) for item in "abcdef"}
+        one, other = (
+            {item: (budget, rng.randrange(2)) for item, budget in budgets.items()} for _ in "xy"
+        )
+        same = (
+            len(set(zip(one.values(), other.values(), strict=True)))
+            == len(set(one.values()))
+            == len(set(other.values()))
+        )
+        for notion, alike in (("blocks", same), ("min", True)):
+            mine, theirs = (grouped_policy(groups, notion) for groups in (one, other))
+            assert (mine.differences(theirs) == []) == alike, (seed, notion)
+            promised = [
+                [policy.pair_epsilon(policy.level_of[i], policy.level_of[j]) for i, j in pairs]
+                for policy in (mine, theirs)
+                for pairs in [list(itertools.combinations(range(6), 2))]
+            ]
+            assert (promised[0] == promised[1]) == alike
+
+
+def grouped_policy(groups, notion):
+    """Items in levels by their budget and a name, in the order of the items."""
+    rows = {}
+    for item, group in groups.items():
+        rows.setdefault(group, []).append(item)
+    policy = d.Policy.from_levels(
+        [(str(group), group[0], items) for group, items in rows.items()], notion=notion
+    )
+    order = sorted(range(6), key=lambda k: policy.items[k])
+    return d.Policy(
+        tuple(policy.items[k] for k in order),
+        tuple(policy.level_of[k] for k in order),
+        policy.levels,
+        notion=notion,
+    )

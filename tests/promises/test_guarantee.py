@@ -472,6 +472,9 @@ def test_one_sentence_per_level_rounded_up(model, policy):
         (Fraction(10**9) + Fraction(1, 10**30), "1.1 × 10^9"),
         (991 * 10**7, "1.0 × 10^10"),
         (2 * 10**300, "2.0 × 10^300"),
+        (Fraction(10**9_000), "1.0 × 10^9000"),  # longer than text of a number may be
+        (Fraction(10**9_000 - 1), "1.0 × 10^9000"),
+        (Fraction(31 * 10**8_999 + 1), "3.2 × 10^9000"),
     ],
 )
 def test_factors_are_rounded_up(factor, told):

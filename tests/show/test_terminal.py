@@ -333,3 +333,11 @@ def test_what_people_will_see_comes_first_and_what_results_tell_last(printed):
         printed(terminal.mechanism, mechanism, facts_of(mechanism, published="Whoever [b]."))[-1]
         == "Whoever [b]."
     )
+
+
+def test_a_level_without_an_error_says_so(printed):
+    """In a block of its own an item is counted as it is."""
+    levels = [("x", 1, ["a", "b"]), ("y", 1, ["c"])]
+    mechanism = d.design(d.Policy.from_levels(levels, notion="blocks"))
+    lines = printed(terminal.mechanism, mechanism, facts.describe(mechanism))
+    assert any(line.startswith("y ") and line.endswith("no error") for line in lines)

@@ -15,8 +15,10 @@ from exhaustive import apart, budget, distribution, factor, in_one_unit
 
 import discreet as d
 from discreet.device.randomness import SystemRandomness
+from discreet.promises.words import in_words
 from discreet.survey import Question
 from discreet.survey.crosses import cross
+from discreet.survey.promise import whole_factor
 
 AGE = {"young": 2, "old": 1}
 ILL = {"HIV": "ln(2)", "flu": 2, "none": 2}
@@ -311,3 +313,25 @@ def test_weak_protection_of_the_whole_is_said_even_if_no_question_is_weak():
     one, three = (d.Survey("s", [made] * 3, answers=h).promise() for h in (1, 3))
     assert one.caution == "" and "weak protection" in three.caution
     assert "weak protection" in three.lead
+
+
+def test_an_answer_that_a_cross_tells_about_too_is_said():
+    """Both may be drawn: two reports tell of one answer, and its own report is not all."""
+    promise = plain(2).promise()
+    for name in ("age", "ill"):
+        factor = promise.answer_factor(name)
+        assert factor > whole_factor(plain(2).question(name).mechanism)
+        sentence = promise.answer_sentence(name)
+        assert sentence.endswith(f"any other by at most a factor of {in_words(factor)}.")
+        assert f"{name}: {sentence}" in promise.sentences()
+    assert uneven(2).promise().answer_sentence("age") == ""
+    assert plain(1).promise().answer_sentence("age") == ""  # one report, of either
+
+
+def test_public_answers_are_outside_the_promise():
+    public = [{"name": name, "text": "?", "items": ["a", "b"]} for name in ("region", "shift")]
+    made = {name: d.design(policy(each)) for name, each in (("age", AGE), ("ill", ILL))}
+    words = 'Answers to "region" and "shift" are sent as they are; this does not cover them.'
+    assert d.Survey("s", made, public=public).promise().sentence.endswith(f". {words}")
+    assert words in d.Survey("s", [made["age"]], public=public).promise().sentences()
+    assert "as they are" not in " ".join(d.Survey("s", made).promise().sentences())

@@ -6,7 +6,7 @@ import pytest
 
 import discreet as d
 from discreet.device.ledger import LEAVING, OverlapError, new_entry, refuse_unless_agreed
-from discreet.device.pins import PromiseError, check_budgets
+from discreet.device.pins import PromiseError, check_budgets, unlike
 from discreet.errors import DataError, PolicyError
 from discreet.survey import Question
 from discreet.survey.crosses import cross
@@ -83,6 +83,19 @@ def test_an_item_that_is_not_asked_about_and_no_item_at_all_are_refused(whole):
         check_budgets(whole, {}, one_way=False)
     with pytest.raises(DataError, match="positive number"):
         check_budgets(whole, {"HIV": 0}, one_way=False)
+
+
+@pytest.mark.parametrize("item", ["north", "Norden", "Region"])
+def test_an_item_that_is_asked_openly_keeps_no_budget(whole, item):
+    with pytest.raises(PromiseError, match='is asked openly in the question "region"'):
+        check_budgets(whole, {item: 100}, one_way=False)
+
+
+def test_a_policy_is_not_like_a_survey_that_asks_openly(whole):
+    made = d.design(AGE, "opt0")
+    assert unlike(d.Survey("s", [made]), AGE) == []
+    openly = d.Survey("s", [made], public=[REGION])
+    assert unlike(openly, AGE) == ['it also asks "region" openly']
 
 
 def test_one_limit_is_for_everything_that_is_sent_together(whole):

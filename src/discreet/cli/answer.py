@@ -171,6 +171,8 @@ def answer(
             _receipt(receipt, as_json, repeated=True)
             return
     if question or interactive:
+        if not as_json:  # a link of one's own shows in the address
+            click.echo(f"Answers go to {server}")
         _show_survey(collection, as_json)
     if question:
         return

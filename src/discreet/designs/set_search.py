@@ -212,7 +212,10 @@ def _fewer(found: tuple[CutColumns, Weighed]) -> tuple[CutColumns, Weighed]:
         if len(kept) < 2 or len(kept) == len(best):
             continue
         some = columns.take(kept)
-        new = weigh(some, mu[kept])
+        try:
+            new = weigh(some, mu[kept])
+        except np.linalg.LinAlgError:  # the rest does not tell all classes apart
+            continue
         if new.cost > at.cost * (1 + _LOSS) or np.abs(new.mu @ some.u - 1).max() > 1e-9:
             continue
         best, weights, value = kept, new.mu, new.cost

@@ -35,32 +35,35 @@ class LedgerError(DiscreetError):
 
 
 class OverlapError(DiscreetError):
-    """Items that were asked about before; `epsilon` is the summed budget of the item about which
-    most would be told, `whole` that of whole lists, where lists are asked for.
+    """Questions that were asked before. `epsilon` is the summed budget of the `item` about which
+    most would be told; of everything together where the earlier answers were to other questions of
+    the survey, and `item` is None. `whole` names what else is told, with its budget: whole lists,
+    where lists are asked for, or all answers, where some were to other questions.
     """
 
     def __init__(
         self,
-        item: str,
+        item: str | None,
         epsilon: float,
         earlier: int,
-        whole: float | None,
-        one_way: bool,
+        whole: tuple[str, float] | None = None,
+        one_way: bool = False,
     ) -> None:
         times = "an earlier answer" if earlier == 1 else f"{earlier} earlier answers"
-        most = "without any limit" if whole == math.inf else f"by at most {_factor(whole or 0)}"
-        lists = f", and about whole lists {most}" if whole else ""
-        change = f'change what is known about "{item}"'
-        if one_way:
-            change = f'raise the odds that "{item}" is your answer'
+        subject = "about the same items" if item else "to other questions of this survey"
+        what = "change the odds between your answers and any others"
+        if item:
+            what = f'change what is known about "{item}"'
+        lists = f", and about {whole[0]} {_most(whole[1])}" if whole else ""
+        if one_way and item:
+            what = f'raise the odds that "{item}" is your answer'
             lists += ", and that it is not may become known"
-        far = f"by a factor of at most {_factor(epsilon)} (budget {epsilon:.4g})"
+        budget = "" if epsilon == math.inf else f" (budget {epsilon:.4g})"
         super().__init__(
-            f"you already gave {times} about the same items; together, your reports can {change} "
-            f"{'without any limit' if epsilon == math.inf else far}{lists}; agree to that "
-            "(--agree, agree=True) or refuse"
+            f"you already gave {times} {subject}; together, your reports can {what} "
+            f"{_most(epsilon)}{budget}{lists}; agree to that (--agree, agree=True) or refuse"
         )
-        self.item, self.epsilon, self.whole = item, epsilon, whole
+        self.item, self.epsilon, self.whole = item, epsilon, whole and whole[1]
 
 
 class TotalError(DiscreetError):
@@ -78,9 +81,12 @@ class TotalError(DiscreetError):
         self.epsilon, self.limit = epsilon, limit
 
 
-def _factor(epsilon: float) -> str:
+def _most(epsilon: float) -> str:
     """In words; budgets are summed in floats, and the margin keeps the factor above the truth."""
-    return in_words(math.exp(epsilon) * MARGIN if epsilon < 700 else math.inf)
+    if epsilon == math.inf:
+        return "without any limit"
+    factor = math.exp(epsilon) * MARGIN if epsilon < 700 else math.inf
+    return f"by a factor of at most {in_words(factor)}"
 
 
 class Ledger:
@@ -244,18 +250,26 @@ def refuse_unless_agreed(
     agreed: float,
     one_way: bool = False,
 ) -> int:
-    """How many earlier answers, of whatever server, are about the same items as `mine`; refused if
-    they are more than the person agreed to, or if all answers together would tell more than `most`;
-    of raised odds alone, if the person accepts one-way protection. A report that only the person
-    has seen has told nobody anything.
+    """How many earlier answers, of whatever server, are about items of this survey; refused if they
+    are more than the person agreed to, or if all answers together would tell more than `most`; of
+    raised odds alone, if the person accepts one-way protection. Every question of the survey
+    counts, drawn or not: else a survey under another name would be drawn, and answered, once more.
+    A report that only the person has seen has told nobody anything.
     """
     ids = {id(entry) for entry in mine}
     sent = [entry for entry in entries if entry["state"] in _SENT and id(entry) not in ids]
     _check_total(sent, mine, most, one_way)
-    earlier = [entry for entry in sent if any(_shares_item(entry, own) for own in mine)]
+    asked = [_asked(survey, question) for question in survey.listed]
+    earlier = [entry for entry in sent if any(_shares_item(entry, own) for own in asked)]
     if len(earlier) > agreed:
         raise _overlap(survey, mine, earlier)
     return len(earlier)
+
+
+def _asked(survey: Survey, question: Question) -> Entry:
+    """What a question asks about, as an entry has it; no budget is looked at."""
+    levels = [0.0] * len(question.policy.levels)
+    return {"items": told_by(survey, question, levels).labels, "told": told_openly(survey)}
 
 
 def _looks(items: list[str]) -> set[str]:
@@ -280,10 +294,15 @@ def _overlap(survey: Survey, mine: list[Entry], earlier: list[Entry]) -> Overlap
         for item, budget in _budgets(own)
         if (each := _spent_on(item, spent, openly=budget == math.inf and item in own["told"]))
     ]
+    everything = math.fsum(_number(entry["budgets"]["whole"]) for entry in [*earlier, *mine])
+    if not sums:
+        return OverlapError(None, everything, len(earlier))
     epsilon, item = max(sums, key=lambda found: found[0])  # the first: in the survey's own language
     whole = None
     if any(question.policy.kind.lists for question in survey.listed):
-        whole = math.fsum(_number(entry["budgets"]["whole"]) for entry in [*earlier, *mine])
+        whole = "whole lists", everything
+    elif not all(any(_shares_item(entry, own) for own in mine) for entry in earlier):
+        whole = "all your answers together", everything
     one_way = any(entry["budgets"]["oneWay"] for entry in [*earlier, *mine])
     return OverlapError(item, epsilon, len(earlier), whole, one_way)
 

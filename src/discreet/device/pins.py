@@ -9,9 +9,9 @@ from dataclasses import replace
 from discreet.errors import DataError, DiscreetError
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
-from discreet.policy.labels import looks
+from discreet.policy.labels import looks, quoted
 from discreet.survey import Survey
-from discreet.survey.told import told_by
+from discreet.survey.told import told_by, told_openly
 
 
 class PromiseError(DiscreetError):
@@ -25,7 +25,8 @@ def unlike(survey: Survey, expected: Survey | Policy) -> list[str]:
     if len(survey.listed) > 1:
         return [f"it has {len(survey.listed)} questions, and you named the policy of one"]
     policy = replace(survey.only.policy, padding=survey.only.mechanism.padding)
-    return expected.differences(policy)
+    openly = [f"it also asks {quoted(public.name)} openly" for public in survey.public]
+    return expected.differences(policy) + openly
 
 
 def check_budgets(survey: Survey, limit: float | Mapping[str, float], one_way: bool) -> None:
@@ -86,6 +87,7 @@ def _check_items(survey: Survey, limit: Mapping[str, float]) -> None:
     for item, most in limit.items():
         _refuse_no_budget(most)
         here = looks(item)
+        _refuse_openly(survey, item)
         told_of = [[by[look] for look in here if look in by] for by in tellings]
         if not any(told_of):
             raise PromiseError(
@@ -93,6 +95,18 @@ def _check_items(survey: Survey, limit: Mapping[str, float]) -> None:
                 "do not answer"
             )
         _refuse_above(item, _largest_sum(survey, [max(b, default=0.0) for b in told_of]), most)
+
+
+def _refuse_openly(survey: Survey, item: str) -> None:
+    """Whoever pins a budget for an item does not accept that a public question tells of it."""
+    here = set(looks(item))
+    for public in survey.public:
+        told = [public.name, *told_openly(survey, public)]
+        if any(not here.isdisjoint(looks(label)) for label in told):
+            raise PromiseError(
+                f'"{item}", for which you pinned a budget, is asked openly in the question '
+                f"{quoted(public.name)}; do not answer"
+            )
 
 
 def _refuse_above(item: str, budget: float, most: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from discreet.policy.labels import quoted
+from discreet.policy.notions import NOTIONS
 
 if TYPE_CHECKING:
     from discreet.policy.policy import Policy
@@ -24,6 +25,8 @@ def differences(mine: Policy, other: Policy) -> list[str]:
     sentences += _items(mine, other)
     if not sentences and mine.items != other.items:
         sentences.append("the items are in another order")
+    if not sentences and not NOTIONS[mine.notion].complete and _blocks_differ(mine, other):
+        sentences.append("the levels group the items in another way")
     if not sentences and (mine.pairs or other.pairs) and _pairs_differ(mine, other):
         sentences.append("the explicit pair budgets differ")
     return sentences
@@ -42,6 +45,13 @@ def _items(mine: Policy, other: Policy) -> list[str]:
         elif budget != own:
             sentences.append(f"item {quoted(item)} has epsilon {budget.text}, not {own.text}")
     return sentences + [f"item {quoted(item)} is not in the policy" for item in theirs]
+
+
+def _blocks_differ(mine: Policy, other: Policy) -> bool:
+    """Whether two items share a level in one policy alone, where that decides what is protected."""
+    level_of = dict(zip(mine.items, mine.level_of, strict=True))
+    both = {(level_of[item], k) for item, k in zip(other.items, other.level_of, strict=True)}
+    return not len(both) == len(mine.levels) == len(other.levels)
 
 
 def _pairs_differ(mine: Policy, other: Policy) -> bool:

@@ -40,12 +40,12 @@ TWINS = (
     "s\u0455\ua731 t\u03c4\u0442\u1d1b u\u03c5\u1d1c v\u03bd\u0475\u1d20 w\u051d\u1d21 "
     "x\u03c7\u0445 y\u03b3\u0443\u028f\u04af 3\u0417\u0437 6\u0431 \u0413\u0393 "
     "\u041f\u03a0 \u0424\u03a6 \u0444\u03c6 f\ua730 z\u1d22 "
-    "-\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u02d7\u05be\u2796\u30fc "
-    "\u0027\u2018\u2019\u201b\u02b9\u02bb\u02bc\u02bd\u02c8\u2032\u055a\ua78c\u00b4\u05f3 "
-    "\u0022\u201c\u201d\u201e\u201f\u02ba\u02ee /\u2044\u2215\u29f8\u2571\u27cb "
-    ":\u2236\ua789\u02d0\u0589\u05c3 ,\u201a ~\u223c\u2053 |\u2223\u01c0 !\u01c3 "
+    "-\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u02d7\u05be\u2796\u30fc\u2500\u2e3a "
+    "\u0027\u2018\u2019\u201b\u02b9\u02bb\u02bc\u02bd\u02c8\u2032\u055a\ua78c\u00b4\u05f3"
+    "\u0060\u1ffd \u0022\u201c\u201d\u201e\u201f\u02ba\u02ee\u2033 /\u2044\u2215\u29f8\u2571\u27cb "
+    ":\u2236\ua789\u02d0\u0589\u05c3\ua4fd ,\u201a ~\u223c\u2053 |\u2223\u01c0 !\u01c3 "
     "*\u2217\u204e =\ua78a <\u2039\u02c2 >\u203a\u02c3 \u00b7\u2022\u2219\u22c5\u2027 "
-    "F\u03dc"
+    "F\u03dc (\u2768 )\u2769 +\u2795"
 )
 _LETTER_OF = str.maketrans({twin: all_[0] for all_ in TWINS.split() for twin in all_})
 _LONGEST_SAID = 300  # characters of what a stranger says
@@ -92,7 +92,7 @@ def looks(label: str) -> tuple[str, str]:
     and form of letters, case, and how many blanks there are; in the second, letters and
     punctuation are replaced by the plain ones they look like.
     """
-    if label.isascii():
+    if label.isascii() and "`" not in label:
         return (plain := " ".join(label.lower().split())), plain
     text = _unseen.sub("", label)
     shown = unicodedata.normalize("NFKD", text.translate(_LETTER_OF)).translate(_LETTER_OF)

@@ -359,6 +359,8 @@ def _columns(path: Path, text: str, wanted: tuple[str, str]) -> tuple[list[str],
     for name in wanted:
         if name not in header:
             raise PolicyError(f'{path} has no column "{name}"; it has {", ".join(header)}')
+        if header.count(name) > 1:
+            raise PolicyError(f'{path} has {header.count(name)} columns "{name}"; keep one of them')
     first, second = (header.index(name) for name in wanted)
     for k, row in enumerate(rows):
         if len(row) > len(header):

@@ -31,7 +31,9 @@ def root_in_words(square: Fraction) -> str:
     whole = _root_up(square)
     if whole < 10**9:
         return f"{whole:,}"
-    power = len(str(whole)) - 1
+    power = int(0.30102999 * (whole.bit_length() - 1))  # just below; str() refuses so many digits
+    while whole >= 10 ** (power + 1):
+        power += 1
     lead = -(-whole // 10 ** (power - 1))  # two digits, rounded up
     lead, power = (10, power + 1) if lead == 100 else (lead, power)
     return f"{lead // 10}.{lead % 10} × 10^{power}"

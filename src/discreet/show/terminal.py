@@ -125,6 +125,8 @@ def print_goals(out: Console, goals: Sequence[GoalFacts]) -> None:
 def _verdict(row: LevelFacts) -> str:
     """How a level's variance compares with plain LDP."""
     ratio = row["against_best_plain"]
+    if ratio == 0:
+        return "no error"
     if ratio < 0.995:
         return f"{1 / ratio:.2f} x better"
     return "the same" if ratio < 1.005 else f"[yellow]{ratio:.2f} x worse[/yellow]"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.mechanism import Mechanism
+from discreet.policy.labels import quoted
 from discreet.promises.guarantee import Guarantee
 from discreet.promises.ratios import Factor, level_factors, log
 from discreet.promises.sentences import SAFE, WEAK
@@ -66,6 +67,22 @@ class SurveyPromise:
             if q.name == name or name in (q.of or ())
         )
 
+    def answer_sentence(self, name: str) -> str:
+        """What everything that is sent tells of the answer to one question; empty where only one
+        report tells of it.
+
+        >>> promise.answer_sentence("age")
+        ''
+        """
+        factor = self.answer_factor(name)
+        own = whole_factor(self.survey.question(name).mechanism)
+        if self.survey.answers == 1 or factor == own:
+            return ""
+        return (
+            "Another question of this survey tells about this answer too: whoever sees everything "
+            f"you send can change their odds between it and any other by at most {_factor(factor)}."
+        )
+
     def _together(self, factor: Callable[[Mechanism], Factor]) -> Factor:
         return self._product(map(factor, self.survey.questions.values()))
 
@@ -103,8 +120,8 @@ class SurveyPromise:
             if together < self.factor:  # the odds against an answer have no limit
                 change = "raise the odds of your answers"
             found.append(
-                f"This is weak protection: everything you send together can {change} by up to a "
-                f"factor of {in_words(together)}."
+                f"This is weak protection: everything you send together can {change} by up to "
+                f"{_factor(together)}."
             )
         return " ".join(found)
 
@@ -122,11 +139,20 @@ class SurveyPromise:
             return (
                 "What everything you send can tell has no limit: of some answers it may become "
                 "known that they are yours, or that they are not. Each question says which."
+                f"{self._openly}"
             )
         return (
             "Whoever sees everything you send can change their odds between your answers and any "
-            f"others by at most a factor of {in_words(self.factor)}."
+            f"others by at most {_factor(self.factor)}.{self._openly}"
         )
+
+    @property
+    def _openly(self) -> str:
+        """Public answers are outside every promise."""
+        if not self.survey.public:
+            return ""
+        names = " and ".join(quoted(public.name) for public in self.survey.public)
+        return f" Answers to {names} are sent as they are; this does not cover them."
 
     @property
     def lead(self) -> str:
@@ -160,13 +186,18 @@ class SurveyPromise:
         5
         """
         if len(self.survey.listed) == 1:
-            return self._guarantee(0).sentences()
+            return [*self._guarantee(0).sentences(), *filter(None, [self._openly.strip()])]
         each = [
             f"{q.name}: {sentence}"
             for k, q in enumerate(self.survey.listed)
-            for sentence in self._guarantee(k).sentences()
+            for sentence in (*self._guarantee(k).sentences(), self.answer_sentence(q.name))
+            if sentence
         ]
         return [*([self.drawn] if self.drawn else []), self.sentence, *each]
+
+
+def _factor(factor: Factor) -> str:
+    return f"a factor of {in_words(factor)}"
 
 
 def whole_factor(mechanism: Mechanism) -> Factor:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from discreet.survey.crosses import margins
 
 if TYPE_CHECKING:
+    from discreet.survey.public import Public
     from discreet.survey.survey import Question, Survey
     from discreet.survey.translations import Wording
 
@@ -58,12 +59,12 @@ def labels_of(survey: Survey, name: str) -> list[list[str]]:
     return [_labels(item, [t.questions.get(name) for t in translations]) for item in items]
 
 
-def told_openly(survey: Survey) -> list[str]:
-    """The labels of all public answers."""
+def told_openly(survey: Survey, *public: Public) -> list[str]:
+    """The labels of all public answers, or of these questions'."""
     translations = survey.translations.values()
     return [
         label
-        for public in survey.public
+        for public in public or survey.public
         for item in public.items
         for label in _labels(item, [t.public.get(public.name) for t in translations])
     ]

@@ -276,6 +276,11 @@ await checks.check("a pinned item counts all questions and languages; a number c
       await pinned({ [label]: most });
       await refusal("pinned", () => pinned({ [label]: most - 1e-3 }));
     }
+    assert.equal(survey.openly.length, 1);
+    for (const label of survey.openly.flatMap(({ name, items }) => [name, ...items])) {
+      const { message } = await refusal("pinned", () => pinned({ [label]: 100 }));
+      assert.match(message, /is asked openly in the question/);
+    }
     const wholes = survey.questions.map(({ mechanism }) => mechanism.wholeEpsilon());
     const [first, second] = wholes.sort((x, y) => y - x);
     await pinned(first + second);

@@ -72,12 +72,12 @@ const TWINS = (
   + "s\u0455\ua731 t\u03c4\u0442\u1d1b u\u03c5\u1d1c v\u03bd\u0475\u1d20 w\u051d\u1d21 "
   + "x\u03c7\u0445 y\u03b3\u0443\u028f\u04af 3\u0417\u0437 6\u0431 \u0413\u0393 "
   + "\u041f\u03a0 \u0424\u03a6 \u0444\u03c6 f\ua730 z\u1d22 "
-  + "-\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u02d7\u05be\u2796\u30fc "
-  + "\u0027\u2018\u2019\u201b\u02b9\u02bb\u02bc\u02bd\u02c8\u2032\u055a\ua78c\u00b4\u05f3 "
-  + "\u0022\u201c\u201d\u201e\u201f\u02ba\u02ee /\u2044\u2215\u29f8\u2571\u27cb "
-  + ":\u2236\ua789\u02d0\u0589\u05c3 ,\u201a ~\u223c\u2053 |\u2223\u01c0 !\u01c3 "
+  + "-\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u02d7\u05be\u2796\u30fc\u2500\u2e3a "
+  + "\u0027\u2018\u2019\u201b\u02b9\u02bb\u02bc\u02bd\u02c8\u2032\u055a\ua78c\u00b4\u05f3"
+  + "\u0060\u1ffd \u0022\u201c\u201d\u201e\u201f\u02ba\u02ee\u2033 /\u2044\u2215\u29f8\u2571\u27cb "
+  + ":\u2236\ua789\u02d0\u0589\u05c3\ua4fd ,\u201a ~\u223c\u2053 |\u2223\u01c0 !\u01c3 "
   + "*\u2217\u204e =\ua78a <\u2039\u02c2 >\u203a\u02c3 \u00b7\u2022\u2219\u22c5\u2027 "
-  + "F\u03dc"
+  + "F\u03dc (\u2768 )\u2769 +\u2795"
 ).split(" ");
 const LETTER_OF = new Map(TWINS.flatMap(([letter, ...all]) => all.map((twin) => [twin, letter])));
 
@@ -121,13 +121,13 @@ function cleaned(text) {
  * @returns {string[]}
  */
 function looks(text) {
-  if (!/[^\0-\x7f]/.test(text)) return [folded(text)];
+  if (!/[^\0-\x7f]|`/.test(text)) return [folded(text)];
   const seen = text.replace(UNSEEN, "");
   return [folded(seen.normalize("NFKD")), folded(latin(latin(seen).normalize("NFKD")))];
 }
 
 function latin(text) {
-  return text.replace(/[^\0-\x7f]/gu, (c) => LETTER_OF.get(c) ?? c);
+  return text.replace(/[^\0-\x7f]|`/gu, (c) => LETTER_OF.get(c) ?? c);
 }
 
 /** The same as Python's casefold, by steps that both languages have: "ß" becomes "ss". */
@@ -918,8 +918,12 @@ const TOGETHER_HAVING = "the same items: together, having or not having {what} c
   + ` of your reports ${FACTOR}`;
 const TOGETHER_UNLIMITED = "the same items: together, your reports can change what is known about "
   + "{what} without any limit.";
+const OTHER = "other questions of this survey: together, whoever sees your reports can change their"
+  + " odds between your answers and any others";
+const [ONCE_MORE, OFTEN_MORE] = [ONCE, OFTEN].map((text) => text.replace("about", "to"));
 const TOGETHER_ONE_WAY = "the same items: together, whoever sees your reports can raise their odds "
   + "that {what} is your answer by at most a factor of {factor}; that it is not may become known.";
+
 
 /** Every sentence about promises and reports; a form per plural category where a number counts. */
 const ENGLISH = Object.freeze({
@@ -980,6 +984,13 @@ const ENGLISH = Object.freeze({
   alreadyUnlimited: Object.freeze({
     one: `${ONCE} ${TOGETHER_UNLIMITED}`, other: `${OFTEN} ${TOGETHER_UNLIMITED}`,
   }),
+  alreadyOther: Object.freeze({
+    one: `${ONCE_MORE} ${OTHER} ${FACTOR}`, other: `${OFTEN_MORE} ${OTHER} ${FACTOR}`,
+  }),
+  alreadyOtherUnlimited: Object.freeze({
+    one: `${ONCE_MORE} ${OTHER} without any limit.`,
+    other: `${OFTEN_MORE} ${OTHER} without any limit.`,
+  }),
   alreadyLists: "Whole lists: together, whoever sees your reports can change their odds between "
     + `any two of them ${FACTOR}`,
   alreadyListsUnlimited: "Whole lists: together, whoever sees your reports can change their odds "
@@ -1000,6 +1011,9 @@ const ENGLISH = Object.freeze({
     + `others ${FACTOR}`,
   everythingKnown: "What everything you send can tell has no limit: of some answers it may become "
     + "known that they are yours, or that they are not. Each question says which.",
+  openlySent: "Answers to {names} are sent as they are; this does not cover them.",
+  answerTogether: "Another question of this survey tells about this answer too: whoever sees "
+    + `everything you send can change their odds between it and any other ${FACTOR}`,
   cautionEverything: "This is weak protection: everything you send together can change the odds "
     + "between two records by up to a factor of {factor}.",
   cautionEverythingRaised: "This is weak protection: everything you send together can raise the "
@@ -3697,11 +3711,8 @@ class Survey {
     return this.#productOf((mechanism) => mechanism.wholeRatio());
   }
 
-  /** Of the largest, as many as one device answers. */
   #productOf(factorOf) {
-    const ratios = this.questions.map(({ mechanism }) => factorOf(mechanism));
-    ratios.sort((x, y) => (isLess(x, y) ? 1 : isLess(y, x) ? -1 : 0));
-    return ratios.slice(0, this.answers).reduce(product, ONE);
+    return productOf(this.questions, this.answers, factorOf);
   }
 
   /** The same as a budget. */
@@ -3715,7 +3726,25 @@ class Survey {
     const { factor, text } = roundUp(square(ratio));
     const sentence = ratio[1] ? say("everything", { factor: localise(text) })
       : say("everythingKnown");
-    return { factor, sentence };
+    return { factor, sentence: [sentence, this.openPromise()].filter((text) => text).join(" ") };
+  }
+
+  /** Public answers are outside every promise; "" where there are none. @param {string[]} names */
+  openPromise(names = this.openly.map(({ name }) => name)) {
+    if (!names.length) return "";
+    const quotes = names.map((what) => say("quoted", { what }));
+    return say("openlySent", { names: quotes.reduce((x, y) => say("and", { x, y })) });
+  }
+
+  /**
+   * What everything that is sent tells of the answer to one question, where several reports tell of
+   * it; otherwise "". @param {string} name
+   */
+  answerPromise(name) {
+    const about = this.questions.filter((one) => one.name === name || one.of?.includes(name));
+    const ratio = productOf(about, this.answers, (mechanism) => mechanism.wholeRatio());
+    if (this.answers === 1 || !isLess(this.question(name).mechanism.wholeRatio(), ratio)) return "";
+    return say("answerTogether", { factor: localise(roundUp(square(ratio)).text) });
   }
 
   /** What the device draws; "" where everyone answers everything. */
@@ -3737,6 +3766,13 @@ class Survey {
     }
     return found.filter((text) => text).join(" ");
   }
+}
+
+/** Of the largest factors of some questions, as many as one device answers. */
+function productOf(questions, answers, factorOf) {
+  const ratios = questions.map(({ mechanism }) => factorOf(mechanism));
+  ratios.sort((x, y) => (isLess(x, y) ? 1 : isLess(y, x) ? -1 : 0));
+  return ratios.slice(0, answers).reduce(product, ONE);
 }
 
 /** What the fingerprint covers: not how the mechanisms were found. */
@@ -3896,9 +3932,9 @@ function labelsOf(survey, name) {
   return items.map((item) => inAllLanguages(survey, "questions", name, item));
 }
 
-/** The labels of all public answers. */
-function toldOpenly(survey) {
-  return survey.openly.flatMap(({ name, items }) => {
+/** The labels of all public answers, or of these questions'. */
+function toldOpenly(survey, openly = survey.openly) {
+  return openly.flatMap(({ name, items }) => {
     return items.flatMap((item) => inAllLanguages(survey, "public", name, item));
   });
 }
@@ -4006,14 +4042,14 @@ class Ledger {
   }
 
   /**
-   * Earlier answers to other surveys that share an item, however its label is spelled, with this
-   * one: with its drawn questions, or with all of them before it is drawn.
+   * Earlier answers to other surveys that share an item, however its label is spelled, with a
+   * question of this one, drawn or not: else a survey under another name would be drawn, and
+   * answered, once more.
    * @param {string} origin @param {Survey} survey
    * @returns {Overlap[]}
    */
   overlaps(origin, survey) {
-    const mine = this.#mine(origin, survey);
-    const items = [...new Set(mine.flatMap((entry) => entry.items))];
+    const items = [...new Set(survey.questions.flatMap((q) => newEntry(origin, survey, q).items))];
     const openly = toldOpenly(survey);
     return this.#sentElsewhere(origin, survey).flatMap((entry) => {
       const there = new Set(entry.items.flatMap(looks));
@@ -4028,31 +4064,30 @@ class Ledger {
 
   /**
    * The shared item with the largest sum of budgets, the new survey included; null without
-   * overlaps.
+   * overlaps. Where the earlier answers were to other questions than those that are drawn now, the
+   * sum is that of everything, and the item is "".
    * @param {string} origin @param {Survey} survey @param {Overlap[]} overlaps
    * @returns {Summed | null}
    */
   summed(origin, survey, overlaps) {
     if (!overlaps.length) return null;
     const mine = this.#mine(origin, survey);
-    const entries = [...overlaps.map(({ entry }) => entry), ...mine];
-    const { epsilon, item } = largestSum(mine, overlaps.map(({ entry }) => spentBy(entry)));
+    const earlier = overlaps.map(({ entry }) => entry);
+    const { epsilon: most, item, n } = largestSum(mine, earlier.map(spentBy));
+    const whole = summedUp(earlier).epsilon + this.own(origin, survey).epsilon;
+    const epsilon = n ? most : whole;
     const { factor, text } = roundUpFloat(Math.exp(epsilon));
     const lists = survey.questions.some(({ mechanism }) => mechanism.kind.lists);
-    const oneWay = entries.some(({ budgets }) => budgets.oneWay);
+    const oneWay = [...earlier, ...mine].some(({ budgets }) => budgets.oneWay);
     const key = epsilon === Infinity ? "alreadyUnlimited" : oneWay ? "alreadyOneWay"
       : lists ? "alreadyHaving" : "already";
-    const sentences = [say(key, {
-      n: overlaps.length, what: say("quoted", { what: item }), factor: localise(text),
-    })];
-    if (lists) {
-      const whole = summedUp(overlaps.map(({ entry }) => entry)).epsilon
-        + this.own(origin, survey).epsilon;
-      const { text: wholeText } = roundUpFloat(Math.exp(whole));
-      sentences.push(whole === Infinity ? say("alreadyListsUnlimited")
-        : say("alreadyLists", { factor: localise(wholeText) }));
-    }
-    return { item, epsilon, factor, sentence: sentences.join(" ") };
+    const others = overlaps.length - n;
+    const sentences = [
+      n && say(key, { n, what: say("quoted", { what: item }), factor: localise(text) }),
+      others && unlimited("alreadyOther", whole, others),
+      n && lists && unlimited("alreadyLists", whole),
+    ];
+    return { item, epsilon, factor, sentence: sentences.filter((one) => one).join(" ") };
   }
 
   /**
@@ -4215,24 +4250,36 @@ function spentBy(entry) {
   return { byLook, told: new Set(entry.told.flatMap(looks)) };
 }
 
-/** The item about which most was told, and the sum of its budgets. @param {Entry[]} mine */
+/** A sentence with the factor of a budget, or the one for no limit. */
+function unlimited(key, epsilon, n) {
+  const factor = localise(roundUpFloat(Math.exp(epsilon)).text);
+  return say(epsilon === Infinity ? `${key}Unlimited` : key, { n, factor });
+}
+
+/**
+ * The item about which most was told, the sum of its budgets, and how many earlier reports are about
+ * any of mine.
+ * @param {Entry[]} mine
+ */
 function largestSum(mine, spent) {
   const own = mine.flatMap((entry) => [
     ...budgetsOf(entry), ...entry.told.map((item) => [item, Infinity, true]),
   ]);
   let most = { epsilon: -Infinity, item: "" };
+  const about = new Set();
   for (const [item, budget, openly = false] of own) {
     const itemLooks = looks(item);
-    const earlier = spent.flatMap(({ byLook, told }) => {
+    const earlier = spent.flatMap(({ byLook, told }, k) => {
       const budgets = itemLooks.flatMap((look) => byLook.get(look) ?? []);
       // what was told openly both times was never protected
       if (!openly && itemLooks.some((look) => told.has(look))) budgets.push(Infinity);
+      if (budgets.length) about.add(k);
       return budgets.length ? [Math.max(...budgets)] : [];
     });
     const epsilon = earlier.reduce((sum, x) => sum + x, budget);
     if (earlier.length && epsilon > most.epsilon) most = { epsilon, item };
   }
-  return most;
+  return { ...most, n: about.size };
 }
 
 function isEntry({ origin, name, fingerprint, question, id, report, items, told, budgets, state }) {
@@ -4324,12 +4371,25 @@ function checkNamed(survey, limits) {
   });
   for (const [item, most] of entries) {
     refuseNoBudget(most);
+    refuseOpenly(survey, item);
     const told = tellings.map((byLook) => looks(item).flatMap((look) => byLook.get(look) ?? []));
     if (!told.some((budgets) => budgets.length)) {
       const what = `${quoted(item)}, for which you pinned a budget, is not an item here`;
       throw new DiscreetError("pinned", `${what}; do not answer`);
     }
     refuseAbove(item, mostTogether(survey, told.map((budgets) => Math.max(0, ...budgets))), most);
+  }
+}
+
+/** Whoever pins a budget for an item does not accept that a public question tells of it. */
+function refuseOpenly(survey, item) {
+  const here = looks(item);
+  for (const question of survey.openly) {
+    const told = [question.name, ...toldOpenly(survey, [question])].flatMap(looks);
+    if (!here.some((look) => told.includes(look))) continue;
+    const what = `${quoted(item)}, for which you pinned a budget, is asked openly in the question `
+      + quoted(question.name);
+    throw new DiscreetError("pinned", `${what}; do not answer`);
   }
 }
 

@@ -28,8 +28,12 @@ const TOGETHER_HAVING = "the same items: together, having or not having {what} c
   + ` of your reports ${FACTOR}`;
 const TOGETHER_UNLIMITED = "the same items: together, your reports can change what is known about "
   + "{what} without any limit.";
+const OTHER = "other questions of this survey: together, whoever sees your reports can change their"
+  + " odds between your answers and any others";
+const [ONCE_MORE, OFTEN_MORE] = [ONCE, OFTEN].map((text) => text.replace("about", "to"));
 const TOGETHER_ONE_WAY = "the same items: together, whoever sees your reports can raise their odds "
   + "that {what} is your answer by at most a factor of {factor}; that it is not may become known.";
+
 
 /** Every sentence about promises and reports; a form per plural category where a number counts. */
 export const ENGLISH = Object.freeze({
@@ -90,6 +94,13 @@ export const ENGLISH = Object.freeze({
   alreadyUnlimited: Object.freeze({
     one: `${ONCE} ${TOGETHER_UNLIMITED}`, other: `${OFTEN} ${TOGETHER_UNLIMITED}`,
   }),
+  alreadyOther: Object.freeze({
+    one: `${ONCE_MORE} ${OTHER} ${FACTOR}`, other: `${OFTEN_MORE} ${OTHER} ${FACTOR}`,
+  }),
+  alreadyOtherUnlimited: Object.freeze({
+    one: `${ONCE_MORE} ${OTHER} without any limit.`,
+    other: `${OFTEN_MORE} ${OTHER} without any limit.`,
+  }),
   alreadyLists: "Whole lists: together, whoever sees your reports can change their odds between "
     + `any two of them ${FACTOR}`,
   alreadyListsUnlimited: "Whole lists: together, whoever sees your reports can change their odds "
@@ -110,6 +121,9 @@ export const ENGLISH = Object.freeze({
     + `others ${FACTOR}`,
   everythingKnown: "What everything you send can tell has no limit: of some answers it may become "
     + "known that they are yours, or that they are not. Each question says which.",
+  openlySent: "Answers to {names} are sent as they are; this does not cover them.",
+  answerTogether: "Another question of this survey tells about this answer too: whoever sees "
+    + `everything you send can change their odds between it and any other ${FACTOR}`,
   cautionEverything: "This is weak protection: everything you send together can change the odds "
     + "between two records by up to a factor of {factor}.",
   cautionEverythingRaised: "This is weak protection: everything you send together can raise the "

@@ -100,14 +100,14 @@ export class Ledger {
   }
 
   /**
-   * Earlier answers to other surveys that share an item, however its label is spelled, with this
-   * one: with its drawn questions, or with all of them before it is drawn.
+   * Earlier answers to other surveys that share an item, however its label is spelled, with a
+   * question of this one, drawn or not: else a survey under another name would be drawn, and
+   * answered, once more.
    * @param {string} origin @param {Survey} survey
    * @returns {Overlap[]}
    */
   overlaps(origin, survey) {
-    const mine = this.#mine(origin, survey);
-    const items = [...new Set(mine.flatMap((entry) => entry.items))];
+    const items = [...new Set(survey.questions.flatMap((q) => newEntry(origin, survey, q).items))];
     const openly = toldOpenly(survey);
     return this.#sentElsewhere(origin, survey).flatMap((entry) => {
       const there = new Set(entry.items.flatMap(looks));
@@ -122,31 +122,30 @@ export class Ledger {
 
   /**
    * The shared item with the largest sum of budgets, the new survey included; null without
-   * overlaps.
+   * overlaps. Where the earlier answers were to other questions than those that are drawn now, the
+   * sum is that of everything, and the item is "".
    * @param {string} origin @param {Survey} survey @param {Overlap[]} overlaps
    * @returns {Summed | null}
    */
   summed(origin, survey, overlaps) {
     if (!overlaps.length) return null;
     const mine = this.#mine(origin, survey);
-    const entries = [...overlaps.map(({ entry }) => entry), ...mine];
-    const { epsilon, item } = largestSum(mine, overlaps.map(({ entry }) => spentBy(entry)));
+    const earlier = overlaps.map(({ entry }) => entry);
+    const { epsilon: most, item, n } = largestSum(mine, earlier.map(spentBy));
+    const whole = summedUp(earlier).epsilon + this.own(origin, survey).epsilon;
+    const epsilon = n ? most : whole;
     const { factor, text } = roundUpFloat(Math.exp(epsilon));
     const lists = survey.questions.some(({ mechanism }) => mechanism.kind.lists);
-    const oneWay = entries.some(({ budgets }) => budgets.oneWay);
+    const oneWay = [...earlier, ...mine].some(({ budgets }) => budgets.oneWay);
     const key = epsilon === Infinity ? "alreadyUnlimited" : oneWay ? "alreadyOneWay"
       : lists ? "alreadyHaving" : "already";
-    const sentences = [say(key, {
-      n: overlaps.length, what: say("quoted", { what: item }), factor: localise(text),
-    })];
-    if (lists) {
-      const whole = summedUp(overlaps.map(({ entry }) => entry)).epsilon
-        + this.own(origin, survey).epsilon;
-      const { text: wholeText } = roundUpFloat(Math.exp(whole));
-      sentences.push(whole === Infinity ? say("alreadyListsUnlimited")
-        : say("alreadyLists", { factor: localise(wholeText) }));
-    }
-    return { item, epsilon, factor, sentence: sentences.join(" ") };
+    const others = overlaps.length - n;
+    const sentences = [
+      n && say(key, { n, what: say("quoted", { what: item }), factor: localise(text) }),
+      others && unlimited("alreadyOther", whole, others),
+      n && lists && unlimited("alreadyLists", whole),
+    ];
+    return { item, epsilon, factor, sentence: sentences.filter((one) => one).join(" ") };
   }
 
   /**
@@ -309,24 +308,36 @@ function spentBy(entry) {
   return { byLook, told: new Set(entry.told.flatMap(looks)) };
 }
 
-/** The item about which most was told, and the sum of its budgets. @param {Entry[]} mine */
+/** A sentence with the factor of a budget, or the one for no limit. */
+function unlimited(key, epsilon, n) {
+  const factor = localise(roundUpFloat(Math.exp(epsilon)).text);
+  return say(epsilon === Infinity ? `${key}Unlimited` : key, { n, factor });
+}
+
+/**
+ * The item about which most was told, the sum of its budgets, and how many earlier reports are about
+ * any of mine.
+ * @param {Entry[]} mine
+ */
 function largestSum(mine, spent) {
   const own = mine.flatMap((entry) => [
     ...budgetsOf(entry), ...entry.told.map((item) => [item, Infinity, true]),
   ]);
   let most = { epsilon: -Infinity, item: "" };
+  const about = new Set();
   for (const [item, budget, openly = false] of own) {
     const itemLooks = looks(item);
-    const earlier = spent.flatMap(({ byLook, told }) => {
+    const earlier = spent.flatMap(({ byLook, told }, k) => {
       const budgets = itemLooks.flatMap((look) => byLook.get(look) ?? []);
       // what was told openly both times was never protected
       if (!openly && itemLooks.some((look) => told.has(look))) budgets.push(Infinity);
+      if (budgets.length) about.add(k);
       return budgets.length ? [Math.max(...budgets)] : [];
     });
     const epsilon = earlier.reduce((sum, x) => sum + x, budget);
     if (earlier.length && epsilon > most.epsilon) most = { epsilon, item };
   }
-  return most;
+  return { ...most, n: about.size };
 }
 
 function isEntry({ origin, name, fingerprint, question, id, report, items, told, budgets, state }) {

@@ -2,7 +2,7 @@
 import { DiscreetError } from "../errors.js";
 import { isTable } from "../policy/fields.js";
 import { looks, quoted } from "../policy/labels.js";
-import { toldBy } from "../survey/told.js";
+import { toldBy, toldOpenly } from "../survey/told.js";
 
 /** The limit itself, if it is one. */
 export function readLimit(most) {
@@ -75,12 +75,25 @@ function checkNamed(survey, limits) {
   });
   for (const [item, most] of entries) {
     refuseNoBudget(most);
+    refuseOpenly(survey, item);
     const told = tellings.map((byLook) => looks(item).flatMap((look) => byLook.get(look) ?? []));
     if (!told.some((budgets) => budgets.length)) {
       const what = `${quoted(item)}, for which you pinned a budget, is not an item here`;
       throw new DiscreetError("pinned", `${what}; do not answer`);
     }
     refuseAbove(item, mostTogether(survey, told.map((budgets) => Math.max(0, ...budgets))), most);
+  }
+}
+
+/** Whoever pins a budget for an item does not accept that a public question tells of it. */
+function refuseOpenly(survey, item) {
+  const here = looks(item);
+  for (const question of survey.openly) {
+    const told = [question.name, ...toldOpenly(survey, [question])].flatMap(looks);
+    if (!here.some((look) => told.includes(look))) continue;
+    const what = `${quoted(item)}, for which you pinned a budget, is asked openly in the question `
+      + quoted(question.name);
+    throw new DiscreetError("pinned", `${what}; do not answer`);
   }
 }
 

@@ -30,12 +30,12 @@ const TWINS = (
   + "s\u0455\ua731 t\u03c4\u0442\u1d1b u\u03c5\u1d1c v\u03bd\u0475\u1d20 w\u051d\u1d21 "
   + "x\u03c7\u0445 y\u03b3\u0443\u028f\u04af 3\u0417\u0437 6\u0431 \u0413\u0393 "
   + "\u041f\u03a0 \u0424\u03a6 \u0444\u03c6 f\ua730 z\u1d22 "
-  + "-\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u02d7\u05be\u2796\u30fc "
-  + "\u0027\u2018\u2019\u201b\u02b9\u02bb\u02bc\u02bd\u02c8\u2032\u055a\ua78c\u00b4\u05f3 "
-  + "\u0022\u201c\u201d\u201e\u201f\u02ba\u02ee /\u2044\u2215\u29f8\u2571\u27cb "
-  + ":\u2236\ua789\u02d0\u0589\u05c3 ,\u201a ~\u223c\u2053 |\u2223\u01c0 !\u01c3 "
+  + "-\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u02d7\u05be\u2796\u30fc\u2500\u2e3a "
+  + "\u0027\u2018\u2019\u201b\u02b9\u02bb\u02bc\u02bd\u02c8\u2032\u055a\ua78c\u00b4\u05f3"
+  + "\u0060\u1ffd \u0022\u201c\u201d\u201e\u201f\u02ba\u02ee\u2033 /\u2044\u2215\u29f8\u2571\u27cb "
+  + ":\u2236\ua789\u02d0\u0589\u05c3\ua4fd ,\u201a ~\u223c\u2053 |\u2223\u01c0 !\u01c3 "
   + "*\u2217\u204e =\ua78a <\u2039\u02c2 >\u203a\u02c3 \u00b7\u2022\u2219\u22c5\u2027 "
-  + "F\u03dc"
+  + "F\u03dc (\u2768 )\u2769 +\u2795"
 ).split(" ");
 const LETTER_OF = new Map(TWINS.flatMap(([letter, ...all]) => all.map((twin) => [twin, letter])));
 
@@ -79,13 +79,13 @@ export function cleaned(text) {
  * @returns {string[]}
  */
 export function looks(text) {
-  if (!/[^\0-\x7f]/.test(text)) return [folded(text)];
+  if (!/[^\0-\x7f]|`/.test(text)) return [folded(text)];
   const seen = text.replace(UNSEEN, "");
   return [folded(seen.normalize("NFKD")), folded(latin(latin(seen).normalize("NFKD")))];
 }
 
 function latin(text) {
-  return text.replace(/[^\0-\x7f]/gu, (c) => LETTER_OF.get(c) ?? c);
+  return text.replace(/[^\0-\x7f]|`/gu, (c) => LETTER_OF.get(c) ?? c);
 }
 
 /** The same as Python's casefold, by steps that both languages have: "ß" becomes "ss". */

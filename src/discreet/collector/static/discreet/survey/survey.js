@@ -159,11 +159,8 @@ export class Survey {
     return this.#productOf((mechanism) => mechanism.wholeRatio());
   }
 
-  /** Of the largest, as many as one device answers. */
   #productOf(factorOf) {
-    const ratios = this.questions.map(({ mechanism }) => factorOf(mechanism));
-    ratios.sort((x, y) => (isLess(x, y) ? 1 : isLess(y, x) ? -1 : 0));
-    return ratios.slice(0, this.answers).reduce(product, ONE);
+    return productOf(this.questions, this.answers, factorOf);
   }
 
   /** The same as a budget. */
@@ -177,7 +174,25 @@ export class Survey {
     const { factor, text } = roundUp(square(ratio));
     const sentence = ratio[1] ? say("everything", { factor: localise(text) })
       : say("everythingKnown");
-    return { factor, sentence };
+    return { factor, sentence: [sentence, this.openPromise()].filter((text) => text).join(" ") };
+  }
+
+  /** Public answers are outside every promise; "" where there are none. @param {string[]} names */
+  openPromise(names = this.openly.map(({ name }) => name)) {
+    if (!names.length) return "";
+    const quotes = names.map((what) => say("quoted", { what }));
+    return say("openlySent", { names: quotes.reduce((x, y) => say("and", { x, y })) });
+  }
+
+  /**
+   * What everything that is sent tells of the answer to one question, where several reports tell of
+   * it; otherwise "". @param {string} name
+   */
+  answerPromise(name) {
+    const about = this.questions.filter((one) => one.name === name || one.of?.includes(name));
+    const ratio = productOf(about, this.answers, (mechanism) => mechanism.wholeRatio());
+    if (this.answers === 1 || !isLess(this.question(name).mechanism.wholeRatio(), ratio)) return "";
+    return say("answerTogether", { factor: localise(roundUp(square(ratio)).text) });
   }
 
   /** What the device draws; "" where everyone answers everything. */
@@ -199,6 +214,13 @@ export class Survey {
     }
     return found.filter((text) => text).join(" ");
   }
+}
+
+/** Of the largest factors of some questions, as many as one device answers. */
+function productOf(questions, answers, factorOf) {
+  const ratios = questions.map(({ mechanism }) => factorOf(mechanism));
+  ratios.sort((x, y) => (isLess(x, y) ? 1 : isLess(y, x) ? -1 : 0));
+  return ratios.slice(0, answers).reduce(product, ONE);
 }
 
 /** What the fingerprint covers: not how the mechanisms were found. */

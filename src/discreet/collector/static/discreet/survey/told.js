@@ -28,9 +28,9 @@ export function labelsOf(survey, name) {
   return items.map((item) => inAllLanguages(survey, "questions", name, item));
 }
 
-/** The labels of all public answers. */
-export function toldOpenly(survey) {
-  return survey.openly.flatMap(({ name, items }) => {
+/** The labels of all public answers, or of these questions'. */
+export function toldOpenly(survey, openly = survey.openly) {
+  return openly.flatMap(({ name, items }) => {
     return items.flatMap((item) => inAllLanguages(survey, "public", name, item));
   });
 }
