@@ -174,6 +174,10 @@ def surveys_at_the_limits():
             ],
         )
 
+    def called(name):
+        return surveying(one(), public=[{"name": name, "text": "", "items": ["a", "b"]}])
+
+    reserved = CONSTANTS["survey"]["reserved"]
     least, most = CONSTANTS["about"]["minimum"]
     about = {
         f"characters of {key}": (
@@ -194,6 +198,10 @@ def surveys_at_the_limits():
         "groups": (openly(100, limits["groups"] // 100), openly(137, 73)),
         "items of a public question": (openly(most_items), openly(most_items + 1)),
         "items of a public question, at least": (openly(2), openly(1)),
+        **{
+            f"a public question called {name}": (called(f"my {name}"), called(name))
+            for name in reserved
+        },
     }
 
 

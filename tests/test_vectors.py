@@ -479,6 +479,7 @@ def test_limits_have_names():
         "items": public_.MOST_ITEMS,
         "name_characters": survey_._NAME,
     }
+    assert CONSTANTS["survey"]["reserved"] == [*public_.RESERVED]
     assert limits["certificate_digits"] == certificate._DIGITS
     told = CONSTANTS["about"]
     assert told["characters"] == {

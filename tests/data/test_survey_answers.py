@@ -15,9 +15,13 @@ from click.testing import CliRunner
 from collecting import REGION, SHIFT
 
 import discreet as d
+from discreet.arrays.weighted import WeightedTally
 from discreet.cli import main
-from discreet.data.reports import FINGERPRINT
+from discreet.data.reports import FINGERPRINT, write_reports
+from discreet.data.reports import RESERVED as RESERVED_IN_REPORTS
 from discreet.errors import DataError, PolicyError
+from discreet.estimates.views import VIEWS
+from discreet.survey.public import RESERVED, Public
 
 CLEAR = 18  # a budget at which a report is the answer, but for one in millions
 
@@ -220,7 +224,7 @@ def test_folders_of_reports_that_lack_a_question_are_refused(survey, tmp_path):
 
 def test_public_questions_do_not_take_the_names_of_columns():
     public = {"name": "report", "text": "Which?", "items": ["a", "b"]}
-    with pytest.raises(PolicyError, match="the name of a column of every file of reports"):
+    with pytest.raises(PolicyError, match="the name of a column of every table of reports"):
         d.Survey("s", sample().questions, public=[public])
 
 
@@ -242,3 +246,26 @@ def test_an_error_is_one_of_data():
 
     with pytest.raises(DataError, match='the column "age" holds something'):
         read_answers(sample(), people(3).set_column(1, "age", pa.array(["x", "y", "z"])))
+
+
+def written_columns(tmp_path):
+    """The columns of everything that discreet writes about answers to one question."""
+    mechanism = sample().questions["age"]
+    people = mechanism.perturb_many(["young", "old"] * 200)
+    weighted = WeightedTally.count(mechanism, people, np.linspace(1, 2, 400))
+    for estimate in (mechanism.tally(people).estimate(), weighted.estimate()):
+        estimate.save(tmp_path / "e.csv", views=[v for v in VIEWS if v in estimate.views])
+        yield from (tmp_path / "e.csv").read_text().splitlines()[0].replace('"', "").split(",")
+    write_reports(tmp_path / "r.parquet", mechanism, [people])
+    yield from pq.read_schema(tmp_path / "r.parquet").names
+    yield from RESERVED_IN_REPORTS
+
+
+def test_no_column_that_is_written_can_be_a_public_question(tmp_path):
+    columns = set(written_columns(tmp_path))
+    assert {"item", "effective_n", "shrunk_upper", "consistent", "report"} <= columns
+    assert columns <= set(RESERVED)
+    assert set(RESERVED) - columns == {"question", "people"}  # of a folder of Spark, a population
+    for name in RESERVED:
+        with pytest.raises(PolicyError, match="call it something else"):
+            Public(name, "Which?", ["a", "b"])

@@ -157,7 +157,8 @@ BLANK = (0x2800, 0x16FE4, 0x1D159)  # show a blank, and are symbols or marks
 JOINERS = (0x200C, 0x200D)
 SELECTORS = [(0x180B, 0x180D), (0x180F, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF)]
 CONTRACT = Path(__file__).parent / "v2" / "constants.json"
-TWINS = json.loads(CONTRACT.read_text(encoding="utf-8"))["twins"]
+SPELLED = json.loads(CONTRACT.read_text(encoding="utf-8"))
+TWINS, RESERVED = SPELLED["twins"], SPELLED["survey"]["reserved"]
 LETTERS = {twin: letter for letter, twins in TWINS.items() for twin in twins}
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from building import changed, policy
 from good import good_mechanisms
 from reference import (
+    RESERVED,
     TAG,
     D,
     Document,
@@ -113,7 +114,7 @@ def check_survey(body: Document) -> None:
 
 def check_public(row: Any) -> None:
     table(row, ["name", "text", "items"])
-    must(prose(row["text"]))
+    must(prose(row["text"]) and row["name"] not in RESERVED)
     items = [label(item) for item in rows(row["items"])]
     must(2 <= len(items) <= MOST_ITEMS)
     must(not any(same(x, y) for x, y in combinations(items, 2)))
@@ -365,6 +366,7 @@ WRONG_PUBLIC = {
     "nine": [{**REGION, "name": f"p{k}"} for k in range(9)],
     "groups": [{**REGION, "name": f"p{k}", "items": [*"abcdefghijk"]} for k in range(4)],
     "one-item": [{**REGION, "items": ["north"]}],
+    "reserved": [{**REGION, "name": "share"}],
     "many-items": [{**REGION, "items": [f"group {k}" for k in range(MOST_ITEMS + 1)]}],
     "item-twice": [{**REGION, "items": ["north", "north"]}],
     "items-alike": [{**REGION, "items": ["north", "NORTH"]}],

@@ -10,16 +10,15 @@ from discreet.arrays.tally import Tally
 from discreet.arrays.weighted import WeightedTally, load_tally
 from discreet.cli.group import progress
 from discreet.data.counting import as_columns, tally_files
-from discreet.data.reports import RESERVED, report_files
+from discreet.data.reports import report_files
 from discreet.data.weights import read_population, read_table, tally_weighted
 from discreet.errors import DataError
 from discreet.estimates.estimate import Estimate
 from discreet.estimates.fakes import oddities
-from discreet.estimates.saving import LAST, WEIGHTED
-from discreet.estimates.table import COLUMNS
 from discreet.estimates.weights import people_per_group, post_stratify
 from discreet.mechanism import Mechanism
 from discreet.policy.labels import quoted
+from discreet.survey.public import RESERVED
 
 Group = tuple[object, ...]
 Tallies = Mapping[Group, Tally | WeightedTally]
@@ -64,7 +63,7 @@ def read_estimates(
 def refuse_columns(by: Sequence[str]) -> None:
     """Refuse to group by a column whose name means something in a table or a file of reports."""
     for name in by:
-        if name in (*COLUMNS, *LAST, WEIGHTED, *RESERVED):
+        if name in RESERVED:
             raise DataError(
                 f"the column {quoted(name)} cannot make groups: this name is reserved; rename it"
             )

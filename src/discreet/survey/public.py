@@ -10,7 +10,13 @@ from discreet.policy.labels import is_label, is_prose, quoted
 from discreet.policy.validation import refuse_duplicates, refuse_look_alikes
 
 MOST_ITEMS = 255  # of a public question: the chosen one is a byte of the frame
-RESERVED = ("report", "count", "fingerprint", "question")  # columns of a file of reports
+# columns of files of reports, of tables of results, and of populations
+RESERVED = (
+    "report", "count", "fingerprint", "question", "people",
+    "item", "level", "stderr", "lower", "upper", "share", "share_low", "share_high",
+    "n", "confidence", "about", "effective_n",
+    "shrunk", "shrunk_sd", "shrunk_lower", "shrunk_upper", "consistent",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -28,9 +34,9 @@ class Public:
     def __post_init__(self) -> None:
         where = f"the public question {quoted(self.name)}"
         if self.name in RESERVED:
-            listed = ", ".join(RESERVED)
             raise PolicyError(
-                f"{where} has the name of a column of every file of reports ({listed})"
+                f"{where} has the name of a column of every table of reports or results; call it "
+                "something else"
             )
         if not isinstance(self.text, str) or not is_prose(self.text):
             raise PolicyError(f"text = {quoted(self.text)} of {where} must be a text of one line")

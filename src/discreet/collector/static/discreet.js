@@ -3488,7 +3488,12 @@ function cellsOf(axis, rows, columns) {
 // Public questions: asked and sent openly; results are counted by them.
 
 const [LEAST_ITEMS, MOST_ITEMS] = [2, 255]; // the chosen one is a byte of the frame
-const RESERVED = ["report", "count", "fingerprint", "question"]; // columns of a file of reports
+const RESERVED = [ // columns of files of reports, of tables of results, and of populations
+  "report", "count", "fingerprint", "question", "people",
+  "item", "level", "stderr", "lower", "upper", "share", "share_low", "share_high",
+  "n", "confidence", "about", "effective_n",
+  "shrunk", "shrunk_sd", "shrunk_lower", "shrunk_upper", "consistent",
+];
 
 /** @typedef {{name: string, text: string, items: readonly string[]}} Public */
 
@@ -3496,7 +3501,8 @@ const RESERVED = ["report", "count", "fingerprint", "question"]; // columns of a
 function readPublic(raw) {
   const { name, text, items } = table(raw, ["name", "text", "items"], "a public question");
   if (RESERVED.includes(name)) {
-    throw refused(`the public question ${quoted(name)} has the name of a column of every file of reports`);
+    const what = "has the name of a column of every table of reports or results; call it something else";
+    throw refused(`the public question ${quoted(name)} ${what}`);
   }
   distinct(list(items, "items"), "item");
   if (!isProse(text) || items.length < LEAST_ITEMS || items.length > MOST_ITEMS) {
