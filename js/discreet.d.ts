@@ -282,6 +282,10 @@ export class Survey {
   epsilon(): number;
   /** What is promised about everything that one person sends; the factor is rounded up. */
   promise(): { factor: number; sentence: string };
+  /** What is sent as it is: the public questions of these names, or all of them. */
+  openPromise(names?: readonly string[]): string;
+  /** What holds for the answer to one question, if all answers are seen. */
+  answerPromise(name: string): string;
   /** What the device draws; "" where everyone answers everything. */
   drawn(): string;
   /** A warning in place of any sentence that reassures; "" where none is needed. */

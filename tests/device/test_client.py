@@ -1308,7 +1308,7 @@ def test_the_command_lists_asks_shows_and_sends(fake, home, person, typed):
     url = f"{server.url}/c/bits#{made.fingerprint}"
     output = run(url, stdin=f"{typed}\ny\n").stdout
     (body,) = server.posts
-    assert output.startswith("Which one?\n")
+    assert output.startswith(f"Answers go to {server.url}\nWhich one?\n")
     assert all(sentence in output for sentence in made.mechanism.guarantee().sentences())
     assert all(item in output for item in made.mechanism.policy.items)
     assert f"This report will be sent: {body[16:].hex()}\n" in output
@@ -1384,7 +1384,7 @@ def test_the_question_can_be_looked_at(fake):
     server = fake(made)
     url = f"{server.url}/c/bits"
     output = run(url, "--question").stdout
-    assert output.startswith("Which one?\n") and all(
+    assert output.startswith(f"Answers go to {server.url}\nWhich one?\n") and all(
         sentence in output for sentence in made.mechanism.guarantee().sentences()
     )
     found = json.loads(run(url, "--question", "--json").stdout)
@@ -1606,8 +1606,9 @@ def test_consent_for_lists_is_to_the_sum_of_whole_lists_too(fake, home, kind):
         client.answer("again", {"low 5"})
     whole = 2 * made.mechanism.guarantee().ldp_epsilon
     assert caught.value.whole == pytest.approx(whole) and caught.value.whole > caught.value.epsilon
-    assert f"about whole lists by at most {in_words(math.exp(whole) * (1 + 1e-12))};" in str(
-        caught.value
+    assert (
+        f"about whole lists by a factor of at most {in_words(math.exp(whole) * (1 + 1e-12))};"
+        in str(caught.value)
     )
 
 

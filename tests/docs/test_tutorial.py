@@ -20,7 +20,10 @@ import discreet as d
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
 BLOCK = re.compile(r"^```(toml|sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-RANDOM = re.compile(r"[0-9a-f]{64}|([0-9a-f]{4} ){7}[0-9a-f]{4}(?=…)|(?<=will be sent: )[0-9a-f]+")
+RANDOM = re.compile(
+    r"[0-9a-f]{64}|([0-9a-f]{4} ){7}[0-9a-f]{4}(?=…)|(?<=will be sent: )[0-9a-f]+"
+    r"|(?<=Answers go to http://127.0.0.1:)\d+"
+)
 PROMPT = re.compile(r"^(Your answer, .*: |Send it\? .*: )(.*)$", re.MULTILINE)
 TRUTH = {
     "addiction": 400, "violence at home": 700, "depression": 1900, "money": 3500,

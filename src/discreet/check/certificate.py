@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,8 @@ class Certificate:
     value: float
     lower_bound: float | None
     note: str = ""
+    # what proves the bound, where it is a proof and no formula: beside the file, never in it
+    proof: JsonObject | None = field(default=None, compare=False, repr=False)
 
     @property
     def gap(self) -> float | None:

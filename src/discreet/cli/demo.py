@@ -54,7 +54,7 @@ def run(serve: bool = True) -> None:
         if row["model"] == mechanism.model:
             console.print(
                 f"  {row['level']:>9}: ± {row['stderr_count']:,.0f} people "
-                f"({row['stderr_share']:.2%})"
+                f"({row['stderr_count'] / USERS:.2%})"
             )
     console.print(
         f"  total squared error {forecast['gain']:.0%} below the best plain-LDP mechanism "

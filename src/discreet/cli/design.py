@@ -60,6 +60,7 @@ def design(
 
     Shows their probabilities, guarantees and expected errors.
     """
+    from discreet.designs.proofs import save_proofs
     from discreet.designs.surveys import design_survey, read_draft
     from discreet.show import facts, surveys, terminal
 
@@ -70,8 +71,10 @@ def design(
     options["certify"] = certify
     draft = read_draft(survey)
     made = design_survey(draft, **options)
+    proofs = None
     if output:
         made.save(output)
+        proofs = save_proofs(made, output)
     described = _describe(draft, made, shares, options)
     if as_json:
         whole = facts.describe_survey(made)
@@ -88,6 +91,7 @@ def design(
         click.echo(
             f"Wrote {output}, fingerprint {short_fingerprint(made.fingerprint)}…\n"
             f"Anyone can verify it: discreet check {output}"
+            + (f" --proof {proofs}" if proofs else "")
         )
 
 
@@ -110,15 +114,21 @@ def _describe(
 @main.command(epilog="Example:  discreet check survey.json --policy survey.toml")
 @click.argument("survey")
 @click.option("--policy", help="Compare with the survey in this file, and list every difference.")
+@click.option("--proof", help="Verify the lower bounds too, from what design --certify wrote.")
 @as_json
-def check(survey: str, policy: str | None, as_json: bool) -> None:
+def check(survey: str, policy: str | None, proof: str | None, as_json: bool) -> None:
     """Verify the file SURVEY, or a mechanism, exactly.
 
-    The exit code is 1 if a guarantee, the fingerprint or the policy is wrong.
+    The exit code is 1 if a guarantee, the fingerprint, the policy or a proof is wrong.
     """
     from discreet.survey.audit import audit
 
     findings = audit(survey, policy)
+    proved = []
+    if proof and not findings.problems:
+        from discreet.designs.proofs import verify_proofs
+
+        proved = verify_proofs(survey, proof, findings.problems)
     if as_json:
         print_json(
             {
@@ -127,6 +137,7 @@ def check(survey: str, policy: str | None, as_json: bool) -> None:
                 "caution": findings.caution,
                 "promises": findings.promises,
                 "certificate": findings.certificate,
+                "proved": proved,
                 "fingerprint": findings.fingerprint,
             }
         )
@@ -141,6 +152,8 @@ def check(survey: str, policy: str | None, as_json: bool) -> None:
                 click.echo(f"  • {sentence}")
             if findings.certificate:
                 click.echo(f"Expected error, as the designer says: {findings.certificate}.")
+            for sentence in proved:
+                click.echo(f"Proved again: {sentence}")
     if findings.problems:
         sys.exit(1)
 

@@ -17,7 +17,7 @@ import numpy as np
 from discreet.arrays import theory
 from discreet.arrays.types import Floats, Ints, sum_by_place
 from discreet.check import exact_sets
-from discreet.check.certificate import FAIR, Certificate
+from discreet.check.certificate import FAIR
 from discreet.check.exact_sets import TOTAL, HitChances
 from discreet.check.parts import HitsPart
 from discreet.designs.cuts import (
@@ -29,7 +29,7 @@ from discreet.designs.cuts import (
     row_bounds,
     tail_sums,
 )
-from discreet.designs.set_bound import NO_BOUND, bound_for
+from discreet.designs.set_bound import certificate
 from discreet.designs.task import Task
 from discreet.encodings.hits import Hits, unfit_for_hits
 from discreet.errors import DesignError, GuaranteeError
@@ -58,10 +58,7 @@ def hits(task: Task) -> Mechanism:
         mechanism = MixedParts.for_task(task, flat).mechanism(task)
     except GuaranteeError:  # budgets so large that only one for all items fits
         mechanism = MixedParts.for_task(task, flat=True).mechanism(task)
-    bound = bound_for(task)
-    notes = [FAIR * flat, "" if bound is not None else NO_BOUND]
-    note = "; ".join(filter(None, notes))
-    return mechanism.certified(Certificate(task.score(mechanism), bound, note))
+    return mechanism.certified(certificate(task, task.score(mechanism), FAIR * flat))
 
 
 def noise(task: Task) -> tuple[Floats, Floats]:

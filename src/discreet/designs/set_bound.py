@@ -1,4 +1,4 @@
-"""Lower bounds of every mechanism for sets in closed form (docs/researcher.md, "How far sets are
+"""Lower bounds of every mechanism for sets (docs/researcher.md, "How far sets are
 from the best possible").
 
 `one_level`: everybody has exactly s of m items, any of them, and all have one budget. By symmetry
@@ -10,29 +10,85 @@ and two disjoint sets are never both in A with a negative chance: the smaller of
 `one_by_one`: every item has a promise of its own. The chance of a report changes by at most e^eps
 if one item does, so the variance of its estimate is at least that of randomised response
 (Chapman and Robbins), for every set.
+
+Several budgets, or sizes that vary: no formula is known; `certify` searches a proof (set_proof.py).
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
 from discreet.arrays.types import Floats
+from discreet.check.certificate import FAIR, Certificate
+from discreet.designs.set_proof import Proof, prove, verify
 from discreet.designs.task import Task
+from discreet.policy import Policy
 
 NO_BOUND = "for sets of several budgets, or of sizes that vary, no formula for a bound is known"
+_HINT = "; certify searches a proof"
+_ANY = "the best possible is meant of any mechanism, whatever level it counts worse"
 _MARGIN = 1 - 1e-9  # for the rounding of the formulas below
 _GRAPHS = 600  # items up to which all numbers of edges are tried
+_CLASSES, _LEVELS = 200, 3  # the search of a proof takes too long beyond
+_LARGEST_BUDGET = 300.0  # larger ones bind nothing beside twice the smallest
 
 
-def bound_for(task: Task) -> float | None:
+def certificate(task: Task, value: float, *notes: str) -> Certificate:
+    """How good a design for sets is, with what is known of the best possible."""
+    bound, proof, why = _bound(task), None, ""
+    if bound is None and (problem := _problem(task)) is None:
+        why = NO_BOUND
+    elif bound is None and problem is not None and task.certify:
+        bound, proof = _proved(*problem)
+        why = _ANY if FAIR in notes else ""
+    elif bound is None:
+        why = NO_BOUND + _HINT
+    return Certificate(value, bound, "; ".join(filter(None, (*notes, why))), proof)
+
+
+def _bound(task: Task) -> float | None:
     """The lower bound of a task for sets; None where no formula is known."""
     s, even = task.padding or 0, np.ptp(task.eps) == 0 and np.ptp(task.weights) == 0
     known = isinstance(task.prior, str) and task.prior == "uniform" and task.people is None
     if not (even and known and 0 < s < task.policy.m):
         return None
     return float(task.weights[0]) * one_level(task.policy.m, s, float(task.eps[0]))
+
+
+def levels_of(policy: Policy) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """The budgets that differ, ascending, and how many items have each."""
+    items: dict[float, int] = {}
+    for budget, size in zip(policy.effective_budgets, policy.level_sizes, strict=True):
+        binds = min(float(budget), _LARGEST_BUDGET)
+        items[binds] = items.get(binds, 0) + size
+    budgets = tuple(sorted(items))
+    return tuple(items[x] for x in budgets), budgets
+
+
+def _problem(task: Task) -> tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]] | None:
+    """What a proof is of: items, budgets, shares of people by size; None where none is searched."""
+    s, m = task.padding or 0, task.policy.m
+    uniform = task.people is not None or (isinstance(task.prior, str) and task.prior == "uniform")
+    even = task.even and np.ptp(task.shares / task.sizes) < 1e-12
+    if not (uniform and even and 0 < s < m and (task.weights == 1).all()):
+        return None
+    items, budgets = levels_of(task.policy)
+    if len(items) > _LEVELS or math.comb(s + len(items), s) > _CLASSES:
+        return None
+    sizes = np.eye(s + 1)[s] if task.people is None else task.people
+    return items, budgets, tuple(sizes.tolist())
+
+
+@lru_cache(16)
+def _proved(
+    items: tuple[int, ...], budgets: tuple[float, ...], sizes: tuple[float, ...]
+) -> tuple[float, Proof]:
+    """Kept, because hits and picks are compared and have the same bound."""
+    proof = prove(items, budgets, np.array(sizes))
+    return verify(proof), proof
 
 
 def one_level(m: int, s: int, eps: float) -> float:

@@ -19,9 +19,10 @@ from math import comb
 import numpy as np
 
 from discreet.arrays.types import Bools, Floats, Ints
+from discreet.designs.weighing import Term, best_weights
 from discreet.policy.lazy import cached_property
 
-_NEWTON, _NARROW = 150, 6
+_NARROW = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,50 +146,18 @@ def weigh(
     columns: CutColumns, mu: Floats, ridge: float = 0.0, unit: float = 1.0,
     goal: float = 1e-8, least: Floats | float = 0.0,
 ) -> Weighed:  # fmt: skip
-    """The best weights, none below `least`: a primal-dual interior-point method. A ridge forgives
-    classes their constraints a little, more where they are rare: it keeps the prices from swinging.
-    """
-    task, U, X = columns.tables.task, columns.u, columns.x[:, columns.tables.task.inner]
-    n, C = U.shape
-    m, soft, g = task.m, task.soft, np.arange(C) / task.m
-    one, inner = np.ones(X.shape[1]), soft[task.inner]
-
-    def derivatives(mu: Floats) -> tuple[float, Floats, Floats, Floats, Floats]:
-        weights = mu + least
-        I, G = (X.T * weights) @ X, (U.T * weights) @ U
-        inverse = np.linalg.inv(I + np.diag(1e-13 * np.trace(I) + ridge / unit / inner))
-        other = np.linalg.inv(G + np.diag(1e-13 * np.trace(G) + 0.1 * ridge / soft))
-        y, q = inverse @ one, other @ g
-        a, b = X @ y, U @ q
-        hessian = (a[:, None] * a) * (X @ inverse @ X.T) + (b[:, None] * b) * (U @ other @ U.T)
-        return m * float(one @ y + g @ q), -m * (a * a + b * b), 2 * m * hessian, y, q
-
-    mu = np.maximum(mu, 1e-5 / n)
-    scale = derivatives(mu)[0]
-    slack, nu = 0.1 / mu / n, np.zeros(C)
-    for _ in range(_NEWTON):
-        cost, gradient, hessian, y, q = derivatives(mu)
-        gap, miss = float(mu @ slack), 1 - (mu + least) @ U - ridge * nu / soft
-        if gap < goal * cost / scale and np.abs(miss).max() < 1e-11:
-            break
-        system = np.block(
-            [[hessian / scale + np.diag(slack / mu), -U], [-U.T, -np.diag(1e-14 + ridge / soft)]]
-        )
-        aim = 0.1 * gap / n
-        try:
-            step = np.linalg.solve(system, np.append(U @ nu - gradient / scale + aim / mu, -miss))
-        except np.linalg.LinAlgError:
-            break
-        move, turn = step[:n], step[n:]
-        raise_ = (aim - slack * move) / mu - slack
-        far, deep = (
-            min(1.0, 0.95 / max(float((-d / x).max()), 1e-9))
-            for d, x in ((move, mu), (raise_, slack))
-        )
-        mu, nu, slack = mu + far * move, nu + deep * turn, slack + deep * raise_
+    """The best weights of some columns, none below `least` (weighing.py)."""
+    task, U = columns.tables.task, columns.u
+    X, C = columns.x[:, task.inner], U.shape[1]
+    m, soft = task.m, task.soft
+    terms = (
+        Term(X, np.ones(X.shape[1]), m, ridge / unit / soft[task.inner]),
+        Term(U, np.arange(C) / m, m, 0.1 * ridge / soft),
+    )
+    best = best_weights(U, terms, mu, ridge / soft, goal, least)
     told = np.zeros(C)
-    told[task.inner] = y
-    return Weighed(mu + least, cost, told, q, -nu * scale)
+    told[task.inner] = best.solved[0]
+    return Weighed(best.mu, best.cost, told, best.solved[1], best.price)
 
 
 def price(tables: Tables, at: Weighed, start: Floats) -> tuple[Floats, Floats]:

@@ -19,11 +19,11 @@ from discreet.arrays import theory
 from discreet.arrays.classes import ClassDecoder
 from discreet.arrays.people import People, mean_size
 from discreet.arrays.types import Floats, sum_by_place
-from discreet.check.certificate import FAIR, Certificate
+from discreet.check.certificate import FAIR
 from discreet.check.exact_picks import PickChances, possible
 from discreet.check.exact_sets import TOTAL
 from discreet.check.parts import PicksPart
-from discreet.designs.set_bound import NO_BOUND, bound_for
+from discreet.designs.set_bound import certificate
 from discreet.designs.set_columns import CutTask
 from discreet.designs.set_search import ROUNDS, CutDesign, best_cut
 from discreet.designs.task import Task
@@ -68,11 +68,8 @@ def picks(task: Task, most_bytes: int | None = None, rounds: int = ROUNDS) -> Me
     if reason := unfit(task):
         raise DesignError(reason)
     mechanism = _Mix.for_task(task, most_bytes, rounds).mechanism(task)
-    value = score(task, mechanism)
-    bound = bound_for(task)
     held = task.fair and np.ptp(task.eps) > 0
-    note = "; ".join(filter(None, [FAIR * bool(held), "" if bound is not None else NO_BOUND]))
-    return mechanism.certified(Certificate(value, bound, note))
+    return mechanism.certified(certificate(task, score(task, mechanism), FAIR * bool(held)))
 
 
 def score(task: Task, mechanism: Mechanism) -> float:

@@ -101,7 +101,7 @@ class Mechanism:
         other = copy.copy(self)
         # rounded as the file will say it, so that what was designed equals what is loaded
         rounded = Certificate.from_canonical(certificate.to_canonical())
-        object.__setattr__(other, "certificate", rounded)
+        object.__setattr__(other, "certificate", replace(rounded, proof=certificate.proof))
         return other
 
     # ---- what is in it ---------------------------------------------------------------------------
