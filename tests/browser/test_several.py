@@ -164,6 +164,29 @@ def test_the_drawn_questions_are_asked_one_after_another(visitor, server):
     assert all(e["id"] in shown and e["report"] in shown for e in entries(page))
 
 
+@pytest.mark.parametrize("fill", [0, 2])
+def test_the_page_says_where_several_reports_tell_of_one_answer(visitor, server, fill):
+    """Fixed randomness draws the first two questions, or the last two: of one of them no other
+    tells."""
+    visitor.context.add_init_script(f"crypto.getRandomValues = (x) => x.fill({fill});")
+    page = opened(visitor, server, "work-bits")
+    survey = surveys()["work-bits"]
+    promise, said = survey.promise(), {}
+    while page.locator("#form").is_visible():
+        name = asked_now(page)
+        said[name] = page.locator("#together").inner_text()
+        expected = "" if name == "region" else promise.answer_sentence(name)
+        assert said[name] == expected
+        assert page.locator("#together").is_visible() == bool(expected)
+        if expected:
+            page.locator("#language").select_option("de")
+            german = page.locator("#together").inner_text()
+            assert german.startswith("Auch eine andere Frage") and "7,39" in german
+            page.locator("#language").select_option("en")
+        step(page)
+    assert any(said.values()) and (fill == 0 or said["leaving"] == "")
+
+
 def test_an_interrupted_survey_is_resumed(visitor, server):
     page = opened(visitor, server)
     step(page)

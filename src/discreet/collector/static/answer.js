@@ -356,6 +356,12 @@ function showPromise(mechanism, chosen, { isWeak, wholeFactor }, items) {
   showExample(quoted(levels.get(first)[0]), rise, fall, kind.lists ? "exampleHaving" : "example");
 }
 
+/** What all reports together tell of this answer; nothing where only one report tells of it. */
+function showTogether(sentence) {
+  $("together").hidden = !sentence;
+  $("together").textContent = sentence;
+}
+
 /** Of a public question there is only one thing to say. */
 function showOpenly() {
   $("promise").hidden = false;
@@ -759,6 +765,7 @@ class Page {
     $("search").placeholder = text("search", { n: order.length });
     $("search").setAttribute("aria-label", $("search").placeholder);
     $("all").hidden = !this.mechanism;
+    showTogether(this.mechanism ? this.survey.answerPromise(name) : "");
     if (!this.mechanism) return;
     const promises = this.mechanism.promises();
     this.#shownPromises = {

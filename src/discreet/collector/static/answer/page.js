@@ -4,7 +4,7 @@ import {
 import { Choices, FEW } from "./choices.js";
 import { $ } from "./dom.js";
 import { showAbout } from "./invitation.js";
-import { listPromises, showOpenly, showPromise } from "./promise.js";
+import { listPromises, showOpenly, showPromise, showTogether } from "./promise.js";
 import { showReceipt, showReports } from "./report.js";
 import { showProblem, status } from "./status.js";
 import { Wording } from "./wording.js";
@@ -155,6 +155,7 @@ export class Page {
     $("search").placeholder = text("search", { n: order.length });
     $("search").setAttribute("aria-label", $("search").placeholder);
     $("all").hidden = !this.mechanism;
+    showTogether(this.mechanism ? this.survey.answerPromise(name) : "");
     if (!this.mechanism) return;
     const promises = this.mechanism.promises();
     this.#shownPromises = {

@@ -52,6 +52,12 @@ export function showPromise(mechanism, chosen, { isWeak, wholeFactor }, items) {
   showExample(quoted(levels.get(first)[0]), rise, fall, kind.lists ? "exampleHaving" : "example");
 }
 
+/** What all reports together tell of this answer; nothing where only one report tells of it. */
+export function showTogether(sentence) {
+  $("together").hidden = !sentence;
+  $("together").textContent = sentence;
+}
+
 /** Of a public question there is only one thing to say. */
 export function showOpenly() {
   $("promise").hidden = false;
