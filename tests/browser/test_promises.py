@@ -395,6 +395,62 @@ def test_a_path_of_one_s_own_is_seen(visitor, server):
     expect(page.locator("#where")).to_have_text(f"discreet · plain · your report goes to {host}")
 
 
+OWN = {  # what a link could tell the server about its reader
+    "a query": "/c/plain?for=anna#{mark}",
+    "an empty query": "/c/plain?#{mark}",
+    "another spelling": "/c/%70lain#{mark}",
+    "another name": "/c/anna#collection=plain&fingerprint={mark}",
+    "a slash behind": "/c/plain/#{mark}",
+    "a slash before": "//c/plain#{mark}",
+    "a server's query": "/c/plain#server={base}/?anna=&collection=plain&fingerprint={mark}",
+    "a name that is none": "/c/%E0%A4%A#{mark}",
+}
+
+
+def everywhere(visitor, server, url):
+    """A collector that shows the page and the survey at whatever address it is asked for."""
+    html = server.http.get(f"{server.base}/c/plain").text
+    body = {"state": "open", "keeps": "counts", "survey": surveys()["plain"].to_document()}
+    visitor.context.route(
+        lambda asked: asked == url, lambda route: route.fulfill(body=html, content_type="text/html")
+    )
+    visitor.context.route("**/?anna=/**", lambda route: route.fulfill(json=body))
+
+
+@pytest.mark.parametrize("own", OWN)
+def test_a_link_that_could_be_somebody_s_own_is_refused(visitor, server, own):
+    mark = surveys()["plain"].fingerprint
+    link = server.base + OWN[own].format(mark=mark, base=server.base)
+    everywhere(visitor, server, link.partition("#")[0])
+    page = visitor.open(link)
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("The link has more in it than the survey and its fingerprint")
+    expect(alert).to_contain_text("compare the whole link")
+    expect(page.locator("#form")).to_be_hidden()
+
+
+def test_a_link_with_somebody_s_name_before_the_host_is_refused(visitor, server):
+    """Browsers hide it; a server can ask for it."""
+    scheme, _, rest = server.links["plain"].partition("://")
+    visitor.allowed += (f"{scheme}://anna:1@",)
+    page = visitor.open(f"{scheme}://anna:1@{rest}")
+    expect(page.get_by_role("alert")).to_contain_text("The link has more in it")
+
+
+def test_a_page_at_an_address_of_one_s_own_says_where_it_is(visitor, server):
+    mark = surveys()["plain"].fingerprint
+    everywhere(visitor, server, f"{server.base}/anna")
+    link = f"{server.base}/anna#server={server.base}&collection=plain&fingerprint={mark}"
+    host = server.base.partition("//")[2]
+    expect(asked(visitor, link).locator("#where")).to_contain_text(f"a copy at {host}/anna")
+
+
+@pytest.mark.parametrize("mark", ["&", "x", "x&y"])
+def test_what_is_no_fingerprint_does_not_count_as_none(visitor, server, mark):
+    page = visitor.open(f"{server.base}/c/plain#{mark}")
+    expect(page.get_by_role("alert")).to_contain_text("What stands after # is not a fingerprint")
+
+
 def test_the_fingerprint_is_shown_as_people_compare_it(visitor, server):
     page = asked(visitor, server.links["plain"])
     fingerprint = surveys()["plain"].fingerprint

@@ -1449,10 +1449,12 @@ MARK = "0123456789abcdef" * 4
     ("url", "found"),
     [
         (f"http://host/c/survey#{MARK}", ("http://host", "survey", MARK)),
-        (f"https://host:8443/c/survey/#fingerprint={MARK}", ("https://host:8443", "survey", MARK)),
+        (f"https://host:8443/c/survey#fingerprint={MARK}", ("https://host:8443", "survey", MARK)),
         ("http://host/deep/er/c/a%20b%2Fc", ("http://host/deep/er", "a b/c", None)),
         ("http://[::1]:8000/v1/collections/%C3%BC", ("http://[::1]:8000", "ü", None)),
-        ("http://host/c/survey?x=1#", ("http://host", "survey", None)),
+        ("http://host/c/survey#", ("http://host", "survey", None)),
+        ("http://host/c/who%27s%20in", ("http://host", "who's in", None)),
+        ("http://host/c/who's%20in", ("http://host", "who's in", None)),
     ],
 )
 def test_an_invitation_names_server_collection_and_fingerprint(url, found):
@@ -1477,6 +1479,26 @@ def test_what_is_no_invitation_is_refused(url):
         DataError, match="is not an invitation; it looks like https://host/c/survey#fingerprint"
     ):
         invitation(url)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "http://host/c/survey?for=anna",
+        "http://host/c/survey?",
+        "http://host/c/%73urvey",
+        "http://host/c/a%2fb",
+        "http://host/c/survey/",
+        "http://host//c/survey",
+        "http://host/deep//er/c/survey",
+        "http://anna@host/c/survey",
+        "http://anna:1@host/c/survey",
+        "http://host/c/%ff",
+    ],
+)
+def test_a_link_that_could_be_somebody_s_own_is_refused(own):
+    with pytest.raises(PromiseError, match="has more in it than .* compare the whole link"):
+        invitation(f"{own}#{MARK}")
 
 
 @pytest.mark.parametrize(

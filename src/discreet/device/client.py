@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from discreet.device.answers import Answers, by_name, group_of, perturb_one
 from discreet.device.ledger import (
@@ -363,7 +363,8 @@ class Client:
 
 def invitation(url: str) -> tuple[str, str, str | None]:
     """Server, collection and pinned fingerprint of an invitation link, such as
-    http://host/c/survey#fingerprint.
+    http://host/c/survey#fingerprint. A link is spelled in one way: with anything more in it, it
+    could be somebody's own.
 
     >>> invitation("https://host/c/my%20survey")
     ('https://host', 'my survey', None)
@@ -381,7 +382,15 @@ def invitation(url: str) -> tuple[str, str, str | None]:
             "what stands after # in the invitation is not a fingerprint: it has 64 characters 0-9 "
             "and a-f"
         )
-    return f"{parts.scheme}://{parts.netloc}{path[1]}", unquote(path[2]), pinned
+    name = unquote(path[2])
+    spelled = path[2] in (quote(name, safe=""), quote(name, safe="!'()*"))
+    where = url.partition("#")[0]
+    if not spelled or not where.endswith(path[2]) or "//" in parts.path or "@" in parts.netloc:
+        raise PromiseError(
+            "the link has more in it than the survey and its fingerprint; a link of your own could "
+            "tell who you are: do not answer, and compare the whole link with somebody else's"
+        )
+    return f"{parts.scheme}://{parts.netloc}{path[1]}", name, pinned
 
 
 def _split(url: object) -> SplitResult | None:

@@ -5,17 +5,16 @@ import { localTime, text, words } from "./words.js";
 const KEYS = ["server", "collection", "fingerprint"]; // of a fragment, each once
 
 /**
- * Server, collection and pinned fingerprint: /c/NAME#FINGERPRINT here,
+ * Server, collection and pinned fingerprint of the page's address: /c/NAME#FINGERPRINT here,
  * #server=…&collection=…&fingerprint=… in a copy elsewhere.
  */
-export function readInvitation({ origin, pathname, hash }) {
-  const fragment = new URLSearchParams(
-    /=/.test(hash) ? hash.slice(1) : `fingerprint=${hash.slice(1)}`,
-  );
+export function readInvitation(address) {
+  const { origin, pathname, hash } = new URL(address);
+  const fragment = new URLSearchParams(/=/.test(hash) ? hash.slice(1) : "");
   const path = /^(.*)\/c\/([^/]+)\/?$/.exec(pathname);
   const server = fragment.get("server") ?? (path && origin !== "null" ? origin + path[1] : null);
-  const name = fragment.get("collection") ?? (path && decodeURIComponent(path[2]));
-  const pinned = fragment.get("fingerprint") || null;
+  const name = fragment.get("collection") ?? (path && decoded(path[2]));
+  const pinned = (/=/.test(hash) ? fragment.get("fingerprint") : hash.slice(1)) || null;
   if (!server || !name) {
     const form = "#server=https://host&collection=NAME&fingerprint=…";
     throw new DiscreetError("invitation", text("uninvited", { form }));
@@ -26,7 +25,40 @@ export function readInvitation({ origin, pathname, hash }) {
   if (isOdd || (pinned && !/^[0-9a-f]{64}$/.test(pinned))) {
     throw new DiscreetError("invitation", text("noFingerprint"));
   }
+  const isSpelled = !path || (spellings(name).includes(path[2]) && pathname.endsWith(path[2]));
+  if (!isSpelled || !isPlain(address) || !isPlain(server)) {
+    const what = "the link has more in it than the survey and its fingerprint";
+    const next = "a link of your own could tell who you are: do not answer, and compare the whole"
+      + " link with somebody else's";
+    throw new DiscreetError("pinned", `${what}; ${next}`);
+  }
   return { server, name, pinned };
+}
+
+/** Whether an address has no user, no query and no empty folder, which nobody would see. */
+function isPlain(address) {
+  try {
+    const { username, password, pathname } = new URL(address);
+    const isBare = !username && !password && !pathname.includes("//");
+    return isBare && !address.replace(/#.*/s, "").includes("?");
+  } catch {
+    return false;
+  }
+}
+
+/** How a name stands in an address: as this module and as `discreet serve` write it. */
+function spellings(name) {
+  const plain = encodeURIComponent(name);
+  const escaped = (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`;
+  return [plain, plain.replace(/[!'()*]/g, escaped)];
+}
+
+function decoded(name) {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name; // it is spelled as no name is
+  }
 }
 
 const OURS = ["opens", "closes", "minimum", "keeps"]; // rows in the language of the page

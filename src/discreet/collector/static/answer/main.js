@@ -17,7 +17,7 @@ async function openQuestion() {
   status("fetching");
   $("problem").hidden = true;
   try {
-    const { server, name, pinned } = readInvitation(window.location);
+    const { server, name, pinned } = readInvitation(document.URL);
     $("where").textContent = `discreet · ${cleaned(name)}`;
     const client = new Client(server, { waiting });
     const collection = await client.describe(name, { fingerprint: pinned });

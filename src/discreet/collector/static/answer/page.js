@@ -64,11 +64,12 @@ export class Page {
     $("final").textContent = text(keeps === "counts" ? "final" : "finalKept");
     $("note").textContent = text(keeps === "counts" ? "receiptNote" : "receiptNoteKept");
     const { host, pathname } = new URL(client.url);
-    // with the path: one of their own would tell who somebody is
+    // with the paths: one of their own would tell who somebody is
     const place = { name: cleaned(survey.name), host: host + pathname.replace(/\/$/, "") };
-    const here = window.location.host || text("device");
-    $("where").textContent = window.location.origin === client.origin
-      ? text("where", place) : text("copy", { ...place, here });
+    const page = window.location;
+    const here = page.host ? page.host + page.pathname : text("device");
+    const isCopy = page.origin + page.pathname.replace(/\/c\/[^/]+$/, "") !== client.url;
+    $("where").textContent = isCopy ? text("copy", { ...place, here }) : text("where", place);
     const fingerprint = shortFingerprint(survey.fingerprint);
     $("pinned").textContent = text(pinned ? "pinned" : "unpinned", { fingerprint });
     const several = survey.questions.length > 1;
