@@ -224,14 +224,14 @@ def test_scales_for_the_mean():
 
 def test_sets():
     """Hits gain for some levels only at the expense of others, so that fair is plain LDP."""
-    policy = three_levels(sizes=(5, 6, 30), kind="set")
-    fair, total = (d.design(policy, padding=3, goal=goal) for goal in ("fair", "total"))
-    strict = d.design(d.Policy.from_levels([("a", 1, policy.items)], kind="set"), padding=3)
+    policy = three_levels(sizes=(2, 3, 12), kind="set")
+    fair, total = (d.design(policy, padding=2, goal=goal) for goal in ("fair", "total"))
+    strict = d.design(d.Policy.from_levels([("a", 1, policy.items)], kind="set"), padding=2)
     assert fair.expected_mse() == pytest.approx(strict.expected_mse(), rel=1e-9)
-    assert beside_plain(total, fair) > 1.3
+    assert beside_plain(total, fair) > 1.2
     assert total.expected_mse() < 0.9 * fair.expected_mse()
     noise = {
-        goal: choose_padding(policy, {3: 1.0}, 10_000, goal=goal).expected
+        goal: choose_padding(policy, {2: 1.0}, 10_000, goal=goal).expected
         for goal in ("fair", "total")
     }
     assert noise["total"].min() < noise["fair"].min()

@@ -10,6 +10,7 @@ import ordered
 import pytest
 
 import discreet as d
+from discreet.designs.boxes import Boxes
 from discreet.designs.columns import ColumnSearch
 from discreet.designs.local import LocalSearch
 from discreet.designs.vertices import all_boxes
@@ -44,17 +45,13 @@ def test_it_is_near_the_best_where_all_boxes_are_known(seed):
     assert best * (1 - 1e-6) <= found <= 1.01 * best
 
 
-def test_a_search_that_does_not_climb_is_seen(monkeypatch):
+def test_a_search_that_does_not_climb_is_seen():
     """The twin: the first boxes alone are not enough."""
-    losses = []
-    for seed in range(6):
+    for seed in (2, 3):
         r, sizes = random_table(seed)
         search = LocalSearch(r, sizes, sizes / sizes.sum(), np.ones(len(sizes)))
-        H, L = search._first_boxes()
-        from discreet.designs.boxes import Boxes
-
-        losses.append(best_of(Boxes(H, L), sizes) / best_of(all_boxes(r, sizes), sizes))
-    assert max(losses) > 1.02
+        first = Boxes(*search._first_boxes())
+        assert best_of(first, sizes) > 1.02 * best_of(all_boxes(r, sizes), sizes)
 
 
 def test_eight_levels_without_a_solver(monkeypatch):
