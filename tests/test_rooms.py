@@ -23,7 +23,10 @@ CONVENIENCES = set(
 )
 DEVICE = ROOMS[: ROOMS.index("device") + 1]
 NO_ROOMS = ("__pycache__", "py.typed", "conftest.py")  # the last is for examples in docstrings
-TESTS = {"__init__": "init"}  # where the test file has another name than the room
+TESTS = {
+    "__init__": "init",
+    "__main__": "main",
+}  # where the test file has another name than the room
 
 
 def files_of(room):

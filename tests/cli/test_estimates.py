@@ -357,8 +357,32 @@ def test_groups_that_look_the_same_when_written_are_not_joined(run, folder):
     assert found["n"] == 40 and found["effective_n"] == pytest.approx(40 / 1.64, rel=1e-3)
     write_groups(folder, {"x": [""] * 20 + [None] * 20})
     (folder / "x.csv").write_text('x,people\n"",10\n', "utf-8")
-    arguments = ("groups.parquet", "--by", "x", "--population", "x.csv")
-    assert "two groups are both written" in run("estimate", "m.json", *arguments, code=2)
+    arguments = ("estimate", "m.json", "groups.parquet", "--by", "x")
+    said = run(*arguments, "--population", "x.csv", code=2)
+    assert '20 reports have no value in the column "x"; fill it in, or leave them out' in said
+    assert "(no value)\n20 reports" in run(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("populations", "by"),
+    [
+        (["x.csv", "x.csv"], '"x"'),
+        (["x.csv", "again.csv"], '"x"'),
+        (["x.csv", "y.csv", "xy.csv"], '"x"'),
+        (["xy.csv", "yx.csv"], '"x", "y"'),
+    ],
+)
+def test_a_population_is_told_once(run, folder, populations, by):
+    """Two files on the same columns may differ, and the last would win."""
+    write_groups(folder, {"x": ["a", "b"] * 20, "y": ["c", "d"] * 20})
+    (folder / "x.csv").write_text("x,people\na,1\nb,1\n", "utf-8")
+    (folder / "again.csv").write_text("x,people\na,2\nb,1\n", "utf-8")
+    (folder / "y.csv").write_text("y,people\nc,1\nd,1\n", "utf-8")
+    (folder / "xy.csv").write_text("x,y,people\na,c,1\nb,d,1\n", "utf-8")
+    (folder / "yx.csv").write_text("y,x,people\nc,a,1\nd,b,1\n", "utf-8")
+    options = [x for path in populations for x in ("--population", path)]
+    arguments = ("estimate", "m.json", "groups.parquet", "--by", "x", "--by", "y", *options)
+    assert f"both give the people by {by}; keep one" in run(*arguments, code=2)
 
 
 def test_weights_count_in_groups_too(run, folder):
@@ -409,7 +433,8 @@ def test_scores_are_written(run, folder):
     assert few.column("HIV").equals(table.column("HIV"))
     made = ("scores", "m.json", "r.parquet", "-o")
     assert "is also read" in run(*made, "r.parquet", code=2)
-    assert "scores are written as Parquet" in run(*made, "s.csv", code=2)
+    for name in ("s.csv", "s.xyz", "s"):
+        assert f"{name} must end in .parquet" in run(*made, name, code=2)
     assert 'no column "x"' in run(*made, "x.parquet", "--with-column", "x", code=2)
     assert "name is reserved" in run(*made, "x.parquet", "--with-column", "report", code=2)
     assert '"" is not an item' in run(*made, "x.parquet", "--items", "", code=2)

@@ -21,7 +21,7 @@ import discreet as d
 from discreet.arrays.grouped_tallies import file_name
 from discreet.arrays.survey_tally import SurveyTally
 from discreet.cli import main
-from discreet.collector import limits, rehearsal
+from discreet.collector import documents, limits, rehearsal
 from discreet.collector.copying import backup, copy
 from discreet.collector.moving import move
 from discreet.collector.store import Outcome, StoreDamaged, Upload, open_store
@@ -642,3 +642,46 @@ def test_a_store_is_verified_question_by_question(store, place):
     found = CliRunner().invoke(main, ["verify", "--store", place, "--json"])
     assert found.exit_code == 0, found.output
     assert json.loads(found.output)["odd"].get("several", []) == []
+
+
+# ---- what published results tell -----------------------------------------------------------------
+
+
+def told(service, **query):
+    """The sentence on the results page of the organiser."""
+    answer = service.get(PATH, headers=BEARER, params=query)
+    assert answer.status_code == 200
+    return answer.json()["published"]
+
+
+def test_the_sentence_about_results_waits_for_the_end(serve, monkeypatch):
+    """What is shown again and again tells more."""
+    monkeypatch.setattr(limits, "FRESH", -1)
+    service, contents = serve(MADE, open_results=False), crowd(MADE, 2_100)
+    service.post(MADE, joined(ids(len(contents)), contents))
+    assert told(service) == ""
+    service.collector.store.close_collection("several")
+    assert told(service).startswith("488 people are too few")
+    assert all(told(service, question=name) == told(service) for name in NAMES)
+    assert told(service, by="region").startswith("In the smallest group 149 people are too few")
+
+
+def test_the_sentence_about_results_is_about_all_that_is_shown():
+    """All questions together, and the smallest group of any."""
+    contents = crowd(MADE, 2_100)
+    tally = SurveyTally.count(MADE, contents)
+    for _ in range(6):
+        tally += tally
+    sizes = {
+        q.name: [64 * len(x) for x in reports_on(contents, k, (0,)).values()]
+        for k, q in enumerate(MADE.listed)
+    }
+    promise, sentences = MADE.promise(), []
+    for by, fold in (((), sum), ((0,), min)):
+        people = {name: fold(groups) for name, groups in sizes.items()}
+        expected = promise.published(people, grouped=bool(by))
+        assert expected.n == min(people.values()) and expected.epsilon < promise.epsilon / 2
+        assert documents.published(MADE, tally, by) == expected.sentence
+        sentences.append(expected.epsilon)
+    assert sentences[0] < sentences[1]  # the whole alone would promise too much
+    assert documents.published(MADE, SurveyTally(MADE, {}), ()) == ""

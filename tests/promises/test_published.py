@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 import discreet as d
 from discreet.errors import DataError
-from discreet.promises.published import Published, published
+from discreet.promises.published import Published, published, together
 
 import exhaustive  # isort: skip
 
@@ -155,3 +155,74 @@ def test_the_factor_is_never_rounded_down(epsilon):
     sentence = Published(epsilon, 1e-8, 10**6).sentence
     told = float(re.search(r"factor of at most ([\d.,]+) \(", sentence)[1].replace(",", ""))
     assert told >= math.exp(epsilon)
+
+
+# ---- everything that is shown together -----------------------------------------------------------
+
+
+def counts_law(chance, n, first):
+    """How often "yes" is reported by n people: one of them answers yes or not, the others no."""
+    rest = binom.pmf(np.arange(n), n - 1, 1 - chance)
+    own = chance if first else 1 - chance
+    return np.convolve(rest, [1 - own, own])
+
+
+def least_epsilon(first, second, delta):
+    """The least epsilon for which these two laws keep (epsilon, delta), both ways."""
+    low, high = 0.0, 20.0
+    for _ in range(60):
+        eps = (low + high) / 2
+        excess = max(
+            np.maximum(x - math.exp(eps) * y, 0).sum()
+            for x, y in ((first, second), (second, first))
+        )
+        low, high = (eps, high) if excess > delta else (low, eps)
+    return high
+
+
+def shown(questions, delta):
+    """The same of the results of several yes-or-no questions, each (budget, people), which all
+    show an answer of the same person.
+    """
+    laws = []
+    for first in (True, False):
+        law = np.ones(1)
+        for budget, n in questions:
+            chance = math.exp(budget) / (math.exp(budget) + 1)
+            law = np.multiply.outer(law, counts_law(chance, n, first)).ravel()
+        laws.append(law)
+    return least_epsilon(*laws, delta)
+
+
+def test_several_questions_tell_more_than_one_of_them():
+    """The joint law of both counts, against the sum; one question alone says too little as soon as
+    many questions are shown.
+    """
+    questions = [(0.5, 800), (0.3, 400)]
+    found = together(questions, 2, 1e-3)
+    assert shown(questions, 1e-3) <= found.epsilon
+    assert shown(questions, 1e-3) > max(shown([x], 1e-3) for x in questions)
+    many = together(questions * 3, 6, 1e-3)
+    assert many.epsilon > 2.9 * found.epsilon and many.questions == 6
+    assert together(questions, 1, 1e-3).epsilon == published(0.5, 800, 1e-3).epsilon
+
+
+def test_results_by_group_tell_what_the_smallest_group_tells():
+    whole, group = shown([(1.0, 4000)], 1e-6), shown([(1.0, 1000)], 1e-6)
+    assert group > 1.9 * whole  # a statement of the whole would be half the truth
+    found = together([(1.0, 1000)], 1, 1e-6, grouped=True)
+    assert found.epsilon == published(1.0, 1000, 1e-6).epsilon >= group
+    assert "only these results by group (at least 1,000 people in each), once" in found.sentence
+    assert "nothing else: results at other dates or of other surveys" in found.sentence
+
+
+def test_what_is_too_few_counts_with_all_that_a_report_tells():
+    few = together([(1.0, 10_000), (0.2, 20)], 2, 1e-6)
+    assert few.epsilon == published(1.0, 10_000, 5e-7).epsilon + 0.2 and few.n == 20
+    assert together([(1.0, 20), (0.2, 20)], 2, 1e-6) is None
+    assert together([(math.inf, 10**6), (0.2, 10**6)], 2, 1e-6) is None
+    assert together([(1.0, 0)], 1, 1e-6) is None  # nobody answered
+    unasked = together([(1.0, 10_000), (0.2, 0)], 1, 1e-6)
+    assert unasked.epsilon == published(1.0, 10_000, 1e-6).epsilon
+    with pytest.raises(DataError, match="must be between 0 and 1"):
+        together([(1.0, 10_000)], 2, 1.5)

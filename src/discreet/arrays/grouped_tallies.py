@@ -22,10 +22,11 @@ def add_by_group(tallies: dict[Group, Tally], more: Mapping[Group, Tally]) -> No
 def group_name(group: object) -> str:
     """The name of a group for people: the value of its column, or its values if there are several.
 
-    >>> group_name("north"), group_name(("north", 30))
-    ('north', 'north, 30')
+    >>> group_name("north"), group_name(("north", 30)), group_name(None)
+    ('north', 'north, 30', '(no value)')
     """
-    return ", ".join(map(str, group)) if isinstance(group, tuple) else str(group)
+    values = group if isinstance(group, tuple) else (group,)
+    return ", ".join("(no value)" if value is None else str(value) for value in values)
 
 
 def file_name(group: object) -> str:

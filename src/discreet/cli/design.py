@@ -76,13 +76,13 @@ def design(
         made.save(output)
         proofs = save_proofs(made, output)
     described = _describe(draft, made, shares, options)
+    whole = facts.describe_survey(made)
     if as_json:
-        whole = facts.describe_survey(made)
         asked = [{"question": q.name, **d} for q, d in zip(made.listed, described, strict=True)]
         print_json({**described[0], **whole} if len(asked) == 1 else {**whole, "asked": asked})
         return
     if len(made.listed) > 1:
-        surveys.survey(made)
+        surveys.survey(made, whole["published"])
     for question, each in zip(made.listed, described, strict=True):
         if len(made.listed) > 1:
             click.echo()
@@ -106,6 +106,8 @@ def _describe(
         several = len(made.listed) > 1
         told = facts.describe(question.mechanism, shares, question.name if several else made.name)
         policy = draft.policies[question.name].divided(made.answers)
+        if several:
+            told["published"] = ""  # the survey's sentence speaks of all questions together
         told["goals"] = facts.compare_goals(policy, question.mechanism, options)
         described.append(told)
     return described

@@ -114,6 +114,7 @@ def estimate(
     of the people who answered, and unbiased. Shares are of the population that they were drawn
     from.
     """
+    from discreet.arrays.grouped_tallies import group_name
     from discreet.cli.grouping import read_estimates
     from discreet.estimates import saving
     from discreet.show import terminal
@@ -140,7 +141,7 @@ def estimate(
             documents.append({**named, **facts, "odd": odd})
             continue
         if columns:
-            click.echo(click.style(", ".join(map(str, group)), bold=True))
+            click.echo(click.style(group_name(group), bold=True))
         summed = saving.all_totals(estimate, confidence, about, sums).rows()
         terminal.estimate(estimate, rows, confidence, about, summed)
         if estimate.truncation_note:

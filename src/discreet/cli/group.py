@@ -120,7 +120,8 @@ def refuse_wrong_suffix(ending: str, what: str, output: str | None) -> None:
 def require_suffix(path: str | None, *endings: str) -> None:
     """Refuse an output with an unknown format, before any work is done."""
     if path and not path.lower().endswith(endings):
-        raise DataError(f"{path} must end in {', '.join(endings[:-1])} or {endings[-1]}")
+        *some, last = endings
+        raise DataError(f"{path} must end in {', '.join(some)}{' or ' if some else ''}{last}")
 
 
 def options(*decorators: Decorator) -> Decorator:

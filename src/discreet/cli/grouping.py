@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from pathlib import Path
 
 from discreet.arrays.grouped_tallies import file_name
@@ -11,7 +12,7 @@ from discreet.arrays.weighted import WeightedTally, load_tally
 from discreet.cli.group import progress
 from discreet.data.counting import as_columns, tally_files
 from discreet.data.reports import report_files
-from discreet.data.weights import read_population, read_table, tally_weighted
+from discreet.data.weights import Population, read_population, read_table, tally_weighted
 from discreet.errors import DataError
 from discreet.estimates.estimate import Estimate
 from discreet.estimates.fakes import oddities
@@ -46,18 +47,40 @@ def read_estimates(
         return columns, estimates, odd
     if not columns:
         raise DataError("--population needs groups: name their columns with --by")
-    named: dict[tuple[str, ...], Estimate] = {}
     for group, estimate in estimates.items():
-        texts = tuple("" if value is None else str(value) for value in group)
-        if texts in named:
-            raise DataError(
-                f"two groups are both written {quoted(', '.join(texts))} (empty, or of another "
-                "type); name them apart"
-            )
-        named[texts] = estimate
+        _refuse_null(columns, group, estimate.n)
+    named = {tuple(map(str, group)): estimate for group, estimate in estimates.items()}
     sizes = {group: estimate.n for group, estimate in named.items()}
-    people = people_per_group(sizes, [read_population(p, columns) for p in populations])
+    known = {path: read_population(path, columns) for path in populations}
+    _refuse_told_twice(columns, populations, known)
+    people = people_per_group(sizes, [*known.values()])
     return (), {(): post_stratify(named, people)}, odd
+
+
+def _refuse_null(columns: Sequence[str], group: Group, n: int) -> None:
+    """Refuse reports without a value, for which no population can stand."""
+    for column, value in zip(columns, group, strict=True):
+        if value is None:
+            raise DataError(
+                f"{n:,} report{'s have' if n > 1 else ' has'} no value in the column "
+                f"{quoted(column)}; fill it in, or leave them out: nobody knows whom they stand for"
+            )
+
+
+def _refuse_told_twice(
+    columns: Sequence[str], paths: Sequence[str], known: Mapping[str, Population]
+) -> None:
+    """Refuse a population whose columns are all in another one."""
+    told = [
+        (path, {c for c, x in zip(columns, next(iter(known[path])), strict=True) if x is not None})
+        for path in paths
+    ]
+    for (first, mine), (second, others) in permutations(told, 2):
+        if mine <= others:
+            raise DataError(
+                f"--population {first} and {second} both give the people by "
+                f"{', '.join(quoted(c) for c in columns if c in mine)}; keep one"
+            )
 
 
 def refuse_columns(by: Sequence[str]) -> None:

@@ -28,7 +28,8 @@ def plan_survey(
 ) -> None:
     """Print what every number of answers per person costs, and what each question will show."""
     from discreet.designs.surveys import compare, design_survey
-    from discreet.show import forecasts, outlook, surveys
+    from discreet.show import facts, forecasts, outlook, surveys
+    from discreet.show.layout import console, print_sentence
 
     outlook.check_target(target)
     rows = compare(draft, options)
@@ -40,6 +41,7 @@ def plan_survey(
     forecast = {
         q.name: _forecast(made, q.mechanism, people, prior, target, about) for q in made.listed
     }
+    published = facts.publish(made, facts.share_evenly(made, users))
     if as_json:
         listed = [{"answers": r.answers, "total": r.total, "errors": r.errors} for r in rows]
         print_json(
@@ -54,6 +56,7 @@ def plan_survey(
                 "target_error": target,
                 "forecast": forecast,
                 "visible": shown,
+                "published": published,
             }
         )
         return
@@ -63,6 +66,7 @@ def plan_survey(
         click.echo(f"{name}:")
         for sentence in sentences:
             surveys.bullet(sentence)
+    print_sentence(console(), published)
 
 
 def _forecast(

@@ -21,6 +21,7 @@ from discreet.cli.group import (
     question_option,
     refuse_overwrite,
     refuse_wrong_suffix,
+    require_suffix,
     split_items,
 )
 from discreet.errors import DataError
@@ -317,7 +318,7 @@ def scores(
     from discreet.data.scores import write_scores
 
     refuse_overwrite([output], [survey, *reports])
-    refuse_wrong_suffix(".parquet", "scores are", output)
+    require_suffix(output, ".parquet")
     loaded, paths = load_mechanism(survey, question), report_files(reports)
     refuse_overwrite([output], map(str, paths))
     chosen = None if items is None else split_items(items, loaded.policy)

@@ -262,6 +262,21 @@ def sum_cells(
     return all_totals(estimate, confidence, ABOUT, sums).rows()
 
 
+def published(survey: Survey, tally: SurveyTally, by: tuple[int, ...]) -> str:
+    """What the results of all questions tell whoever sees nothing else: of the groups that are
+    shown, or of everybody. Empty without reports.
+    """
+    if not tally.n:
+        return ""
+    people = {
+        q.name: min((x.n for x in tally.groups(k, by).values() if x.n), default=0)
+        if by
+        else tally.question(k).n
+        for k, q in enumerate(survey.listed)
+    }
+    return facts.publish(survey, people, grouped=bool(by))
+
+
 def csv(
     survey: Survey,
     tally: SurveyTally,

@@ -151,10 +151,8 @@ class EstimateRequests:
         )
         least = about.least if self._open_results else 0
         # what was shown again and again, in steps, tells more than the last of it
-        n = document["n"]
-        once = collection.state == "closed" and not self._open_results and n > 0 and not wanted.by
-        said = mechanism.guarantee().published(n) if once else None
-        sentence = said.sentence if said else ""
+        once = collection.state == "closed" and not self._open_results
+        sentence = documents.published(collection.survey, tally, wanted.by) if once else ""
         return orjson.dumps(document | {"least": least, "published": sentence})
 
     def _expected_errors(self, mechanism: Mechanism) -> documents.Expected:

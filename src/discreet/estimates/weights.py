@@ -351,6 +351,9 @@ def _check_margins(sizes: Mapping[tuple[str, ...], int], margins: Sequence[Popul
                     f"the margin's group {_named(key)} has {len(key)} columns and the groups that "
                     f"answered have {length}; write None for a column that is not told"
                 )
+    patterns = [tuple(x is None for x in next(iter(margin))) for margin in margins]
+    if len({*patterns}) < len(patterns):
+        raise DataError("two margins are of the same columns; keep one")
 
 
 def _check_groups(estimates: Mapping[Key, Estimate], people: Mapping[Key, float]) -> None:

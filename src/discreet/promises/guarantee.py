@@ -393,6 +393,8 @@ class Guarantee:
 
     def published(self, n: int, delta: float = 1e-8) -> Published | None:
         """What someone learns who sees only the results of n reports; None where n is too small.
+        For results by group, n is that of the smallest group; for several questions, see
+        `SurveyPromise.published`.
 
         >>> guarantee.published(10_000).epsilon < guarantee.ldp_epsilon / 4
         True

@@ -5,7 +5,7 @@ it as tables.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -121,6 +121,7 @@ def describe_survey(survey: Survey) -> dict[str, Any]:
         "answers": survey.answers,
         "factor": finite(promise.factor),
         "drawn": promise.drawn,
+        "published": publish(survey, share_evenly(survey, PUBLISHED)),
         "promise": promise.sentence,
         "survey_caution": promise.caution,
         "public": [public.name for public in survey.public],
@@ -178,7 +179,7 @@ def plan(
         "warnings": warnings(policy),
         "visible": outlook.sentences(chosen, users, shares, about),
         "published": describe_published(chosen.guarantee(), users)
-        or _nothing_published(chosen.guarantee(), users),
+        or nothing_published(chosen.guarantee().ldp_epsilon, users),
         "padding_curve": None,
         "objective": None,
     }
@@ -240,10 +241,29 @@ def describe_published(guarantee: Guarantee, users: int) -> str:
     return promise.sentence if promise else ""
 
 
-def _nothing_published(guarantee: Guarantee, users: int) -> str:
+def publish(survey: Survey, people: Mapping[str, int], grouped: bool = False) -> str:
+    """What the results of all questions tell of a person; or why there is no statement about it.
+
+    `people` says how many answer each question; in the smallest group, if they are `grouped`.
+    """
+    promise = survey.promise().published(people, grouped=grouped)
+    if promise:
+        return promise.sentence
+    least = min(filter(None, people.values()), default=0)
+    return nothing_published(survey.promise().epsilon, least, grouped)
+
+
+def share_evenly(survey: Survey, users: int) -> dict[str, int]:
+    """How many of so many people answer each question, on average."""
+    people = max(users * survey.answers // len(survey.listed), 1)
+    return {q.name: people for q in survey.listed}
+
+
+def nothing_published(epsilon: float, people: int, grouped: bool = False) -> str:
     """Why there is no statement about published results."""
-    why = f"{users:,} people are too few for a statement about"
-    if not math.isfinite(guarantee.ldp_epsilon):
+    count = f"{people:,} {'person is' if people == 1 else 'people are'} too few"
+    why = f"{'In the smallest group ' if grouped else ''}{count} for a statement about"
+    if not math.isfinite(epsilon):
         why = "Some pairs of answers are not protected, so there is no statement about"
     return f"{why} what published results alone tell; the promise about the report holds."
 

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from discreet.survey import Survey
 
 
-def survey(survey: Survey) -> None:
-    """Print what a survey asks, and what it promises about everything that a person sends."""
+def survey(survey: Survey, published: str) -> None:
+    """Print what a survey asks, and what it promises about everything that a person sends; then
+    what the results alone tell.
+    """
     out, promise = console(), survey.promise()
     out.print(f"[bold]{escape(survey.name)}[/bold]: {len(survey.listed)} questions")
     for sentence in (promise.drawn, promise.caution or promise.sentence):
@@ -30,6 +32,7 @@ def survey(survey: Survey) -> None:
             f"Asked and sent openly: {escape(names)}; {survey.group_count:,} groups, and with "
             f"10,000 people {10_000 / survey.group_count:,.0f} in each on average.",
         )
+    print_sentence(out, published)
 
 
 def compare_answers(survey: Survey, rows: Sequence[Answering], users: int) -> None:

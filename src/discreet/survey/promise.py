@@ -9,13 +9,14 @@ the largest product of the factors of h questions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.mechanism import Mechanism
 from discreet.policy.labels import quoted
 from discreet.promises.guarantee import Guarantee
+from discreet.promises.published import Published, together
 from discreet.promises.ratios import Factor, level_factors, log
 from discreet.promises.sentences import SAFE, WEAK
 from discreet.promises.words import in_words
@@ -99,6 +100,21 @@ class SurveyPromise:
         1.0
         """
         return log(self.factor)
+
+    def published(
+        self, people: Mapping[str, int], delta: float = 1e-8, grouped: bool = False
+    ) -> Published | None:
+        """What someone learns who sees only the results of all questions; None where that is no
+        less than what the reports tell.
+
+        `people` says how many reports there are per question; for results by group, in the smallest
+        group, and `grouped` says so.
+
+        >>> promise.published({"age": 50_000, "strain": 50_000}).epsilon < promise.epsilon / 4
+        True
+        """
+        reports = [(log(whole_factor(q.mechanism)), people[q.name]) for q in self.survey.listed]
+        return together(reports, self.survey.answers, delta, grouped)
 
     @property
     def caution(self) -> str:
