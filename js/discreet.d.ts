@@ -281,8 +281,8 @@ export class Survey {
   /** The largest log-ratio of everything that one person sends. */
   epsilon(): number;
   /** What is promised about everything that one person sends; the factor is rounded up. */
-  promise(): { factor: number; sentence: string };
-  /** What is sent as it is: the public questions of these names, or all of them. */
+  promise(names?: readonly string[]): { factor: number; sentence: string };
+  /** What is sent as it is: the public questions, under these names or their own. */
   openPromise(names?: readonly string[]): string;
   /** What holds for the answer to one question, if all answers are seen. */
   answerPromise(name: string): string;

@@ -9,15 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from checks import assert_bernoulli, must_fail
 from click.testing import CliRunner
+from collecting import REGION
 from policies import three_levels
+from test_survey_answers import CLEAR, people, sample
 
 import discreet as d
 from discreet.arrays.tally import Tally
 from discreet.cli import main
+from discreet.data import counting
 from discreet.errors import DataError, DiscreetError
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; the Spark tests are skipped")
@@ -184,6 +188,16 @@ def test_groups_in_one_job(spark, tmp_path):
         assert found[region] == mechanism.tally(reports[k::3])
     total = found["north"] + found["south"] + found[None]
     assert total == mechanism.tally(reports)
+
+
+def test_a_column_of_people_makes_no_groups(spark, monkeypatch):
+    mechanism = MECHANISMS["fixed"]
+    data = frame(spark, mechanism.perturb_many(answers(mechanism, 90)), user=pa.array(range(90)))
+    monkeypatch.setattr(counting, "MOST_GROUPS", 89)
+    with pytest.raises(DataError, match='"user" makes more than 89 groups'):
+        engine.tally(data, mechanism, by="user")
+    monkeypatch.undo()
+    assert len(engine.tally(data, mechanism, by="user")) == 90
 
 
 # ---- perturb -------------------------------------------------------------------------------------
@@ -528,6 +542,44 @@ def test_integers_on_spark_are_labels_and_indices_by_name(spark, tmp_path):
     numbers = words.selectExpr("1 AS item")
     with pytest.raises(Exception, match="no label of the policy is one; if they are indices"):
         engine.perturb(numbers, MECHANISMS["ticket"]).count()
+
+
+def test_a_survey_is_drawn_and_perturbed_on_the_workers(spark, tmp_path):
+    """With budgets at which a report is the answer: everybody answers two of four questions, drawn
+    uniformly; answers, public ones and files belong together; both engines count the same.
+    """
+    made, table, n = sample(answers=2, eps=4 * CLEAR), people(6000), 6000
+    made.save(tmp_path / "s.json")
+    (tmp_path / "in").mkdir()
+    for k in range(3):
+        pq.write_table(table.slice(2000 * k, 2000), tmp_path / "in" / f"{k}.parquet")
+    s, out = str(tmp_path / "s.json"), str(tmp_path / "out")
+    command = ["perturb", s, str(tmp_path / "in"), "-o", out, "--engine", "spark", "--json"]
+    told = CliRunner().invoke(main, [*command, "--master", "local[2]"], catch_exceptions=False)
+    counts = json.loads(told.stdout)["reports"]
+    assert list(counts) == list(made.questions) and sum(counts.values()) == 2 * n
+    for count in counts.values():
+        assert_bernoulli(count, n, 2 / 4)
+    must_fail(assert_bernoulli, counts["age"], n, 1 / 4)
+    rows = {row: table.filter(pc.equal(table["region"], row)) for row in REGION["items"]}
+    for name, column in (("age", "young"), ("ill", "HIV")):
+        for engine_name in ("local", "spark"):
+            to = str(tmp_path / f"{name}-{engine_name}")
+            more = ["--engine", engine_name, "--master", "local[2]", "--by", "region"]
+            command = ["tally", s, out, "--question", name, "-o", to, *more]
+            told = CliRunner().invoke(main, command, catch_exceptions=False)
+            assert told.exit_code == 0, told.output
+        for region, mine in rows.items():
+            local, other = (
+                d.Tally.load(tmp_path / f"{name}-{x}" / f"{region}.json", made.questions[name])
+                for x in ("local", "spark")
+            )
+            assert local == other and local.n <= len(mine)
+            assert_bernoulli(local.n, len(mine), 2 / 4)
+            held = pc.sum(pc.equal(mine[name], column)).as_py()
+            found = local.estimate()[column]["count"]
+            assert_bernoulli(round(found), held, 2 / 4)
+            must_fail(assert_bernoulli, round(found), len(mine), 2 / 4)
 
 
 def test_what_must_not_be_kept_and_missing_columns(spark):

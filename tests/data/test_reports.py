@@ -440,6 +440,24 @@ def test_few_of_many_groups_make_no_histograms(tmp_path):
     assert not any(builder._all for builder in groups_._builders.values())
 
 
+@pytest.mark.parametrize("limit", ["groups", "bytes"])
+def test_a_column_of_people_makes_no_groups(tmp_path, monkeypatch, limit):
+    """Every group has a tally, so they are counted before memory runs out; as many as that fit."""
+    rows, _ = many(TICKETS, 600)
+    column = pa.array(rows.view("<u4")[:, 0], pa.uint32())
+    path = parquet(tmp_path / "r.parquet", report=column, user=pa.array(range(600)))
+    if limit == "groups":
+        monkeypatch.setattr(counting, "MOST_GROUPS", 599)
+    else:
+        monkeypatch.setattr(counting, "MOST_BYTES", 600 * counting.tally_size(TICKETS) - 1)
+    with pytest.raises(DataError, match='the column "user" makes more than 599 groups, each with'):
+        counting.tally_files([path], TICKETS, "user")
+    with pytest.raises(DataError, match='the columns "user" and "group" make more than 599'):
+        counting.check_group_count(600, TICKETS, ("user", "group"))
+    monkeypatch.undo()
+    assert len(counting.tally_files([path], TICKETS, "user")) == 600
+
+
 ODD = {
     "count twice": "report,count,count\n5,3,3\n",
     "report twice": "report,report,count\n5,5,3\n",

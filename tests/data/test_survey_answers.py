@@ -269,3 +269,54 @@ def test_no_column_that_is_written_can_be_a_public_question(tmp_path):
     for name in RESERVED:
         with pytest.raises(PolicyError, match="call it something else"):
             Public(name, "Which?", ["a", "b"])
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A survey, the folder of its reports, and those of its tallies, whole and by region."""
+    place, survey = tmp_path_factory.mktemp("folders"), sample()
+    survey.save(place / "s.json")
+    pq.write_table(people(4000), place / "answers.parquet")
+    run("perturb", place / "s.json", place / "answers.parquet", "-o", place / "reports")
+    run("tally", place / "s.json", place / "reports", "-o", place / "whole")
+    run("tally", place / "s.json", place / "reports", "-o", place / "groups", "--by", "region")
+    return place, survey
+
+
+@pytest.mark.parametrize("name", ["age", "ill", "used", "age × ill"])
+def test_an_estimate_of_a_question_takes_the_folder_of_the_survey(folders, name):
+    """Whichever command made the folder, the numbers are those of the question's own file."""
+    place, _ = folders
+    stem = name.replace(" × ", "___")
+
+    def estimated(path, *more):
+        out = run("estimate", place / "s.json", path, "--question", name, *more, "--json").output
+        return json.loads(out)
+
+    expected = estimated(place / "whole" / f"{stem}.json")
+    assert expected["n"] > 500
+    for folder in ("whole", "reports"):
+        found = estimated(place / folder)
+        assert (found["n"], found["items"]) == (expected["n"], expected["items"])
+    groups = estimated(place / "groups")["groups"]
+    assert sum(group["n"] for group in groups) == expected["n"] and len(groups) == 3
+    assert groups == estimated(place / "groups" / stem)["groups"]
+    by = estimated(place / "reports", "--by", "region")["groups"]
+    rows = {row["group"]["region"]: row["items"] for row in by}
+    assert rows == {row["group"]["group"]: row["items"] for row in groups}
+
+
+def test_tallies_and_scores_of_a_question_take_the_folder_too(folders, tmp_path):
+    place, survey = folders
+    s, reports = place / "s.json", place / "reports"
+    run("tally", s, reports, "--question", "ill", "-o", tmp_path / "ill.json")
+    one = d.Tally.load(tmp_path / "ill.json", survey.questions["ill"])
+    assert one == d.Tally.load(place / "whole" / "ill.json", survey.questions["ill"])
+    run("tally", s, place / "whole", "--question", "ill", "-o", tmp_path / "again.json")
+    assert d.Tally.load(tmp_path / "again.json", survey.questions["ill"]) == one
+    run("scores", s, reports, "--question", "ill", "-o", tmp_path / "scores.parquet")
+    assert pq.read_table(tmp_path / "scores.parquet").num_rows == one.n
+    told = run("estimate", s, reports, code=2).output
+    assert "the survey has 4 questions; name one" in told
+    told = run("estimate", s, reports, "--question", "none", code=2).output
+    assert '"none" is not a question of this survey' in told

@@ -244,6 +244,29 @@ def test_the_same_survey_gets_the_same_frames_whatever_is_answered(real, home):
     assert again == Receipt(0, 4) and again.frames == first.frames
 
 
+def test_everything_that_may_be_asked_is_shown_on_request(real, every):
+    """Every question with its answers, public ones, and what a cross is about."""
+    told = CliRunner().invoke(main, ["answer", f"{real.url}/c/every", "--question"])
+    assert told.exit_code == 0, told.output
+    for public in every.public:
+        assert f"{public.name}: {public.text} This answer is sent as it is." in told.output
+    for question in every.listed:
+        items = question.policy.items if question.of is None else ()
+        for k, item in enumerate(items, 1):
+            assert f"{k:>5}  {item}\n" in told.output
+    assert 'age × ill: the answers to "age" and "ill" in one report' in told.output
+    assert "old × flu\n" not in told.output
+
+
+def test_a_script_gives_one_answer_to_a_public_question(real, home):
+    """A second line is no correction of the first, whichever is meant."""
+    for more in ("region: south\n", "region: north\n"):
+        url = f"{real.url}/c/every"
+        told = CliRunner().invoke(main, ["answer", url, "--yes"], input=LINES + more)
+        assert told.exit_code == 2 and '"region" takes one answer, got 2 lines' in told.output
+        assert not home.exists() or entries(home) == []
+
+
 # ---- interrupted ---------------------------------------------------------------------------------
 
 

@@ -173,7 +173,7 @@ def answer(
     if question or interactive:
         if not as_json:  # a link of one's own shows in the address
             click.echo(f"Answers go to {server}")
-        _show_survey(collection, as_json)
+        _show_survey(collection, as_json, everything=question)
     if question:
         return
     if collection.state != "open":
@@ -219,8 +219,10 @@ def _confirm(survey: Survey, given: Answers, prepared: Prepared) -> None:
     click.confirm(f"Send {them} cannot be taken back", abort=True)
 
 
-def _show_survey(collection: Asked, as_json: bool) -> None:
-    """Show the organiser, the questions, their promises and their answers."""
+def _show_survey(collection: Asked, as_json: bool, everything: bool) -> None:
+    """Show the organiser and what is promised; of one question, or if `everything` is wanted, the
+    questions and their answers, too. Otherwise they are shown when they are asked.
+    """
     survey, promise = collection.survey, collection.survey.promise()
     if as_json:
         facts = {"about": survey.about.to_canonical(), "state": collection.state}
@@ -239,8 +241,20 @@ def _show_survey(collection: Asked, as_json: bool) -> None:
         click.echo(survey.only.policy.title)
     warning = [f"Warning: {promise.caution}"] if promise.caution else []
     click.echo("\n".join([*warning, *(f"  • {line}" for line in promise.sentences())]))
+    if everything:
+        for public in survey.public:
+            click.echo(f"{public.name}: {public.text} This answer is sent as it is.")
+            _list_items(public.items)
     if len(survey.listed) == 1:
         _list_items(_shown(survey.only.policy))
+    elif everything:
+        for q in survey.listed:
+            if q.of is not None:
+                both = " and ".join(map(quoted, q.of))
+                click.echo(f"{q.name}: the answers to {both} in one report")
+                continue
+            click.echo(f"{q.name}: {q.policy.title}")
+            _list_items(_shown(q.policy))
 
 
 def _shown(policy: Policy) -> list[str]:
@@ -346,6 +360,8 @@ def _read_answers(survey: Survey) -> Answers:
     answers: dict[str, str | set[str]] = {}
     for name, items in given.items():
         if name in openly:
+            if len(items) > 1:
+                raise DataError(f"{quoted(name)} takes one answer, got {len(items)} lines")
             answers[name] = items[0]
         else:
             answers[name] = _read_one(survey.question(name).policy, items)

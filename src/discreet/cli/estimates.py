@@ -13,7 +13,6 @@ import click
 from discreet.cli.group import (
     about_option,
     as_json,
-    load_mechanism,
     load_survey,
     main,
     options,
@@ -110,22 +109,26 @@ def estimate(
 ) -> None:
     """Turn TALLY into counts of people and shares, with intervals.
 
-    TALLY is a tally, a folder of tallies by group, or files of reports to count first. Counts are
-    of the people who answered, and unbiased. Shares are of the population that they were drawn
-    from.
+    TALLY is a tally, a folder of tallies by group, or files of reports to count first; with
+    --question also the folder that perturb, tally or export wrote of a survey. Counts are of the
+    people who answered, and unbiased. Shares are of the population that they were drawn from.
     """
     from discreet.arrays.grouped_tallies import group_name
     from discreet.cli.grouping import read_estimates
+    from discreet.data.surveys import of_question
     from discreet.estimates import saving
     from discreet.show import terminal
 
     refuse_overwrite([output, plot], [survey, tally, *populations])
-    loaded = load_mechanism(survey, question)
+    whole = load_survey(survey)
+    asked = whole.question(question)
+    loaded = asked.mechanism
     require_suffix(output, ".csv", ".parquet", ".json")
     require_suffix(plot, ".png", ".svg")
     sums = _sums(loaded.policy, totals)
     views = [name for name in VIEWS if wanted[name]]
-    columns, estimates, odd = read_estimates(loaded, tally, by, weights, populations)
+    counted = of_question(tally, whole, asked.name)
+    columns, estimates, odd = read_estimates(loaded, counted, by, weights, populations)
     if plot and len(estimates) > 1:
         raise DataError("--plot draws one estimate; add the groups up with --population")
     if output:

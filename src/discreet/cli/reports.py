@@ -13,7 +13,6 @@ from discreet.cli.group import (
     data_options,
     emit,
     engine_options,
-    load_mechanism,
     load_survey,
     main,
     print_json,
@@ -175,12 +174,16 @@ def tally(
     from discreet.arrays.tally import Tally
     from discreet.data.counting import as_columns, tally_files
     from discreet.data.reports import refuse_duplicates, report_files
+    from discreet.data.surveys import of_question
 
     by = as_columns(by)
+    whole = load_survey(survey)
+    if question is not None:
+        whole.question(question)
+        reports = tuple(of_question(path, whole, question) for path in reports)
     saved = [path for path in reports if path.endswith(".json")]
     refuse_duplicates(saved)
     refuse_overwrite([output], [survey, *(path for path in reports if path not in saved)])
-    whole = load_survey(survey)
     if question is None and len(whole.listed) > 1:
         if saved or weights or counted or len(reports) > 1:
             raise DataError(
@@ -316,10 +319,14 @@ def scores(
     """
     from discreet.data.reports import report_files
     from discreet.data.scores import write_scores
+    from discreet.data.surveys import of_question
 
     refuse_overwrite([output], [survey, *reports])
     require_suffix(output, ".parquet")
-    loaded, paths = load_mechanism(survey, question), report_files(reports)
+    whole = load_survey(survey)
+    asked = whole.question(question)
+    loaded = asked.mechanism
+    paths = report_files([of_question(path, whole, asked.name) for path in reports])
     refuse_overwrite([output], map(str, paths))
     chosen = None if items is None else split_items(items, loaded.policy)
     with progress("Scoring reports", paths) as advance:

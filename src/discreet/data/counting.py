@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.arrays.rows import as_times
+from discreet.arrays.survey_tally import tally_size
 from discreet.arrays.tally import Tally, TallyBuilder
 from discreet.arrays.threads import run_blocks
 from discreet.arrays.types import Ints
@@ -17,6 +18,7 @@ from discreet.data.files import Advance
 from discreet.data.reports import By, Piece, name_in_errors, read_piece, split_file
 from discreet.errors import DataError
 from discreet.mechanism import Mechanism
+from discreet.policy.labels import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 # The value of a column, the tuple of values of several, or None if nothing is grouped
 Group = Hashable
 Tallies = dict[Group, Tally]
+MOST_GROUPS = 10_000  # as many as a survey's public questions can make
+MOST_BYTES = 2 << 30  # of the tallies of all groups
 
 
 def as_columns(by: str | Iterable[str] | None) -> By:
@@ -33,6 +37,18 @@ def as_columns(by: str | Iterable[str] | None) -> By:
     if by is None:
         return ()
     return (by,) if isinstance(by, str) else tuple(dict.fromkeys(by))
+
+
+def check_group_count(count: int, mechanism: Mechanism, by: By) -> None:
+    """Refuse more groups than fit into memory: somebody named a column of people, not of groups."""
+    most = min(MOST_GROUPS, max(1, MOST_BYTES // tally_size(mechanism)))
+    if count > most:
+        names, plural = " and ".join(map(quoted, by)), len(by) > 1
+        raise DataError(
+            f"the column{'s' * plural} {names} make{'' if plural else 's'} more than {most:,} "
+            f"groups, each with a tally of {mechanism.m:,} items, and they would not fit; "
+            "group by fewer values"
+        )
 
 
 class TalliesByValue:
@@ -49,6 +65,7 @@ class TalliesByValue:
         """The builder of a group's tally."""
         with self._lock:
             if group not in self._builders:
+                check_group_count(len(self._builders) + 1, self.mechanism, self.by)
                 self._builders[group] = TallyBuilder(self.mechanism)
             return self._builders[group]
 

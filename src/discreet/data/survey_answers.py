@@ -1,6 +1,6 @@
 """A table with the answers to a survey, a column per question: read in blocks, checked, drawn and
 perturbed. Reports on different questions stand in different files, in orders of their own, so that
-nothing links the reports of one person.
+no place in a file says which reports are of one person.
 """
 
 from __future__ import annotations

@@ -85,6 +85,23 @@ def _files(folder: str, stem: str, name: str) -> list[str]:
     ]
 
 
+def of_question(path: str, survey: Survey, name: str) -> str:
+    """What a folder of a whole survey holds on one question: the file or folder that `perturb`,
+    `tally` or `export` made for it. Any other path is itself.
+    """
+    folder, stems = Path(path), question_files(survey.questions)
+    if is_simple(survey) or not folder.is_dir():
+        return path
+    wanted = folder / stems[name]
+    if any(folder.glob("question=*")):  # of Spark
+        return f"{folder}/question={stems[name]}"
+    for ending in (".json", ".parquet"):
+        if {x.stem for x in folder.glob(f"*{ending}")} == set(stems.values()):
+            return f"{wanted}{ending}"
+    inside = {x.name for x in folder.iterdir() if x.is_dir()}
+    return str(wanted) if inside == set(stems.values()) else path
+
+
 def save_survey_tallies(counted: Mapping[str, Tallies], folder: str) -> None:
     """Write a tally per question into a folder; with groups, a folder per question."""
     names = question_files(counted)

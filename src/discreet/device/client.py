@@ -266,7 +266,8 @@ class Client:
 
     def send(self, prepared: Prepared) -> Receipt:
         """Upload the reports one by one, in random order, again and again while the collector is
-        away: each is counted once. Nothing links them.
+        away: each is counted once. Nothing in them says that they belong together. Whoever sees the
+        connections can guess it from address, time and public answers; `promise` covers that.
 
         >>> prepared = client.prepare(client.collection("toy-survey"), "headache")
         >>> client.send(prepared)

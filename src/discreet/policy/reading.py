@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _BUDGETS = "budgets by item"  # of a CSV file; no key that anybody writes
 SURVEY_KEYS = ("name", "about", "answers", "public", "translations")  # beside those of a question
-_KEYS = {
+KEYS = {  # of a question
     _BUDGETS,
     "question",
     "kind",
@@ -103,7 +103,7 @@ def from_document(document: object, folder: Path | None) -> Policy:
 
 def read_question(document: object, folder: Path | None, what: str) -> Policy:
     """From the table of one question."""
-    table = _table(document, _KEYS, what)
+    table = known_table(document, KEYS, what)
     if _BUDGETS in table:
         return Policy.from_budgets(table[_BUDGETS])
     keys = ("question", "kind", "notion", "padding", "strict", "blocks", "last")
@@ -130,7 +130,7 @@ def read_question(document: object, folder: Path | None, what: str) -> Policy:
     if auto:
         del settings["padding"]
     built = build(
-        [_table(row, _LEVEL_KEYS, "a level") for row in _rows(table, "level")],
+        [known_table(row, _LEVEL_KEYS, "a level") for row in _rows(table, "level")],
         members,
         settings,
     )
@@ -276,7 +276,7 @@ def _from_members(
 
 
 def _pair(row: object) -> Pair:
-    table = _table(row, _PAIR_KEYS, "a pair")
+    table = known_table(row, _PAIR_KEYS, "a pair")
     names = table.get("levels")
     if not (
         isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)
@@ -297,7 +297,8 @@ def _pair(row: object) -> Pair:
     )
 
 
-def _table(raw: object, allowed: set[str], what: str) -> JsonObject:
+def known_table(raw: object, allowed: set[str], what: str) -> JsonObject:
+    """A table that has no other keys than these."""
     if not isinstance(raw, dict):
         raise PolicyError(f"{what} must be a table of keys and values, got {quoted(raw)}")
     for key in raw:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 from discreet.errors import PolicyError
 from discreet.policy import Policy
 from discreet.policy.labels import quoted
-from discreet.policy.reading import SURVEY_KEYS, read_question, read_table, shown_name
+from discreet.policy.reading import (
+    KEYS,
+    SURVEY_KEYS,
+    known_table,
+    read_question,
+    read_table,
+    shown_name,
+)
 from discreet.survey.about import About
 from discreet.survey.crosses import cross
 from discreet.survey.public import Public
@@ -20,6 +27,7 @@ if TYPE_CHECKING:
     from discreet.policy.types import JsonObject
 
 AUTO, ALL = "auto", "all"
+_ROW_KEYS = {*KEYS, "name", "text"} - {"question"}  # of a [[question]]
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,13 @@ def from_document(
     crossed = rest.pop("cross", [])
     if isinstance(rest.get("question"), list):
         questions = _questions(rest, folder)
+    elif "public" in whole and not rest:
+        raise PolicyError(
+            "the survey has public questions only, whose answers are sent as they are; add a "
+            "[[question]] whose answers are protected"
+        )
     else:
+        known_table(table, {*KEYS, *SURVEY_KEYS, "cross"}, "the survey")
         questions = {ONLY: read_question(rest, folder, "the survey")}
     translations = whole.get("translations", {})
     if not isinstance(translations, Mapping):
@@ -110,9 +124,10 @@ def _questions(rest: JsonObject, folder: Path | None) -> dict[str, Policy]:
             raise PolicyError(f"question {quoted(name)} is named twice")
         if "question" in row:
             raise PolicyError(f"the question {quoted(name)} has its words under the key text")
+        where = f"the question {quoted(name)}"
+        known_table(row, _ROW_KEYS, where)
         own = {key: value for key, value in row.items() if key not in ("name", "text")}
         text = {"question": row["text"]} if "text" in row else {}
-        where = f"the question {quoted(name)}"
         try:
             questions[name] = read_question({**own, **text}, folder, where)
         except PolicyError as error:

@@ -479,7 +479,7 @@ function reportOf(survey, { question, content, report }, wording) {
   if (!named.length) often.unshift(text("nothingNamed"));
   const openly = survey.openly.map(({ name }, k) => {
     const place = content[Number(survey.questions.length > 1) + k];
-    return text("toldOpenly", { what: `${name}: ${wording.labels(name)[place]}` });
+    return text("toldOpenly", { what: `${wording.question(name)} ${wording.labels(name)[place]}` });
   });
   return {
     title: titleOf(survey, question, wording), often: [...openly, ...often].join(" "),
@@ -630,6 +630,11 @@ class Wording {
     return this.#translation.questions?.[name]?.text ?? own;
   }
 
+  /** What the public questions are called: by their words, if those are translated. */
+  get openly() {
+    return this.#survey.openly.map(({ name }) => this.#translation.public?.[name]?.text ?? name);
+  }
+
   /** The labels of its items, by their places. */
   labels(name) {
     const open = this.#open(name);
@@ -717,7 +722,7 @@ class Page {
     const several = survey.questions.length > 1;
     $("everything").hidden = !several;
     $("everything").textContent = several
-      ? [survey.drawn(), survey.promise().sentence].join(" ").trim() : "";
+      ? [survey.drawn(), survey.promise(this.wording.openly).sentence].join(" ").trim() : "";
     this.#showQuestion();
     this.#listChoices();
     if (!$("form").hidden) this.#ask(null);

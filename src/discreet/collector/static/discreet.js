@@ -3726,16 +3726,19 @@ class Survey {
     return logarithm(this.#ratio);
   }
 
-  /** @returns {{factor: number, sentence: string}} */
-  promise() {
+  /** @param {string[]} [names] as for `openPromise` @returns {{factor: number, sentence: string}} */
+  promise(names) {
     const ratio = this.#ratio;
     const { factor, text } = roundUp(square(ratio));
     const sentence = ratio[1] ? say("everything", { factor: localise(text) })
       : say("everythingKnown");
-    return { factor, sentence: [sentence, this.openPromise()].filter((text) => text).join(" ") };
+    return { factor, sentence: [sentence, this.openPromise(names)].filter((text) => text).join(" ") };
   }
 
-  /** Public answers are outside every promise; "" where there are none. @param {string[]} names */
+  /**
+   * Public answers are outside every promise; "" where there are none.
+   * @param {string[]} names what the public questions are called
+   */
   openPromise(names = this.openly.map(({ name }) => name)) {
     if (!names.length) return "";
     const quotes = names.map((what) => say("quoted", { what }));
@@ -4656,7 +4659,8 @@ class Client {
 
   /**
    * Upload the reports, one by one and in random order, again and again while the collector is away:
-   * each is counted once, and nothing links them.
+   * each is counted once. Nothing in them says that they belong together; whoever sees the connections
+   * may guess it from address and time.
    * @param {Prepared} prepared
    * @returns {Promise<Receipt>}
    */

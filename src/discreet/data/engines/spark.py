@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from discreet.arrays.grouped_tallies import add_by_group
 from discreet.arrays.tally import Tally
-from discreet.data.counting import Tallies, TalliesByValue, as_columns
+from discreet.data.counting import Tallies, TalliesByValue, as_columns, check_group_count
 from discreet.data.engines import spark_workers
 from discreet.data.files import parquet_file
 from discreet.data.reports import By, Piece, check_with_columns, report_files, split_file
@@ -151,12 +151,13 @@ def _merge(partial: DataFrame, mechanism: Mechanism, width: int, by: By) -> Tall
     while width > _FAN_IN:
         width = -(-width // _FAN_IN)
         partial = partial.repartition(width).mapInArrow(
-            spark_workers.merge_tallies(mechanism), spark_workers.PARTIAL_TALLIES
+            spark_workers.merge_tallies(mechanism, by), spark_workers.PARTIAL_TALLIES
         )
     tallies = _no_tallies(mechanism, by)
     for row in partial.collect():
         group = spark_workers.parse_group(row["key"])
         add_by_group(tallies, {group: Tally.from_bytes(bytes(row["tally"]), mechanism)})
+        check_group_count(len(tallies), mechanism, by)
     return tallies
 
 

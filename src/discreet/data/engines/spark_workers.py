@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from discreet.arrays.answers import lists, lookup
 from discreet.arrays.grouped_tallies import add_by_group
 from discreet.arrays.tally import Tally
-from discreet.data.counting import Group, Tallies, TalliesByValue
+from discreet.data.counting import Group, Tallies, TalliesByValue, check_group_count
 from discreet.data.reports import By, Piece, read_piece
 from discreet.data.survey_answers import perturb_table
 from discreet.data.surveys import question_files
@@ -55,7 +55,7 @@ def count_pieces(mechanism: Mechanism, pieces: list[Piece], by: By) -> Work:
     return work
 
 
-def merge_tallies(mechanism: Mechanism) -> Work:
+def merge_tallies(mechanism: Mechanism, by: By) -> Work:
     """Add up partial tallies, group by group."""
     text = _as_text(mechanism)
 
@@ -66,6 +66,7 @@ def merge_tallies(mechanism: Mechanism) -> Work:
             keys, raws = batch.column("key").to_pylist(), batch.column("tally").to_pylist()
             for key, raw in zip(keys, raws, strict=True):
                 add_by_group(tallies, {parse_group(key): Tally.from_bytes(raw, mechanism)})
+                check_group_count(len(tallies), mechanism, by)
         yield _as_batch(tallies)
 
     return work

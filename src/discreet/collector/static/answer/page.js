@@ -75,7 +75,7 @@ export class Page {
     const several = survey.questions.length > 1;
     $("everything").hidden = !several;
     $("everything").textContent = several
-      ? [survey.drawn(), survey.promise().sentence].join(" ").trim() : "";
+      ? [survey.drawn(), survey.promise(this.wording.openly).sentence].join(" ").trim() : "";
     this.#showQuestion();
     this.#listChoices();
     if (!$("form").hidden) this.#ask(null);

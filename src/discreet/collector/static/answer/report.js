@@ -42,7 +42,7 @@ function reportOf(survey, { question, content, report }, wording) {
   if (!named.length) often.unshift(text("nothingNamed"));
   const openly = survey.openly.map(({ name }, k) => {
     const place = content[Number(survey.questions.length > 1) + k];
-    return text("toldOpenly", { what: `${name}: ${wording.labels(name)[place]}` });
+    return text("toldOpenly", { what: `${wording.question(name)} ${wording.labels(name)[place]}` });
   });
   return {
     title: titleOf(survey, question, wording), often: [...openly, ...often].join(" "),

@@ -41,6 +41,11 @@ export class Wording {
     return this.#translation.questions?.[name]?.text ?? own;
   }
 
+  /** What the public questions are called: by their words, if those are translated. */
+  get openly() {
+    return this.#survey.openly.map(({ name }) => this.#translation.public?.[name]?.text ?? name);
+  }
+
   /** The labels of its items, by their places. */
   labels(name) {
     const open = this.#open(name);

@@ -173,7 +173,8 @@ export class Client {
 
   /**
    * Upload the reports, one by one and in random order, again and again while the collector is away:
-   * each is counted once, and nothing links them.
+   * each is counted once. Nothing in them says that they belong together; whoever sees the connections
+   * may guess it from address and time.
    * @param {Prepared} prepared
    * @returns {Promise<Receipt>}
    */
