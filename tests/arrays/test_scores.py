@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from checks import must_fail
 
 import discreet as d
+from discreet.errors import DataError
 
 ITEMS = [f"i{k}" for k in range(11)]
 LEVELS = [("a", 1, ITEMS[:1]), ("b", "1.5", ITEMS[1:5]), ("c", 3, ITEMS[5:])]
@@ -16,16 +19,29 @@ MECHANISMS = {
         for model, encoding in (("subset", "bits"), ("subset", "ticket"))
     },
     **{model: ("single", model, {}) for model in ("subset", "opt0", "opt1", "oue", "grr", "ss")},
+    **{model: ("single", model, {}) for model in ("opt2", "rappor")},
+    "one-way": ("single", None, {"notion": "one-way", "open": ["c"]}),
+    "blocks": ("single", None, {"blocks": True}),
+    "scale": ("single", None, {}),
     "hits": ("set", None, {"padding": 3}),
     "sampled": ("set", "opt0", {"padding": 3}),
-    "sampled, subset": ("set", "subset", {"padding": 2}),
+    "picks": ("set", "subset", {"padding": 2}),
+    "sampled, oue": ("set", "oue", {"padding": 2}),
     "each": ("each", None, {}),
+    "each, one-way": ("each", None, {"notion": "one-way"}),
 }
+POLICY = ("notion", "open", "blocks")  # options of the policy, not of the design
 
 
+@cache
 def made(name):
     kind, model, options = MECHANISMS[name]
-    return d.design(d.Policy.from_levels(LEVELS, kind=kind), model, **options)
+    if name == "scale":
+        return d.design(d.Policy.from_scale(ITEMS, step=1, cap=3))
+    asked = {x: value for x, value in options.items() if x in POLICY}
+    levels = [(x, None if x in asked.get("open", ()) else eps, items) for x, eps, items in LEVELS]
+    policy = d.Policy.from_levels(levels, kind=kind, **asked)
+    return d.design(policy, model, **{x: v for x, v in options.items() if x not in POLICY})
 
 
 def answers(mechanism, n):
@@ -89,6 +105,19 @@ def test_reports_of_a_new_encoding_are_read_one_by_one(monkeypatch):
     places = np.array([3, 0, 10])
     expected = mechanism.arrays.coder.named(part, reports, places)
     assert (coder.named(part, reports, places) == expected).all()
+
+
+def test_the_scores_as_arrow_columns():
+    mechanism = made("subset, bits")
+    reports = mechanism.perturb_many(answers(mechanism, 500))
+    scores, some = mechanism.scores(reports), [*map(bytes, reports[:3]), b"", bytes(reports[3])]
+    columns = mechanism.scores(some, ["i4", 0], arrow=True)
+    assert columns.schema.names == ["i4", "i0"]
+    for name, place in (("i4", 4), ("i0", 0)):
+        expected = [*scores[:3, place], None, scores[3, place]]
+        assert columns.column(name).to_pylist() == expected  # null where there is no report
+    with pytest.raises(DataError, match="named twice"):
+        mechanism.scores(reports, ["i4", 4], arrow=True)
 
 
 def test_few_scores_are_worked_out_at_a_time(monkeypatch):

@@ -7,6 +7,7 @@ people's tools need: sums by group, weights, regressions.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from discreet.arrays.rows import as_rows
 from discreet.arrays.types import Bools, Bytes, Floats, Ints
 from discreet.errors import DataError
 from discreet.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _BLOCK = 1 << 22  # scores worked out at a time
 
@@ -43,6 +47,16 @@ def score(mechanism: Mechanism, reports: object, places: Ints) -> tuple[Floats, 
         scores[mine[fine]] = _score(mechanism, part[fine], block[fine], places)
         good[mine] = fine
     return scores, good
+
+
+def as_arrow(mechanism: Mechanism, scores: Floats, places: Ints) -> pa.RecordBatch:
+    """The scores as a column per item; null where there are none."""
+    import pyarrow as pa
+
+    names = [mechanism.policy.items[place] for place in places]
+    if len({*names}) < len(names):
+        raise DataError("an item is named twice, which two columns cannot be; name each once")
+    return pa.record_batch([pa.array(x, from_pandas=True) for x in scores.T], names=names)
 
 
 def _score(mechanism: Mechanism, part: Ints, rows: Bytes, places: Ints) -> Floats:

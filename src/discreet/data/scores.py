@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from discreet.arrays.scores import places_of, score
+from discreet.arrays.scores import as_arrow, places_of, score
 from discreet.arrays.types import Ints
 from discreet.data.counting import report_rows
 from discreet.data.files import Advance
@@ -40,6 +40,42 @@ def write_scores(
     """
     import pyarrow.parquet as pq
 
+    total = refused = 0
+    with written_aside(output) as aside:
+        writer = None
+        for batch, bad in _score_files(paths, mechanism, items, columns, advance):
+            if writer is None:
+                writer = pq.ParquetWriter(str(aside), batch.schema, compression="zstd")
+            writer.write_batch(batch)
+            total, refused = total + len(batch), refused + bad
+        if writer is None or not total:
+            raise DataError("there are no reports in these files, so there is nothing to score")
+        writer.close()
+    return Scored(total, refused)
+
+
+def read_scores(
+    paths: Iterable[str | Path],
+    mechanism: Mechanism,
+    items: Iterable[str | int] | None = None,
+    columns: Iterable[str] = (),
+) -> Iterator[pa.RecordBatch]:
+    """The scores of files of reports, a batch after the other, so that files may be larger than
+    memory: these columns of the files, then a column per item. What is not a report of the
+    mechanism is left out.
+    """
+    listed = [Path(path) for path in paths]
+    return (batch for batch, _ in _score_files(listed, mechanism, items, columns))
+
+
+def _score_files(
+    paths: Iterable[Path],
+    mechanism: Mechanism,
+    items: Iterable[str | int] | None,
+    columns: Iterable[str],
+    advance: Advance = lambda _: None,
+) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Batches of scores, all of one schema, and how many rows of each were refused."""
     places, others = places_of(mechanism, items), tuple(dict.fromkeys(columns))
     if len(set(places.tolist())) < len(places):
         raise DataError("an item is named twice; name each once")
@@ -50,20 +86,13 @@ def write_scores(
             raise DataError(
                 f"the column {quoted(name)} cannot be kept: an item has this name; rename it"
             )
-    total = refused = 0
-    with written_aside(output) as aside:
-        writer = None
-        for path in paths:
-            for batch, bad in _score_file(path, mechanism, places, others, advance):
-                if writer is None:
-                    writer = pq.ParquetWriter(str(aside), batch.schema, compression="zstd")
-                with name_in_errors(path):
-                    writer.write_batch(batch.cast(writer.schema))
-                total, refused = total + len(batch), refused + bad
-        if writer is None or not total:
-            raise DataError("there are no reports in these files, so there is nothing to score")
-        writer.close()
-    return Scored(total, refused)
+    schema = None
+    for path in paths:
+        for batch, bad in _score_file(path, mechanism, places, others, advance):
+            schema = schema or batch.schema
+            with name_in_errors(path):
+                same = batch.cast(schema)
+            yield same, bad
 
 
 def _score_file(
@@ -73,7 +102,6 @@ def _score_file(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    names = [mechanism.policy.items[place] for place in places]
     step = max(1, (1 << 22) // len(places))
     for piece in split_file(path, mechanism, others):
         for whole in read_piece(piece, mechanism, others):
@@ -86,6 +114,8 @@ def _score_file(
                 reports = report_rows(batch.column("report"), mechanism.report_size)
                 scores, good = score(mechanism, reports, places)
                 kept = batch.select(list(others)).filter(pa.array(good))
-                columns = [*kept.columns, *(pa.array(x) for x in scores[good].T)]
-                yield pa.record_batch(columns, names=[*others, *names]), before - int(good.sum())
+                scored = as_arrow(mechanism, scores[good], places)
+                columns = [*kept.columns, *scored.columns]
+                names = [*others, *scored.schema.names]
+                yield pa.record_batch(columns, names=names), before - int(good.sum())
         advance(piece.size)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
 from discreet.check import exact
 from discreet.check.certificate import Certificate
@@ -25,11 +25,15 @@ from discreet.policy.labels import cleaned
 from discreet.policy.lazy import cached_property
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from discreet.arrays.tables import Arrays
     from discreet.arrays.tally import Tally
     from discreet.arrays.types import Answers, Bytes, Floats, Ints, Prior, Reports
     from discreet.policy.types import Answer, JsonObject
     from discreet.promises.guarantee import Guarantee
+
+    Items = Iterable[str | int] | None  # labels or indices; None: all
 
 
 # More than 15 public names: nine are fields; the verbs are one line each, so that people find all
@@ -263,19 +267,36 @@ class Mechanism:
 
         return Tally.count(self, reports, counts, threads)
 
-    def scores(self, reports: Reports, items: Iterable[str | int] | None = None) -> Floats:
+    @overload
+    def scores(
+        self, reports: Reports, items: Items = ..., *, arrow: Literal[False] = ...
+    ) -> Floats: ...
+    @overload
+    def scores(
+        self, reports: Reports, items: Items = ..., *, arrow: Literal[True]
+    ) -> pa.RecordBatch: ...
+    def scores(
+        self, reports: Reports, items: Items = None, *, arrow: bool = False
+    ) -> Floats | pa.RecordBatch:
         """What every report adds to the estimates of these items (all of them by default), as an
         array of reports x items: the sum over the reports is the estimate. NaN for what is not a
         report of this mechanism.
+
+        With `arrow`, a column per item, which has its name; null instead of NaN. For files, see
+        `discreet.data.scores.read_scores`, which gives a batch after the other.
 
         >>> reports = mechanism.perturb_many(["flu"] * 10)
         >>> scores = mechanism.scores(reports, ["flu"])
         >>> bool(abs(scores.sum() - mechanism.tally(reports).estimate()["flu"]["count"]) < 1e-9)
         True
+        >>> mechanism.scores(reports, ["flu"], arrow=True).schema.names
+        ['flu']
         """
         from discreet.arrays import scores
 
-        return scores.score(self, reports, scores.places_of(self, items))[0]
+        places = scores.places_of(self, items)
+        found, _ = scores.score(self, reports, places)
+        return scores.as_arrow(self, found, places) if arrow else found
 
     def _repr_html_(self) -> str:
         from discreet.show import notebook
