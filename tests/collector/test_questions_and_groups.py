@@ -502,6 +502,27 @@ def test_margins_of_a_cross_are_sums_of_its_cells(answered):
     assert ask(service, question="age").json()["margins"] == []
 
 
+def test_every_group_of_a_cross_has_margins_with_the_errors_of_its_people(answered):
+    service, contents = answered
+    query = {"question": "age × ill", "by": "region"}
+    found = ask(service, **query).json()
+    place, mine = NAMES.index("age × ill"), MADE.questions["age × ill"]
+    for key, rows in sorted(reports_on(contents, place, (0,)).items()):
+        estimate = mine.tally(rows).estimate()
+        group = next(g for g in found["groups"] if g["group"] == labels((0,), key))
+        assert [row["question"] for row in group["margins"]] == ["age", "ill"]
+        for told in group["margins"]:
+            for row in told["items"]:
+                cells = MADE.margins("age × ill")[told["question"]][row["item"]]
+                expected = estimate.total(cells)
+                assert row["count"] == pytest.approx(expected["count"])
+                assert row["stderr"] == pytest.approx(expected["stderr"])
+    plain = ask(service, question="age", by="region").json()["groups"]
+    assert all(group["margins"] == [] for group in plain)
+    few = ask(service, {}, question="age × ill", by=["region", "shift"]).json()["groups"]
+    assert all((group["margins"] == []) == group["hidden"] for group in few)
+
+
 def labels(by, key):
     return {MADE.public[k].name: MADE.public[k].items[x] for k, x in zip(by, key, strict=True)}
 

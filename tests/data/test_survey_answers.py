@@ -306,6 +306,34 @@ def test_an_estimate_of_a_question_takes_the_folder_of_the_survey(folders, name)
     assert rows == {row["group"]["group"]: row["items"] for row in groups}
 
 
+def test_an_estimate_of_a_crossed_question_has_its_margins(folders, tmp_path):
+    """Sums of cells, with the errors of sums and not of cells that were independent."""
+    place, survey = folders
+    name, s = "age × ill", place / "s.json"
+    command = ["estimate", s, place / "whole", "--question", name]
+    found = json.loads(run(*command, "-o", tmp_path / "t.csv", "--json").stdout)
+    totals = {row["item"]: row for row in found["totals"]}
+    assert [*totals] == ["age: young", "age: old", "ill: HIV", "ill: flu", "ill: cold"]
+    cells = {row["item"]: row for row in found["items"]}
+    mechanism = survey.questions[name]
+    estimate = d.Tally.load(place / "whole" / "age___ill.json", mechanism).estimate()
+    for question, answers in survey.margins(name).items():
+        for answer, items in answers.items():
+            row = totals[f"{question}: {answer}"]
+            assert row["count"] == pytest.approx(sum(cells[item]["count"] for item in items))
+            assert row["stderr"] == pytest.approx(estimate.total(items)["stderr"])
+            apart = np.hypot.reduce([cells[item]["stderr"] for item in items])
+            assert row["stderr"] != pytest.approx(apart, rel=1e-3)  # cells are not independent
+        whole = sum(totals[f"{question}: {answer}"]["count"] for answer in answers)
+        assert whole == pytest.approx(sum(row["count"] for row in cells.values()))
+    written = arrow_csv.read_csv(tmp_path / "t.csv").to_pylist()
+    assert [row["item"] for row in written[-5:]] == [*totals]
+    by = ["estimate", s, place / "reports", "--question", name, "--by", "region", "--json"]
+    for group in json.loads(run(*by).stdout)["groups"]:
+        assert [row["item"] for row in group["totals"]] == [*totals]
+    assert survey.margins("age") == {}
+
+
 def test_tallies_and_scores_of_a_question_take_the_folder_too(folders, tmp_path):
     place, survey = folders
     s, reports = place / "s.json", place / "reports"

@@ -83,6 +83,8 @@ def design(
         return
     if len(made.listed) > 1:
         surveys.survey(made, whole["published"])
+    elif made.public:
+        surveys.groups(made)
     for question, each in zip(made.listed, described, strict=True):
         if len(made.listed) > 1:
             click.echo()
@@ -225,11 +227,13 @@ def plan(
     question will show. --question looks at one of them, as if all --users people answered that
     question alone, with its whole budgets.
     """
+    from rich.markup import escape
+
     from discreet.data.files import read_shares
     from discreet.designs import design as design_
     from discreet.designs.surveys import read_draft
     from discreet.estimates.padding import read_padding
-    from discreet.show import facts, forecasts
+    from discreet.show import facts, forecasts, group_sizes, layout
     from discreet.show.outlook import solve_budgets
 
     draft, shares = read_draft(survey), load_prior(prior)
@@ -279,6 +283,9 @@ def plan(
             f"{about}: {named}."
         )
     forecasts.plan(planned)
+    if draft.public and question is None:
+        told = group_sizes.sentence_of(draft.public, draft.about.least, users)
+        layout.print_sentence(layout.console(), escape(told))
 
 
 @main.command(

@@ -30,6 +30,7 @@ from discreet.policy.labels import quoted
 if TYPE_CHECKING:
     from discreet.estimates.comparison import Comparison
     from discreet.policy import Policy
+    from discreet.survey import Survey
 
 _MOST_GROUPS = 20  # groups of which every two are compared
 
@@ -125,7 +126,7 @@ def estimate(
     loaded = asked.mechanism
     require_suffix(output, ".csv", ".parquet", ".json")
     require_suffix(plot, ".png", ".svg")
-    sums = _sums(loaded.policy, totals)
+    sums = {**_margins(whole, asked.name), **_sums(loaded.policy, totals)}
     views = [name for name in VIEWS if wanted[name]]
     counted = of_question(tally, whole, asked.name)
     columns, estimates, odd = read_estimates(loaded, counted, by, weights, populations)
@@ -258,6 +259,16 @@ def _comparisons(
     pairs = [*combinations(paths, 2)]
     each = confidence if len(pairs) == 1 else 1 - (1 - confidence) / len(pairs)
     return [estimates[x].compare(estimates[y], each, _names(x, y), about) for x, y in pairs]
+
+
+def _margins(survey: Survey, name: str) -> dict[str, list[int]]:
+    """Of a crossed question, the places of the cells of every answer to its two questions."""
+    index = survey.question(name).policy.index
+    return {
+        f"{question}: {answer}": [index[cell] for cell in cells]
+        for question, answers in survey.margins(name).items()
+        for answer, cells in answers.items()
+    }
 
 
 def _sums(policy: Policy, texts: tuple[str, ...]) -> dict[str, list[int]]:

@@ -29,6 +29,7 @@ def plan_survey(
     """Print what every number of answers per person costs, and what each question will show."""
     from discreet.designs.surveys import compare, design_survey
     from discreet.show import facts, forecasts, outlook, surveys
+    from discreet.show.group_sizes import smallest_group
     from discreet.show.layout import console, print_sentence
 
     outlook.check_target(target)
@@ -51,6 +52,7 @@ def plan_survey(
                 "answers": made.answers,
                 "people_per_question": people,
                 "groups": made.group_count,
+                "smallest_group": smallest_group(users, made.group_count),
                 "compared": listed,
                 "about": about,
                 "target_error": target,

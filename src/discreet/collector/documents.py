@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -20,12 +20,10 @@ from discreet.estimates.saving import all_totals
 from discreet.estimates.table import COLUMNS, Table
 from discreet.estimates.views import VIEWS
 from discreet.mechanism import Mechanism
-from discreet.policy import Policy
 from discreet.promises.paths import acting
 from discreet.promises.words import finite
 from discreet.show import facts
 from discreet.survey import Question, Survey
-from discreet.survey.crosses import margins
 
 ABOUT = "population"  # whom results are about
 MOST_SURE = 1_000  # items that are named because they stand out from zero
@@ -179,19 +177,19 @@ def result(
         "history": [event._asdict() for event in history],
         **_rows(mine, estimate, confidence, views),
         "groups": [],
-        "margins": [],
     }
     if wanted.by:
         document["groups"] = [
             {
                 "group": dict(zip(document["by"], _labels(survey, wanted.by, key), strict=True)),
                 "hidden": group.n == 0,
-                **_rows(group, group.estimate() if group.n else None, confidence, views),
+                **_rows(group, of_group, confidence, views),
+                "margins": _margins(survey, question, of_group, confidence),
             }
             for key, group in _groups(survey, tally, wanted, published).items()
+            for of_group in [group.estimate() if group.n else None]
         ]
-    if estimate is not None and question.of is not None:
-        document["margins"] = _margins(survey, question, estimate, confidence)
+    document["margins"] = _margins(survey, question, estimate, confidence)
     return document
 
 
@@ -243,22 +241,23 @@ def _labels(survey: Survey, by: tuple[int, ...], key: tuple[int, ...]) -> tuple[
 
 
 def _margins(
-    survey: Survey, question: Question, estimate: Estimate, confidence: float
+    survey: Survey, question: Question, estimate: Estimate | None, confidence: float
 ) -> list[dict[str, Any]]:
     """The answers to each crossed question as sums of cells, with the exact error of the sums."""
-    first, second = (survey.question(name).policy for name in question.of or ())
+    if estimate is None:
+        return []
     return [
-        {"question": name, "items": sum_cells(estimate, policy, cells, confidence)}
-        for axis, (name, policy) in enumerate(zip(question.of or (), (first, second), strict=True))
-        for cells in [margins(first, second, axis)]
+        {"question": name, "items": sum_cells(estimate, answers, confidence)}
+        for name, answers in survey.margins(question.name).items()
     ]
 
 
 def sum_cells(
-    estimate: Estimate, policy: Policy, cells: list[list[int]], confidence: float
+    estimate: Estimate, answers: Mapping[str, Sequence[str]], confidence: float
 ) -> list[dict[str, Any]]:
     """A row per answer, which is a sum of cells."""
-    sums = dict(zip(policy.items, cells, strict=True))
+    index = estimate.mechanism.policy.index
+    sums = {answer: [index[cell] for cell in cells] for answer, cells in answers.items()}
     return all_totals(estimate, confidence, ABOUT, sums).rows()
 
 

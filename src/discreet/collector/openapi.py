@@ -76,6 +76,7 @@ _ESTIMATED: dict[str, Json] = {
         "description": "Items whose simultaneous 95 % interval is above zero.",
     },
     "sure": _list(_TEXT),
+    "margins": _list(_object({"question": _TEXT, "items": _list(_ROW)})),
     "views": _list(_object({"name": {"enum": list(VIEWS)}, "about": _TEXT})),
 }
 _QUESTION: dict[str, Json] = {
@@ -319,7 +320,6 @@ DOCUMENT: dict[str, Json] = {
                             }
                         )
                     ),
-                    "margins": _list(_object({"question": _TEXT, "items": _list(_ROW)})),
                     "published": _TEXT,
                     "about": {"const": "population"},
                     "confidence": _NUMBER,

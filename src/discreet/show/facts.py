@@ -32,6 +32,7 @@ from discreet.promises.guarantee import Guarantee
 from discreet.promises.paths import acting
 from discreet.promises.words import finite
 from discreet.show import outlook
+from discreet.show.group_sizes import smallest_group
 from discreet.show.shapes import (
     CertificateFacts,
     FakeFacts,
@@ -43,7 +44,7 @@ from discreet.show.shapes import (
 )
 from discreet.survey import Survey
 
-PUBLISHED = 10_000  # people, for whom the sentence on results alone is worked out
+PUBLISHED = 10_000  # people, for whom results alone and the sizes of groups are worked out
 MAX_ROWS = 20  # levels shown one by one; with more, the extremes
 MAX_EPSILON = 20  # a larger budget protects nobody: it allows a factor of 500 million on the odds
 
@@ -126,6 +127,7 @@ def describe_survey(survey: Survey) -> dict[str, Any]:
         "survey_caution": promise.caution,
         "public": [public.name for public in survey.public],
         "groups": survey.group_count,
+        "smallest_group": smallest_group(PUBLISHED, survey.group_count),
         "fingerprint": survey.fingerprint,
     }
 

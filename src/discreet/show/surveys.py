@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from discreet.show import facts, group_sizes
 from discreet.show.layout import console, make_table, print_sentence, print_table
 
 _COLUMNS = 5  # questions that a row shows one by one
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def survey(survey: Survey, published: str) -> None:
     """Print what a survey asks, and what it promises about everything that a person sends; then
-    what the results alone tell.
+    how large groups will be, and what the results alone tell.
     """
     out, promise = console(), survey.promise()
     out.print(f"[bold]{escape(survey.name)}[/bold]: {len(survey.listed)} questions")
@@ -26,13 +27,13 @@ def survey(survey: Survey, published: str) -> None:
         if sentence:
             print_sentence(out, escape(sentence))
     if survey.public:
-        names = ", ".join(f'"{public.name}"' for public in survey.public)
-        print_sentence(
-            out,
-            f"Asked and sent openly: {escape(names)}; {survey.group_count:,} groups, and with "
-            f"10,000 people {10_000 / survey.group_count:,.0f} in each on average.",
-        )
+        groups(survey)
     print_sentence(out, published)
+
+
+def groups(survey: Survey) -> None:
+    """Print how large the groups of public questions will be."""
+    print_sentence(console(), escape(group_sizes.sentence(survey, facts.PUBLISHED)))
 
 
 def compare_answers(survey: Survey, rows: Sequence[Answering], users: int) -> None:
@@ -53,11 +54,7 @@ def compare_answers(survey: Survey, rows: Sequence[Answering], users: int) -> No
         f"{survey.answers} of {len(names)} questions, so about {people:,} people answer each.",
     )
     if survey.public:
-        print_sentence(
-            out,
-            f"Public questions make {survey.group_count:,} groups of about "
-            f"{people / survey.group_count:,.0f} answers per question.",
-        )
+        print_sentence(out, escape(group_sizes.sentence(survey, users)))
 
 
 def bullet(sentence: str) -> None:

@@ -24,7 +24,7 @@ from discreet.policy.labels import cleaned, is_label, quoted
 from discreet.policy.lazy import cached_property
 from discreet.policy.validation import refuse_duplicates, refuse_look_alikes
 from discreet.survey.about import About
-from discreet.survey.crosses import cross
+from discreet.survey.crosses import cross, margins
 from discreet.survey.public import Public
 from discreet.survey.translations import Translation
 
@@ -180,6 +180,29 @@ class Survey:
             return self.only
         self.questions[name]  # raises with the names that there are
         return next(question for question in self.listed if question.name == name)
+
+    def margins(self, name: str) -> dict[str, dict[str, list[str]]]:
+        """Of a crossed question: for both of its questions, the cells that each answer sums up.
+        `estimate.total` of these cells has the exact error of their sum. Of any other question
+        nothing.
+
+        >>> from discreet.survey.crosses import cross
+        >>> both = Question("both", design(cross(age.policy, strain.policy)), ("age", "strain"))
+        >>> Survey("s", [*survey.listed, both]).margins("both")["age"]["old"]
+        ['old × burnout', 'old × noise', 'old × none']
+        """
+        question = self.question(name)
+        if question.of is None:
+            return {}
+        first, second = (self.question(one).policy for one in question.of)
+        items = question.policy.items
+        return {
+            one: {
+                answer: [items[cell] for cell in cells]
+                for answer, cells in zip(policy.items, margins(first, second, axis), strict=True)
+            }
+            for axis, (one, policy) in enumerate(zip(question.of, (first, second), strict=True))
+        }
 
     @property
     def group_count(self) -> int:

@@ -268,38 +268,29 @@ function drawPlot(count, lower, upper, plain, top) {
 
 /** The table of a crossed question's cells, with the answers to each of its questions around it. */
 function drawCross(items) {
-  const { margins } = estimate;
+  const { n, sure, margins } = shown();
   $("cross").hidden = !margins.length || !items.length;
   if ($("cross").hidden) return;
   const [first, second] = margins;
-  const { n, sure } = shown();
   const cells = new Map(items.map((row) => [row.item, row]));
   const certain = new Set(sure);
   const most = Math.max(...items.map(({ count }) => count), 1);
   const at = (x, y) => cells.get(`${x.item} × ${y.item}`);
-  const mine = sums(first, (row) => second.items.map((other) => at(row, other)));
-  const theirs = sums(second, (row) => first.items.map((other) => at(other, row)));
   const corner = element("td");
   const head = element("tr");
   head.append(corner, ...second.items.map(({ item }) => heading(item, "col")), heading("All", "col"));
-  const body = first.items.map((row, i) => {
+  const body = first.items.map((row) => {
     const line = element("tr");
     line.append(heading(row.item, "row"), ...second.items.map((other) => {
       const found = at(row, other);
       return drawCell(found, n, most, certain.has(found.item));
-    }), drawSum(mine[i], n));
+    }), drawSum(row, n));
     return line;
   });
   const foot = element("tr");
-  foot.append(heading("All", "row"), ...theirs.map((row) => drawSum(row, n)), element("td"));
+  foot.append(heading("All", "row"), ...second.items.map((row) => drawSum(row, n)), element("td"));
   $("crossed").textContent = `Share of people by ${first.question} (down) and ${second.question} (across)`;
   $("cells").replaceChildren(head, ...body, foot);
-}
-
-/** The sums of cells with their intervals; of a group only the sums. */
-function sums({ items: rows }, cellsOf) {
-  if (shown() === estimate) return rows;
-  return rows.map((row) => ({ count: cellsOf(row).reduce((sum, { count }) => sum + count, 0) }));
 }
 
 function heading(text, scope) {
@@ -319,8 +310,7 @@ function drawCell({ item, count, lower, upper }, n, most, isSure) {
 
 function drawSum({ count, share_low: low, share_high: high }, n) {
   const cell = element("td", percentOf(count, n), "sum");
-  const interval = `${percentOf(low, 1)} to ${percentOf(high, 1)}`;
-  if (low !== undefined) cell.append(element("small", interval, "faint"));
+  cell.append(element("small", `${percentOf(low, 1)} to ${percentOf(high, 1)}`, "faint"));
   return cell;
 }
 
