@@ -122,6 +122,16 @@ def test_a_report_is_remembered_before_anybody_sees_it(fake, home):
     assert [entry["state"] for entry in entries(home)] == ["counted"]
 
 
+def test_a_report_is_in_no_line_of_a_log_by_accident(fake, home):
+    made = survey("bits")
+    client = Client(fake(made).url)
+    prepared = client.prepare(client.collection(made.name), made.only.policy.items[0])
+    (frame,) = prepared.frames
+    for shown in (repr(prepared), repr(frame), repr(client.send(prepared))):
+        assert repr(frame.report) not in shown and repr(frame.content) not in shown
+        assert frame.report.hex() not in shown
+
+
 def test_bytes_that_are_no_report_are_neither_written_down_nor_sent(fake, home, monkeypatch):
     """It cannot happen; if it did, nothing must leave."""
     server = fake(survey("bits"))

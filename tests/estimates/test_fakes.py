@@ -7,12 +7,15 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import picked
 import pytest
 from exhaustive import distribution, hits_patterns, part_and_named, sets, subsets
 from scipy.stats import binom
 from small import PARTS, build, small
 
 import discreet as d
+from discreet.designs.set_subset import picks
+from discreet.designs.task import Task
 from discreet.estimates import fakes
 from discreet.policy import Policy
 
@@ -136,6 +139,41 @@ def test_balances_are_zero_on_average_and_vary_as_said(kind):
     # what is always 0 tells nothing (one part, or as many as there are groups), and what is no
     # sum of independent terms is not looked at
     assert bool(told) == (kind in ("fixed ", "subset", "opt0", "four-hits", "six-hits"))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("a", 1, ["x", "y", "z", "u", "v"])],
+        [("a", 1, ["x", "y"]), ("b", 2, ["z", "u", "v"])],
+        [("a", 1, ["x", "y"]), ("b", "1.3", ["z", "u"]), ("c", 2, ["v", "w"])],
+    ],
+)
+def test_balances_of_classes_are_zero_on_average_and_vary_as_said(rows):
+    """Over all reports of picks, for every list up to the padding: how often each cut is used, and
+    its parts. The second moment is the largest over all lists, and no summand is above the bound.
+    """
+    policy = Policy.from_levels(rows, kind="set")
+    mechanism = picks(Task(policy, "uniform", None, 2, goal="total"))
+    document = mechanism.to_document()
+    reports = picked.reports(document)
+    tests = [fakes._balances(mechanism.tally([picked.pack(document, *y)])) for y in reports]
+    values = np.array([test.values for (test,) in tests])
+    (test, *_) = tests[0]
+    seconds = np.zeros(values.shape[1])
+    for x in picked.subsets(range(mechanism.m)):
+        law = picked.law(document, x)
+        chances = np.array([float(law.get(y, 0)) for y in reports])
+        assert chances @ values == pytest.approx(0, abs=1e-9)
+        if len(x) <= mechanism.padding:
+            seconds = np.maximum(seconds, chances @ values**2)
+    assert seconds == pytest.approx(test.moments, rel=1e-7)
+    assert np.abs(values).max(axis=0) == pytest.approx(test.bounds, rel=1e-9)
+    cuts = mechanism.arrays.decoder.cuts
+    wanted = [f"reports of the parts of cut {c}" for c in range(1, len(cuts) + 1) if len(cuts) > 1]
+    told = [test.describe(k) for k in range(len(test.moments))]
+    assert all(any(text in line for line in told) for text in wanted)
+    assert any("reports of part " in line for line in told)
 
 
 def summed(tally, a, b):

@@ -56,7 +56,7 @@ class Asked:
     name: str
     survey: Survey
     state: str  # "upcoming", "open" or "closed", as the collector says
-    one_way: bool = False  # whether the person accepts protection that is one-way
+    one_way: bool  # whether the person accepts protection that is one-way
 
     @property
     def mechanism(self) -> Mechanism:
