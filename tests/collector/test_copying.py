@@ -15,8 +15,10 @@ from click.testing import CliRunner
 from collecting import survey, upload
 from postgres import GROUP
 
+from discreet.arrays.survey_tally import SurveyTally
 from discreet.cli import main
 from discreet.collector.catalogue import Catalogue
+from discreet.collector.checksums import with_checksum
 from discreet.collector.copying import backup, copy
 from discreet.collector.moving import move
 from discreet.collector.records import NO_MOVE
@@ -190,7 +192,9 @@ def test_a_move_that_fails_does_not_reopen_what_others_ended(tmp_path, monkeypat
     def failing(*arguments):
         other = open_store(str(tmp_path / "a"))
         with other.writing():
-            other.counts.tables.write_published(other.catalogue.get(first).key, b"the end")
+            ended = other.catalogue.get(first)
+            shown = with_checksum(SurveyTally(ended.survey).to_bytes())
+            other.counts.tables.write_published(ended.key, shown)
         other.close()
         raise DataError("no room")
 

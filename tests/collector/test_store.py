@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -1032,6 +1032,70 @@ def test_a_damaged_file_gives_a_sentence_whenever_it_is_noticed(tmp_path, start)
 
     with pytest.raises((DataError, StoreDown), match="cannot be"):
         use()
+
+
+STRANGE = {  # values that a damaged SQLite file holds; its columns take any type
+    "report": ("report", "'text'", "7", "1.5", "NULL", "zeroblob(3)"),
+    "numbers": ("tally", "'text'", "7", "1.5", "zeroblob(3)", "CAST(X'ff00ff' AS TEXT)"),
+    "reports": ("waiting", "'text'", "7", "1.5", "zeroblob(3)"),
+    "published.numbers": ("published", "'text'", "7", "zeroblob(3)"),
+    "keep": ("collection", "'text'", "zeroblob(3)"),
+    "document": ("collection", "zeroblob(3)", "CAST(X'ff00ff' AS TEXT)"),
+    "name": ("collection", "'twp'", "zeroblob(3)", "CAST(X'ff00ff' AS TEXT)"),
+    "moving": ("collection", "zeroblob(3)"),
+}
+
+
+@pytest.mark.parametrize("column", STRANGE)
+def test_strange_values_in_a_damaged_file_are_sentences(tmp_path, column):
+    """`verify` fails, nothing but a sentence is raised, and no other collection suffers."""
+    table, *values = STRANGE[column]
+    made, other = survey("grr", "two"), survey("bits", "one")
+    for k, value in enumerate(values):
+        place = str(tmp_path / f"{k}.sqlite")
+        with closing(open_store(place)) as store:
+            collection = store.create(made, "reports")
+            store.add([upload(made, ids(30))])
+            with store.writing():
+                store.counts.count_pending(collection)
+                store.counts.tables.write_published(
+                    collection.key, store.counts.tables.tally(collection.key)
+                )
+            store.add([upload(made, ids(5))])
+            store.create(other)
+            store.add([upload(other, ids(3))])
+        field = column.rpartition(".")[2]
+        mine = "name = 'two'" if table == "collection" else "collection = 1"
+        one = f"(SELECT max({field}) FROM {table} WHERE {mine})"
+        ask(place, f"UPDATE {table} SET {field} = {value} WHERE {mine} AND {field} = {one}")
+        with closing(open_store(place)) as store:
+            with suppress(DataError):
+                assert store.find_damage("two"), (column, value)
+            for use in (store.tally, store.published, store.history, store.close_collection):
+                with suppress(DataError):
+                    use("two")
+            with suppress(DataError):
+                list(store.reports("two"))
+            store.listing()
+            store.report_counts(10)
+            assert store.tally("one").n == 3 and store.find_damage("one") == []
+            assert store.add([upload(other, ids(2))]) == [Outcome(2, 0)]
+        told = CliRunner().invoke(main, ["verify", "--store", place])
+        assert told.exit_code == 1 and "FAILED" in told.output, (column, value)
+        assert told.exception is None or isinstance(told.exception, SystemExit)
+
+
+def test_a_damaged_schema_is_one_sentence(tmp_path):
+    """SQLite quotes it, and then the quotation may be no text."""
+    path = tmp_path / "store.sqlite"
+    open_store(str(path)).close()
+    raw = path.read_bytes()
+    name = b"tablereportreport"
+    assert name in raw and b"CREATE TABLE report" in raw
+    raw = raw.replace(name, b"tablerep\xacrtreport").replace(b"CREATE TABLE report", b"x" * 19)
+    path.write_bytes(raw)
+    with pytest.raises(DataError, match="cannot be opened: "):
+        open_store(str(path))
 
 
 def test_a_missing_folder_and_a_folder_are_refused(tmp_path):

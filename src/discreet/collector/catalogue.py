@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from discreet.collector.database import Database, Row, refuse_old_documents
 from discreet.collector.records import (
+    KEEPS,
     Collection,
     Event,
     Move,
@@ -17,6 +18,7 @@ from discreet.collector.records import (
     StoreDamaged,
     Unreadable,
 )
+from discreet.policy.labels import quoted
 from discreet.survey import Survey
 
 _SELECT = "SELECT key, name, keep, open, moving FROM {collection} "
@@ -53,7 +55,7 @@ class Catalogue:
             try:
                 readable.append(self._collection(row))
             except StoreDamaged as error:
-                unreadable.append(Unreadable(row[1], str(error)))
+                unreadable.append(Unreadable(str(row[1]), str(error)))
         return readable, unreadable
 
     def find(self, name: str, lock: bool = False, only_open: bool = False) -> Collection | None:
@@ -87,6 +89,10 @@ class Catalogue:
 
     def _collection(self, row: Row) -> Collection:
         key, name, keep, is_open, moving = row
+        if not isinstance(name, str) or not isinstance(moving, str) or keep not in KEEPS:
+            raise StoreDamaged(
+                f"the collection {quoted(name)} is damaged; bring back a copy of the store"
+            )
         survey = self._surveys.get(key)
         if survey is None:  # checked when it is first read, like any other survey
             survey = self._surveys[key] = self._read_survey(key, name)
@@ -146,11 +152,17 @@ def _parse(name: str, document: str) -> Survey:
     """The survey of a stored document; StoreDamaged if it is none."""
     refuse_old_documents([(name, document)])
     try:
-        return Survey.from_document(json.loads(document))
+        survey = Survey.from_document(json.loads(document))
     except Exception as error:  # whatever a damaged document holds
         raise StoreDamaged(
             f'the survey "{name}" cannot be read ({error}); bring back a copy of the store'
         ) from None
+    if survey.name != name:
+        raise StoreDamaged(
+            f'the collection "{name}" holds the survey "{survey.name}"; bring back a copy of the '
+            "store"
+        )
+    return survey
 
 
 def _now() -> datetime:

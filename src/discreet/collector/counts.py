@@ -154,7 +154,12 @@ class Counts:
         """The tally of the stored reports."""
         tally = SurveyTally(collection.survey)
         for block in self.blocks(collection):
-            tally += SurveyTally.count(collection.survey, block)
+            try:
+                tally += SurveyTally.count(collection.survey, block)
+            except DataError as error:
+                raise StoreDamaged(
+                    f"its stored reports are damaged ({error}); bring back a copy of the store"
+                ) from None
         return tally
 
     def find_damage(self, collection: Collection, recount: bool = True) -> list[str]:
@@ -162,9 +167,12 @@ class Counts:
         they were kept.
         """
         try:
-            tally = self.tally(collection)
+            return self._find_damage(collection, recount)
         except StoreDamaged as error:
             return [str(error)]
+
+    def _find_damage(self, collection: Collection, recount: bool) -> list[str]:
+        tally, _ = self.tally(collection), self.published_tally(collection)
         ids, damage = self.tables.count_ids(collection.key), []
         if ids != tally.n:
             damage.append(f"it has the ids of {ids:,} reports, but {tally.n:,} are counted")

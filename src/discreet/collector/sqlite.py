@@ -27,7 +27,7 @@ from discreet.collector.records import StoreDown
 from discreet.device.wire import ID_SIZE
 from discreet.errors import DataError
 
-_ERRORS = (sqlite3.Error, OSError)
+_ERRORS = (sqlite3.Error, OSError, UnicodeDecodeError)  # the last: damage that SQLite quotes
 _GLANCE = 0.2  # seconds: a reader who looks at results is done by then
 
 # Every entry brings a store from the version before it to its own; entries are never changed, only
@@ -102,7 +102,7 @@ class SqliteDatabase(ThreadedDatabase[sqlite3.Connection]):
             with suppress(FileExistsError):
                 os.close(os.open(self._real, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             self._migrate()
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise DataError(f"the store {self.path} cannot be opened: {error}") from None
         except OSError as error:
             raise DataError(f"the store {self.path} cannot be opened: {error.strerror}") from None
@@ -151,6 +151,8 @@ class SqliteDatabase(ThreadedDatabase[sqlite3.Connection]):
             isolation_level=None,
             check_same_thread=False,
         )
+        # damaged text is noticed by whoever reads it, and keeps nobody from the other rows
+        db.text_factory = lambda raw: raw.decode(errors="replace")
         try:
             db.execute(f"PRAGMA page_size = {limits.PAGE}")  # of a new file
             db.execute("PRAGMA journal_mode = WAL")

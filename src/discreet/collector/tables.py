@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from discreet.collector.database import Database
-from discreet.collector.records import Stored
+from discreet.collector.records import Stored, StoreDamaged
 
 
 class ReportTables:
@@ -32,6 +32,8 @@ class ReportTables:
         """In the order of the ids, of a collection that keeps its reports."""
         select = "SELECT report FROM {report} WHERE {own} ORDER BY id"
         for (report,) in self._database.stream(select, key):
+            if not isinstance(report, bytes):
+                raise StoreDamaged("a stored report is damaged; bring back a copy of the store")
             yield report
 
     def insert_tally(self, key: int, tally: bytes) -> None:
