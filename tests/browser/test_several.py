@@ -370,6 +370,41 @@ def test_results_by_question_and_by_group(visitor, server, full):
     assert page.locator("#cross").is_hidden() and first["margins"] == []
 
 
+def test_results_speak_the_survey_s_words_in_the_reader_s_language(visitor, server, full):
+    """And of an untranslated one its own: the numbers are the same."""
+    visitor.context.add_init_script(
+        "Object.defineProperty(navigator, 'languages', { get: () => ['de-AT', 'en'] })"
+    )
+    page = results(visitor, server)
+    expect(page.locator("#asked")).to_have_text("Wie alt sind Sie?")
+    page.locator("#which").select_option("strain")
+    expect(page.locator("#asked")).to_have_text("Was hat Sie am meisten belastet?")
+    german = FILE["translations"]["de"]["questions"]
+    heads = page.locator("#rows th").evaluate_all("(all) => all.map((x) => x.firstChild.data)")
+    assert {*heads} == {*german["strain"]["items"].values()}
+    page.locator("#search").fill("Lärm")
+    expect(page.locator("#rows tr")).to_have_count(1)
+    page.locator("#search").fill("")
+    assert "Wo arbeiten Sie?" in page.locator("#by").inner_text()
+    page.locator("#by").select_option("region")
+    page.locator("#group option[value='north']").wait_for(state="attached")
+    assert page.locator("#group option[value='north']").inner_text().startswith("Norden (")
+    page.locator("#group").select_option("north")
+    found = server.estimate("work-table", question="strain", by="region").json()
+    (north,) = [g for g in found["groups"] if g["group"] == {"region": "north"}]
+    assert page.locator("#n").inner_text() == f"{north['n']:,}"
+    page.locator("#by").select_option("")
+    page.locator("#which").select_option("age × strain")
+    name = re.compile("by Wie alt sind Sie. .down. and Was hat Sie am meisten belastet")
+    table = page.get_by_role("table", name=name)
+    table.wait_for()
+    strain, age = (list(german[x]["items"].values()) for x in ("strain", "age"))
+    assert {*table.get_by_role("columnheader").all_inner_texts()} == {*strain, "All"}
+    assert table.get_by_role("rowheader").all_inner_texts() == [*age, "All"]
+    titles = table.locator("td.cell").evaluate_all("(all) => all.map((x) => x.title)")
+    assert sum(x.startswith("unter 40 × Belästigung: ") for x in titles) == 1
+
+
 def test_a_crossed_question_is_a_table_of_shares(visitor, server, full):
     page = results(visitor, server)
     page.locator("#which").select_option("age × strain")
@@ -398,3 +433,10 @@ def test_a_crossed_question_is_a_table_of_shares(visitor, server, full):
     page.locator("#group option[value='north']").wait_for(state="attached")
     page.locator("#group").select_option("north")
     assert table.locator("td.cell").count() == len(policy.items)
+    found = server.estimate("work-table", question="age × strain", by="region").json()
+    (north,) = [g for g in found["groups"] if g["group"] == {"region": "north"}]
+    row = north["margins"][0]["items"][0]
+    ends = [f"{100 * row[key] + 0:.1f} %" for key in ("share_low", "share_high")]
+    sums = table.locator("td.sum")
+    expect(sums.first).to_contain_text(f"{100 * row['count'] / north['n'] + 0:.1f} %")
+    assert " to ".join(ends) in sums.first.inner_text()

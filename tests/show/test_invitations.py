@@ -36,6 +36,20 @@ def drawn(text):
     return Image.fromarray(np.kron(bits, np.ones((8, 8), np.uint8)))
 
 
+def test_a_poster_has_every_language_of_the_survey():
+    """Paper does not know who reads it."""
+    said = {"de": ("Was <hat> Sie?", ["Stadt & Land"]), "ar": ("ماذا؟", [])}
+    page = invitations.poster(LINK, "What?", "Lead.", ["a factor"], (), said)
+    german = '<div lang="de" dir="auto"><h2>Was &lt;hat&gt; Sie?</h2><p>Stadt &amp; Land</p></div>'
+    assert german in page and '<div lang="ar" dir="auto"><h2>ماذا؟</h2></div>' in page
+    assert page.index("What?") < page.index(german) < page.index("<svg")
+    plain = invitations.poster(LINK, "What?", "Lead.", ["a factor"])
+    assert (
+        page.replace(german, "").replace('<div lang="ar" dir="auto"><h2>ماذا؟</h2></div>', "")
+        == plain
+    )
+
+
 def test_every_form_is_the_link(tmp_path):
     assert read(drawn(invitations.terminal(LINK))) == LINK
     invitations.save(LINK, tmp_path / "i.png", "Which?", "Lead.", [])

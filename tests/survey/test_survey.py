@@ -466,3 +466,14 @@ def test_a_crossed_question_is_another_one(age, ill, both):
     crossed = d.Survey("s", [*plain, Question("both", both, ("age", "ill"))])
     asked = d.Survey("s", [*plain, Question("both", both)])
     assert crossed.differences(asked) == ['"both" crosses other questions']
+
+
+def test_posters_have_what_is_translated(age, ill):
+    """Of one question its words; of several the survey's name, with who asks."""
+    about = {"organiser": "Stadt"}
+    words = {"question": {"text": "Wie alt?"}}
+    one = d.Survey("s", [age], translations={"de": {"questions": words}, "fr": {"about": about}})
+    assert one.poster_words() == {"de": ("Wie alt?", []), "fr": ("s", ["Stadt"])}
+    said = {"de": {"questions": {"age": {"text": "Wie alt?"}}}, "fr": {"about": about}}
+    several = d.Survey("s", {"age": age, "ill": ill}, translations=said)
+    assert several.poster_words() == {"fr": ("s", ["Stadt"])}

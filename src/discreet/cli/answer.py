@@ -58,7 +58,8 @@ def invite(url: str, output: tuple[str, ...], as_json: bool) -> None:
     survey, promise = collection.survey, collection.survey.promise()
     for path in output:
         title = survey.only.policy.title if len(survey.listed) == 1 else survey.name
-        invitations.save(url, path, title, promise.lead, promise.sentences(), survey.about.rows())
+        said = title, promise.lead, promise.sentences(), survey.about.rows()
+        invitations.save(url, path, *said, survey.poster_words())
     here = address.is_here(urlsplit(server).hostname or "")
     if as_json:
         facts = {"url": url, "state": collection.state, "this_machine_only": here}

@@ -166,6 +166,8 @@ def result(
         "question": question.name,
         "public": [public.to_canonical() for public in survey.public],
         "by": [survey.public[k].name for k in wanted.by],
+        "language": survey.about.language,
+        "translations": {k: t.to_canonical() for k, t in survey.translations.items()},
         "confidence": confidence,
         "about": ABOUT,
         "ordered": question.policy.notion == "scale",

@@ -308,6 +308,11 @@ DOCUMENT: dict[str, Json] = {
                     ),
                     "public": _list(_object({"name": _TEXT, "text": _TEXT, "items": _list(_TEXT)})),
                     "by": _list(_TEXT),
+                    "language": {"type": "string", "description": "Of the survey's own words."},
+                    "translations": {
+                        "type": "object",
+                        "description": "Its words in other languages, as in its file.",
+                    },
                     "groups": _list(
                         _object(
                             {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +39,7 @@ def save(
     lead: str,
     promises: Sequence[str],
     about: Sequence[tuple[str, str]] = (),
+    translations: Mapping[str, tuple[str, Sequence[str]]] | None = None,
 ) -> None:
     """Save the code as PNG or SVG, or as a page to print (HTML) that also names the organiser."""
     from discreet.policy.files import write_text, written_aside
@@ -47,7 +48,7 @@ def save(
     if kind not in KINDS:
         raise DataError(f"{path}: an invitation is written as {', '.join(KINDS)}")
     if kind == ".html":
-        write_text(path, poster(link, question, lead, promises, about))
+        write_text(path, poster(link, question, lead, promises, about, translations))
         return
     with written_aside(path) as aside, aside.open("wb") as file:
         make_code(link).save(file, kind=kind[1:], scale=10, border=4)
@@ -59,11 +60,19 @@ def poster(
     lead: str,
     promises: Sequence[str],
     about: Sequence[tuple[str, str]] = (),
+    translations: Mapping[str, tuple[str, Sequence[str]]] | None = None,
 ) -> str:
     """A page to print: the question, the organiser, what happens to an answer, the code, the link
-    and the promises. It loads nothing.
+    and the promises. It loads nothing. `translations` have the question and lines about the
+    organiser, by language: paper does not know who reads it, so it shows all of them.
     """
     organiser = "".join(f"<p>{escape(key.capitalize())}: {escape(line)}</p>" for key, line in about)
+    others = "".join(
+        f'<div lang="{escape(language)}" dir="auto"><h2>{escape(words)}</h2>'
+        + "".join(f"<p>{escape(line)}</p>" for line in lines)
+        + "</div>"
+        for language, (words, lines) in (translations or {}).items()
+    )
     drawn = make_code(link).svg_inline(scale=6, border=4)
     listed = "".join(f"<li>{escape(promise)}</li>" for promise in promises)
     return f"""<!doctype html>
@@ -86,6 +95,7 @@ li {{ margin: .4em 0 }}
 <body>
 <h1>{escape(question)}</h1>
 {organiser}
+{others}
 <p>{escape(lead)}</p>
 {drawn}
 <p>Scan the code, or open:<br><code>{escape(link)}</code></p>

@@ -204,6 +204,22 @@ class Survey:
             for axis, (one, policy) in enumerate(zip(question.of, (first, second), strict=True))
         }
 
+    def poster_words(self) -> dict[str, tuple[str, list[str]]]:
+        """By language, what a survey is called on paper and the lines about who asks; only what is
+        translated.
+
+        >>> survey.poster_words()
+        {}
+        """
+        only = self.listed[0].name if len(self.listed) == 1 else None
+        found = {}
+        for language, said in self.translations.items():
+            words = said.questions.get(only) if only else None
+            title = words.text if words and words.text else ""
+            if title or said.about:
+                found[language] = (title or self.name, [*said.about.values()])
+        return found
+
     @property
     def group_count(self) -> int:
         """The number of combinations of public answers.

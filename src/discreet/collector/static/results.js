@@ -63,6 +63,53 @@ function say(problem) {
   $("problem").textContent = problem;
 }
 
+// ---- words -------------------------------------------------------------------------------------
+
+const primary = (tag) => tag.split("-")[0];
+
+/** The survey's words in the reader's language; none where it has no such translation. */
+function translation() {
+  const { language, translations } = estimate;
+  const there = Object.keys(translations);
+  let stored = null; // what the reader chose on the participant's page
+  try {
+    stored = localStorage.getItem("discreet-language");
+  } catch { /* storage is blocked */ }
+  for (const tag of [stored, ...navigator.languages, document.documentElement.lang]) {
+    if (!tag) continue;
+    if (language && primary(language) === primary(tag)) return {};
+    const found = there.find((one) => one === tag)
+      ?? there.find((one) => primary(one) === primary(tag));
+    if (found) return translations[found];
+  }
+  return {};
+}
+
+/** What a question or a public one is called, and its items, in these words or in its own. */
+const nameOf = ({ name }) => {
+  const { questions, public: openly } = translation();
+  return questions?.[name]?.text ?? openly?.[name]?.text ?? name;
+};
+const labelOf = (name, item) => {
+  const { questions, public: openly } = translation();
+  return (questions?.[name] ?? openly?.[name])?.items?.[item] ?? item;
+};
+const groupOf = ({ group }) => {
+  return Object.entries(group).map(([name, item]) => labelOf(name, item)).join(", ");
+};
+
+/** The items of the question that is looked at, as they are read; a cell's by its two answers. */
+function labels() {
+  const { question, asked, margins } = estimate;
+  const { of } = asked.find(({ name }) => name === question);
+  if (!of.length) return (item) => labelOf(question, item);
+  const [first, second] = margins.map(({ items }) => items.map(({ item }) => item));
+  const cells = new Map((first ?? []).flatMap((x) => second.map((y) => {
+    return [`${x} × ${y}`, `${labelOf(of[0], x)} × ${labelOf(of[1], y)}`];
+  })));
+  return (item) => cells.get(item) ?? item;
+}
+
 // ---- draw ---------------------------------------------------------------------------------------
 
 function draw() {
@@ -111,13 +158,16 @@ function drawChoices() {
   $("choices").hidden = !several && !openly.length;
   $("questions").hidden = !several;
   $("asked").hidden = !several;
-  $("asked").textContent = mine.question || mine.name;
+  const words = nameOf(mine);
+  $("asked").textContent = words === mine.name ? mine.question || mine.name : words;
+  if (!several && words !== mine.name) document.querySelector("h1").textContent = words;
   fill($("which"), asked.map(({ name, n }) => [name, `${name} (${n.toLocaleString()})`]), question);
   $("groups").hidden = !openly.length;
-  fill($("by"), [["", "everybody"], ...openly.map(({ name }) => [name, name])], chosen.by);
+  fill($("by"), [["", "everybody"], ...openly.map((one) => [one.name, nameOf(one)])], chosen.by);
   const names = groups.map(({ group, n, hidden }) => {
-    const name = Object.values(group).join(", ");
-    return [name, hidden ? `${name} (too few to show)` : `${name} (${n.toLocaleString()})`];
+    const name = groupOf({ group });
+    const many = hidden ? "too few to show" : n.toLocaleString();
+    return [Object.values(group).join(", "), `${name} (${many})`];
   });
   $("shown-group").hidden = !groups.length;
   fill($("group"), [["", "all together"], ...names], chosen.group);
@@ -195,7 +245,8 @@ function drawRows(items, place) {
     : ({ count, lower, upper, stderr }) => ({ count, lower, upper, error: stderr });
   const wanted = $("search").value.trim().toLowerCase();
   const isWanted = ({ item, level }) => `${item} ${level}`.toLowerCase().includes(wanted);
-  const rows = items.filter(isWanted)
+  const label = labels();
+  const rows = items.map((row) => ({ ...row, item: label(row.item) })).filter(isWanted)
     .map((row) => ({ ...row, ...pick(row), plain: place.get(row.level).plain_stderr }))
     .sort((x, y) => (estimate.ordered ? 0 : (y.count ?? -Infinity) - (x.count ?? -Infinity)));
   const sums = name ? [] : shown().totals.filter(isWanted)
@@ -276,20 +327,23 @@ function drawCross(items) {
   const certain = new Set(sure);
   const most = Math.max(...items.map(({ count }) => count), 1);
   const at = (x, y) => cells.get(`${x.item} × ${y.item}`);
-  const corner = element("td");
+  const [corner, label] = [element("td"), labels()];
   const head = element("tr");
-  head.append(corner, ...second.items.map(({ item }) => heading(item, "col")), heading("All", "col"));
+  const heads = second.items.map(({ item }) => heading(labelOf(second.question, item), "col"));
+  head.append(corner, ...heads, heading("All", "col"));
   const body = first.items.map((row) => {
     const line = element("tr");
-    line.append(heading(row.item, "row"), ...second.items.map((other) => {
+    line.append(heading(labelOf(first.question, row.item), "row"), ...second.items.map((other) => {
       const found = at(row, other);
-      return drawCell(found, n, most, certain.has(found.item));
+      const shownAs = { ...found, item: label(found.item) };
+      return drawCell(shownAs, n, most, certain.has(found.item));
     }), drawSum(row, n));
     return line;
   });
   const foot = element("tr");
   foot.append(heading("All", "row"), ...second.items.map((row) => drawSum(row, n)), element("td"));
-  $("crossed").textContent = `Share of people by ${first.question} (down) and ${second.question} (across)`;
+  const [down, across] = [first, second].map(({ question: name }) => nameOf({ name }));
+  $("crossed").textContent = `Share of people by ${down} (down) and ${across} (across)`;
   $("cells").replaceChildren(head, ...body, foot);
 }
 
