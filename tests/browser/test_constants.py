@@ -143,6 +143,13 @@ def in_words():
     ]
 
 
+LOOSE = (
+    [("a", 3, ["a"]), ("b", 0.5, ["b", "c", "d"]), ("e", 2, ["e"])],
+    [("x", 1.5, ["x", "y", "z"]), ("u", 2, ["u"])],
+)
+TIGHT = [("a", 2, ["a"]), ("b", 1, ["b"])], [("x", 2, ["x", "y"])]
+
+
 def crossed_surveys():
     """Questions, their cross, and public ones: answered together, and one of them alone."""
     one, other = (d.Policy.from_budgets(dict.fromkeys(pair, 1)) for pair in ("xy", "uv"))
@@ -151,6 +158,11 @@ def crossed_surveys():
     for answers in (2, 1):
         openly = [{"name": f"open {k}", "text": "?", "items": ["p", "q"]} for k in range(answers)]
         yield d.Survey("words", asked, answers=answers, public=openly)
+    for first, second in LOOSE, TIGHT:  # a cross that tells more than a question itself, or not
+        one, other = (d.Policy.from_levels(levels) for levels in (first, second))
+        asked = [Question("one", d.design(one)), Question("other", d.design(other))]
+        asked.append(Question("both", d.design(cross(one, other)), ("one", "other")))
+        yield d.Survey("words", asked)
 
 
 def run(constants, said=lambda caution: caution):

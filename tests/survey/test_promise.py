@@ -15,9 +15,10 @@ from exhaustive import apart, budget, distribution, factor, in_one_unit
 
 import discreet as d
 from discreet.device.randomness import SystemRandomness
+from discreet.promises.ratios import ratio
 from discreet.promises.words import in_words
 from discreet.survey import Question
-from discreet.survey.crosses import cross
+from discreet.survey.crosses import cross, margins
 from discreet.survey.promise import whole_factor
 
 AGE = {"young": 2, "old": 1}
@@ -326,6 +327,66 @@ def test_an_answer_that_a_cross_tells_about_too_is_said():
         assert f"{name}: {sentence}" in promise.sentences()
     assert uneven(2).promise().answer_sentence("age") == ""
     assert plain(1).promise().answer_sentence("age") == ""  # one report, of either
+
+
+LOOSE = (((3, 1), (0.5, 3), (2, 1)), ((1.5, 3), (2, 1)))  # budgets, and items with them
+CROSSED = [
+    LOOSE,
+    (((1, 2),), ((2, 1), (1, 2))),
+    (((2, 1), (1, 1)), ((2, 2),)),  # a cross of which only the other answer is told more
+    (((3, 1), (1, 1)), ((1.5, 3), (3, 1), (1, 1))),
+    (((0.5, 1), (1, 1), (2, 2)), ((3, 1), (0.5, 2))),
+]
+
+
+@cache
+def drawn_alone(first, second):
+    """Two questions and their cross, of which everyone answers one."""
+    asked = [
+        d.Policy.from_levels(
+            [(f"l{k}", e, [f"{tag}{k}{j}" for j in range(n)]) for k, (e, n) in enumerate(rows)]
+        )
+        for tag, rows in (("a", first), ("b", second))
+    ]
+    made = [d.design(each) for each in (*asked, cross(*asked))]
+    names = [Question("age", made[0]), Question("ill", made[1])]
+    return d.Survey("s", [*names, Question("both", made[2], ("age", "ill"))])
+
+
+def told_by_the_cross(survey, axis):
+    """Per answer the largest factor between a cell of it and one of another answer."""
+    mechanism = survey.question("both").mechanism
+    policies = [survey.question(name).policy for name in ("age", "ill")]
+    groups = [mechanism.groups[k] for k in mechanism.policy.level_of]
+    cells = margins(*policies, axis)
+    return [
+        max(
+            ratio(high, low)
+            for part in mechanism.parts
+            for cell in mine
+            for other in sum(cells[:k] + cells[k + 1 :], [])
+            for x, y in [(part.states[groups[cell]], part.states[groups[other]])]
+            for high, low in ((x[0], y[1]), (y[0], x[1]))
+        )
+        for k, mine in enumerate(cells)
+    ]
+
+
+@pytest.mark.parametrize(("first", "second"), CROSSED)
+def test_a_cross_that_tells_more_than_the_question_itself_is_said(first, second):
+    """A mechanism may keep less than its budgets allow, and the cross, drawn in its place, all."""
+    survey = drawn_alone(first, second)
+    for axis, name in enumerate(("age", "ill")):
+        own = survey.question(name)
+        promised = [own.mechanism.guarantee().factors[k] for k in own.policy.level_of]
+        told = told_by_the_cross(survey, axis)
+        more = [(x, y) for x, y in zip(told, promised, strict=True) if x > y]
+        differs = any(in_words(x) != in_words(y) for x, y in more)
+        sentence = survey.promise().answer_sentence(name)
+        assert bool(sentence) == differs
+        if sentence:
+            assert max(told) <= survey.promise().answer_factor(name)
+    assert drawn_alone(*LOOSE).promise().answer_sentence("age")
 
 
 def test_public_answers_are_outside_the_promise():

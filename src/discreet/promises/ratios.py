@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -143,6 +143,17 @@ def level_factors(mechanism: Mechanism, one_way: bool = False) -> tuple[Factor, 
             under = Fraction(1) if one_way else ratio(_but(highest, g), low)
             worst[g] = max(worst[g], ratio(high, _but(lowest, g)), under)
     return tuple(worst[g] for g in mechanism.groups)
+
+
+def factor_against(mechanism: Mechanism, level: int, others: Iterable[int]) -> Factor:
+    """The largest ratio, either way, between an input of a level and any inputs of these others."""
+    worst: Factor = Fraction(1)
+    near = {mechanism.groups[other] for other in others}
+    for part in mechanism.parts:
+        high, low = part.states[mechanism.groups[level]]
+        for top, bottom in (part.states[h] for h in near):
+            worst = max(worst, ratio(high, bottom), ratio(top, low))
+    return worst
 
 
 def protected_factors(mechanism: Mechanism, paths: Sequence[Sequence[float]]) -> tuple[Factor, ...]:

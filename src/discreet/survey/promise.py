@@ -9,6 +9,7 @@ the largest product of the factors of h questions.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,9 +18,10 @@ from discreet.mechanism import Mechanism
 from discreet.policy.labels import quoted
 from discreet.promises.guarantee import Guarantee
 from discreet.promises.published import Published, together
-from discreet.promises.ratios import Factor, level_factors, log
+from discreet.promises.ratios import Factor, factor_against, level_factors, log
 from discreet.promises.sentences import SAFE, WEAK
 from discreet.promises.words import in_words
+from discreet.survey.crosses import margins
 from discreet.survey.survey import Survey
 
 
@@ -69,20 +71,42 @@ class SurveyPromise:
         )
 
     def answer_sentence(self, name: str) -> str:
-        """What everything that is sent tells of the answer to one question; empty where only one
-        report tells of it.
+        """What everything that is sent tells of the answer to one question; empty where that is no
+        more than the question's own report tells.
 
         >>> promise.answer_sentence("age")
         ''
         """
         factor = self.answer_factor(name)
         own = whole_factor(self.survey.question(name).mechanism)
-        if self.survey.answers == 1 or factor == own:
+        more = self.survey.answers > 1 and factor > own
+        if not more and not self._crossed_tells_more(name):
             return ""
         return (
             "Another question of this survey tells about this answer too: whoever sees everything "
             f"you send can change their odds between it and any other by at most {_factor(factor)}."
         )
+
+    def _crossed_tells_more(self, name: str) -> bool:
+        """Whether a crossed report can tell more of an answer than the promise of its level: a
+        mechanism may keep less than its budgets allow, and another one use all of them.
+        """
+        own = self.survey.question(name)
+        for q in self.survey.listed:
+            if q.of is None or name not in q.of:
+                continue
+            first, second = (self.survey.question(one).policy for one in q.of)
+            cells = margins(first, second, q.of.index(name))
+            level_of = q.policy.level_of
+            levels = [frozenset(level_of[cell] for cell in places) for places in cells]
+            counts = Counter(level for mine in levels for level in mine)
+            promised = own.mechanism.guarantee().factors
+            for level, mine in set(zip(own.policy.level_of, levels, strict=True)):
+                others = [k for k, count in counts.items() if count > (k in mine)]
+                found = max(factor_against(q.mechanism, one, others) for one in mine)
+                if found > promised[level] and in_words(found) != in_words(promised[level]):
+                    return True
+        return False
 
     def _together(self, factor: Callable[[Mechanism], Factor]) -> Factor:
         return self._product(map(factor, self.survey.questions.values()))

@@ -250,6 +250,14 @@ export class Mechanism {
     return this.#guarantee.factor(level).factor;
   }
 
+  /**
+   * The factor between an answer of a level and any answers of these others.
+   * @param {number} level @param {number[]} others
+   */
+  factorAgainst(level, others) {
+    return this.#guarantee.factorAgainst(level, others);
+  }
+
   /** The same for how far the odds of its answers can fall. @param {number} level */
   fall(level) {
     return this.#guarantee.fall(level);

@@ -60,6 +60,13 @@ export class Guarantee {
     return this.#rounded[level];
   }
 
+  /** The same between an answer of a level and any answers of these others. */
+  factorAgainst(level, others) {
+    const row = { group: this.#groupOf[level], near: new Set(others.map((k) => this.#groupOf[k])) };
+    const [ratio] = this.#encoding.factors({ levels: [row] });
+    return roundUp(square(ratio)).factor;
+  }
+
   levelEpsilons() {
     const epsilons = logarithms(this.#exact);
     return this.#groupOf.map((group) => epsilons[group]);

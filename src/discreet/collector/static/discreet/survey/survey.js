@@ -13,7 +13,7 @@ import { roundUp } from "../promises/rounding.js";
 import { weakness } from "../promises/whole.js";
 import { localise, say } from "../words.js";
 import { readAbout } from "./about.js";
-import { checkCross } from "./crosses.js";
+import { cellsOf, checkCross } from "./crosses.js";
 import { readPublic } from "./public.js";
 import { readTranslations } from "./translations.js";
 
@@ -188,14 +188,37 @@ export class Survey {
   }
 
   /**
-   * What everything that is sent tells of the answer to one question, where several reports tell of
-   * it; otherwise "". @param {string} name
+   * What everything that is sent tells of the answer to one question, where that is more than its
+   * own report tells; otherwise "". @param {string} name
    */
   answerPromise(name) {
     const about = this.questions.filter((one) => one.name === name || one.of?.includes(name));
     const ratio = productOf(about, this.answers, (mechanism) => mechanism.wholeRatio());
-    if (this.answers === 1 || !isLess(this.question(name).mechanism.wholeRatio(), ratio)) return "";
+    const own = this.question(name);
+    const more = this.answers > 1 && isLess(own.mechanism.wholeRatio(), ratio);
+    if (!more && !about.some((one) => one.of && this.#tellsMore(one, own))) return "";
     return say("answerTogether", { factor: localise(roundUp(square(ratio)).text) });
+  }
+
+  /**
+   * Whether a crossed report can tell more of an answer than the promise of its level: a mechanism
+   * may keep less than its budgets allow, and another one use all of them.
+   */
+  #tellsMore({ of, mechanism }, own) {
+    const [rows, columns] = of.map((one) => this.question(one).mechanism.policy.items.length);
+    const levels = cellsOf(of.indexOf(own.name), rows, columns)
+      .map((cells) => new Set(cells.map((cell) => mechanism.policy.levelOf[cell])));
+    const counts = mechanism.policy.levels.map((_, k) => levels.filter((all) => all.has(k)).length);
+    const seen = new Set(); // answers that are alike
+    return levels.some((mine, k) => {
+      const others = [...counts.keys()].filter((other) => counts[other] > Number(mine.has(other)));
+      const level = own.mechanism.policy.levelOf[k];
+      const key = JSON.stringify([level, [...mine].sort(), others]);
+      if (seen.has(key)) return false;
+      seen.add(key);
+      const limit = own.mechanism.factor(level);
+      return [...mine].some((one) => mechanism.factorAgainst(one, others) > limit);
+    });
   }
 
   /** What the device draws; "" where everyone answers everything. */
