@@ -204,6 +204,8 @@ export class Mechanism {
   promise(level: number, what: string): string;
   /** The factor of a level's promise, rounded up. */
   factor(level: number): number;
+  /** The factor between an answer of a level and any answers of these others, rounded up. */
+  factorAgainst(level: number, others: readonly number[]): number;
   /** The same for how far the odds of its answers can fall. */
   fall(level: number): number;
   /** What a participant is told: per level, of whole lists, of pairs that are not protected. */

@@ -2967,6 +2967,13 @@ class Guarantee {
     return this.#rounded[level];
   }
 
+  /** The same between an answer of a level and any answers of these others. */
+  factorAgainst(level, others) {
+    const row = { group: this.#groupOf[level], near: new Set(others.map((k) => this.#groupOf[k])) };
+    const [ratio] = this.#encoding.factors({ levels: [row] });
+    return roundUp(square(ratio)).factor;
+  }
+
   levelEpsilons() {
     const epsilons = logarithms(this.#exact);
     return this.#groupOf.map((group) => epsilons[group]);
@@ -3345,6 +3352,14 @@ class Mechanism {
   /** The factor of a level's promise, rounded up, so that it stays true. @param {number} level */
   factor(level) {
     return this.#guarantee.factor(level).factor;
+  }
+
+  /**
+   * The factor between an answer of a level and any answers of these others.
+   * @param {number} level @param {number[]} others
+   */
+  factorAgainst(level, others) {
+    return this.#guarantee.factorAgainst(level, others);
   }
 
   /** The same for how far the odds of its answers can fall. @param {number} level */
@@ -3746,14 +3761,37 @@ class Survey {
   }
 
   /**
-   * What everything that is sent tells of the answer to one question, where several reports tell of
-   * it; otherwise "". @param {string} name
+   * What everything that is sent tells of the answer to one question, where that is more than its
+   * own report tells; otherwise "". @param {string} name
    */
   answerPromise(name) {
     const about = this.questions.filter((one) => one.name === name || one.of?.includes(name));
     const ratio = productOf(about, this.answers, (mechanism) => mechanism.wholeRatio());
-    if (this.answers === 1 || !isLess(this.question(name).mechanism.wholeRatio(), ratio)) return "";
+    const own = this.question(name);
+    const more = this.answers > 1 && isLess(own.mechanism.wholeRatio(), ratio);
+    if (!more && !about.some((one) => one.of && this.#tellsMore(one, own))) return "";
     return say("answerTogether", { factor: localise(roundUp(square(ratio)).text) });
+  }
+
+  /**
+   * Whether a crossed report can tell more of an answer than the promise of its level: a mechanism
+   * may keep less than its budgets allow, and another one use all of them.
+   */
+  #tellsMore({ of, mechanism }, own) {
+    const [rows, columns] = of.map((one) => this.question(one).mechanism.policy.items.length);
+    const levels = cellsOf(of.indexOf(own.name), rows, columns)
+      .map((cells) => new Set(cells.map((place) => mechanism.policy.levelOf[place])));
+    const counts = mechanism.policy.levels.map((_, k) => levels.filter((all) => all.has(k)).length);
+    const seen = new Set(); // answers that are alike
+    return levels.some((mine, k) => {
+      const others = [...counts.keys()].filter((other) => counts[other] > Number(mine.has(other)));
+      const level = own.mechanism.policy.levelOf[k];
+      const key = JSON.stringify([level, [...mine].sort(), others]);
+      if (seen.has(key)) return false;
+      seen.add(key);
+      const limit = own.mechanism.factor(level);
+      return [...mine].some((one) => mechanism.factorAgainst(one, others) > limit);
+    });
   }
 
   /** What the device draws; "" where everyone answers everything. */

@@ -207,7 +207,7 @@ export class Survey {
   #tellsMore({ of, mechanism }, own) {
     const [rows, columns] = of.map((one) => this.question(one).mechanism.policy.items.length);
     const levels = cellsOf(of.indexOf(own.name), rows, columns)
-      .map((cells) => new Set(cells.map((cell) => mechanism.policy.levelOf[cell])));
+      .map((cells) => new Set(cells.map((place) => mechanism.policy.levelOf[place])));
     const counts = mechanism.policy.levels.map((_, k) => levels.filter((all) => all.has(k)).length);
     const seen = new Set(); // answers that are alike
     return levels.some((mine, k) => {
