@@ -276,12 +276,28 @@ def asked(visitor, link):
     return page
 
 
+def confirmed(page):
+    """Go on with what is chosen, and confirm it where nothing is drawn yet."""
+    if page.locator("#own").is_visible():
+        page.locator("#agree-own").check()
+    page.locator("#prepare").click()
+    page.locator("#sure, #check").filter(visible=True).wait_for()
+    if page.locator("#sure").is_visible():
+        page.locator("#go").click()
+
+
 def prepared(page, *labels):
     """Choose these answers and draw the report."""
     for label in labels:
         page.get_by_label(label, exact=True).check()
-    page.locator("#prepare").click()
+    confirmed(page)
     page.locator("#check").wait_for()
+    look_closely(page)
+
+
+def look_closely(page):
+    """Open what stands behind a click: the exact promise, what a report means, and the proof."""
+    page.evaluate("exact.open = precisely.open = proof.open = true")
 
 
 def answered(page, *labels):

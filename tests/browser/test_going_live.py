@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import chromium
 import httpx
 import pytest
-from chromium import command
+from chromium import command, confirmed
 from collecting import BEARER, serving, until
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
@@ -80,7 +80,7 @@ def take_part(browser, link, label, **settings):
     expect(page.locator("#told")).to_contain_text("Students' council")
     expect(page.locator("#pinned")).to_contain_text(short_fingerprint(link[-64:]))
     page.get_by_label(label, exact=True).check()
-    page.locator("#prepare").click()
+    confirmed(page)
     page.locator("#send").click()
     expect(page.locator("#receipt")).to_be_visible()
     context.close()

@@ -64,7 +64,7 @@ def test_the_example_holds_in_both_directions(visitor, server, item):
     mechanism = surveys()["way"].mechanism
     page = asked(visitor, server.links["way"])
     page.get_by_label(item, exact=True).check()
-    told = page.locator("#frequencies").inner_text()
+    told = page.locator("#frequencies").text_content()
     low, high = map(int, re.search(r"at least (\d+) and at most (\d+)", told).groups())
     fewest, most = extremes(mechanism.to_document(), mechanism.policy.index[item])
     assert low <= fewest <= low + 1 and high - 1 <= most <= high

@@ -18,7 +18,7 @@ import handmade
 import numpy as np
 import pytest
 from checks import must_fail
-from chromium import TOKEN, Server, Visitor, Wire, command, hosted
+from chromium import TOKEN, Server, Visitor, Wire, command, confirmed, hosted, look_closely
 from drawing import (
     WHOLE,
     check_frequencies,
@@ -59,6 +59,7 @@ HTML = '<img src=x onerror="window.hacked = 1">'
 QUESTION = f'<script>window.hacked = 1</script>{HTML} Which & "why"?'
 ODD = 'odd <b> & "name"'
 LONG = "x" * 80
+THANKS = "Thank you. Your report is counted."
 
 
 def levels(*rows, question="Which of these?", **more):
@@ -199,11 +200,6 @@ def invited(visitor, link, another=False):
     return page
 
 
-def look_closely(page):
-    """Open what stands behind a click: the exact promise, and what a report means."""
-    page.evaluate("exact.open = precisely.open = true")
-
-
 def choose(page, *labels):
     """As a person does: what is not in sight is searched for."""
     for label in labels:
@@ -215,8 +211,9 @@ def choose(page, *labels):
 
 def prepare(page):
     """What the page says will be sent."""
-    page.get_by_role("button", name=re.compile("what will be sent$")).click()
-    expect(page.get_by_role("heading", name="This will be sent, and nothing else")).to_be_focused()
+    confirmed(page)
+    expect(page.get_by_role("heading", name=re.compile("^This will be sent"))).to_be_focused()
+    look_closely(page)
     return bytes.fromhex(page.locator("#bytes").inner_text())
 
 
@@ -224,7 +221,7 @@ def send(page):
     """What is uploaded then: id and report; the receipt names them."""
     with page.expect_request(lambda request: request.method == "POST") as found:
         page.get_by_role("button", name="Send", exact=True).click()
-    expect(page.get_by_role("heading", name="Counted. Thank you.")).to_be_focused()
+    expect(page.get_by_role("heading", name=THANKS)).to_be_focused()
     body = found.value.post_data_buffer
     assert (page.locator("#id").inner_text(), page.locator("#sent").inner_text()) == (
         body[:16].hex(),
@@ -278,14 +275,14 @@ def test_answer_a_single_question(visitor, server, name, label):
     expect(page.locator("#pinned")).to_contain_text(
         f"was verified on your device. Fingerprint: {short}"
     )
-    button = page.get_by_role("button", name="Show what will be sent")
+    button = page.locator("#prepare")
     expect(button).to_be_disabled()
     body = answer(page, label)
     assert visitor.posts() == [body]
     assert len(body) == 16 + mechanism.report_size
     expect(page.locator("#survey")).to_have_text(surveys()[name].fingerprint)
     expect(page.locator("#named")).to_have_text(repeated(document(name), body[16:]))
-    expect(page.locator("#thanks")).to_have_text("Your report is counted, once and for good.")
+    expect(page.locator("#thanks")).to_have_text("It is counted once, and for good.")
     assert server.n(name) == before + 1
     assert [(e["name"], e["id"] + e["report"], e["state"]) for e in ledger(page)] == [
         (name, body.hex(), "counted")
@@ -301,7 +298,7 @@ def test_answer_a_single_question(visitor, server, name, label):
 def test_answer_a_set_question(visitor, server, name, chosen):
     before = server.n(name)
     page = invited(visitor, server.links[name])
-    none = page.get_by_role("button", name="None of these: show what will be sent")
+    none = page.get_by_role("button", name="None of these: continue")
     expect(none).to_be_enabled()
     choose(page, *chosen)
     expect(none).to_have_count(0 if chosen else 1)
@@ -355,7 +352,7 @@ def test_a_participant_reads_what_is_promised_of_her_list(visitor, server):
     assert read.count() == 3
     page.get_by_label("item 1", exact=True).uncheck()
     page.get_by_label("item 2", exact=True).uncheck()
-    page.locator("#all summary").click()
+    page.locator("#how > summary").click()
     rows = page.locator("#promises tr").all()
     cells = [[cell.inner_text() for cell in row.locator("td").all()] for row in rows]
     *_, whole = mechanism.guarantee().sentences()
@@ -517,20 +514,18 @@ def test_looking_again_does_not_draw_again(visitor, server):
         "Whoever sees your report can change their odds between “HIV” and any other answer by at "
         f"most a factor of {factor:g}."
     )
-    expect(page.locator("#once")).to_contain_text("the report is drawn once, when you look at it")
     expect(page.locator("#before")).to_be_hidden()
     report = prepare(page)
     for label in ("HIV", "anemia"):
         page.get_by_role("button", name="Back").click()
         expect(page.get_by_role("heading", level=1)).to_be_focused()
-        expect(page.locator("#before")).to_contain_text("has not been sent. It stays the same")
-        expect(page.locator("#once")).to_be_hidden()
+        expect(page.locator("#before")).to_contain_text("not sent yet. It stays the same")
         choose(page, label)
         assert prepare(page) == report
     for _ in range(3):
         page.reload()
         page.locator("#form").wait_for()
-        expect(page.locator("#before")).to_contain_text("has not been sent. It stays the same")
+        expect(page.locator("#before")).to_contain_text("not sent yet. It stays the same")
         choose(page, "HIV")
         assert prepare(page) == report
     assert visitor.posts() == [] and [entry["state"] for entry in ledger(page)] == ["shown"]
@@ -556,7 +551,7 @@ def test_where_the_ledger_was_removed_meanwhile_the_question_is_asked_again(visi
     prepare(page)
     page.get_by_role("button", name="Back").click()
     page.evaluate("localStorage.clear()")
-    page.get_by_role("button", name="Show what will be sent").click()
+    page.locator("#prepare").click()
     expect(page.get_by_role("alert")).to_be_visible()
     assert [entry["state"] for entry in ledger(page)] == ["drawn"]
     choose(page, "HIV")
@@ -573,16 +568,16 @@ def test_answering_again_sends_the_same_report(visitor, server):
     page.locator("#form").wait_for()
     assert page.get_by_role("radio", checked=True).count() == 0  # the answer is nowhere
     expect(page.locator("#before")).to_contain_text(
-        "The same report is sent again, byte for byte, and counted once"
+        "the same report is sent again and counted once"
     )
     choose(page, "acne")
     assert prepare(page) == first[16:]
-    expect(page.locator("#often")).to_contain_text(
+    expect(page.locator("#repeated")).to_have_text(
         "This is the report that this browser made before."
     )
     assert send(page) == first
     expect(page.locator("#thanks")).to_have_text(
-        "The collector had this report already; it is counted once. "
+        "The collector had this report already. It is counted once. "
         "It is the report that this browser had made before."
     )
     assert visitor.posts() == [first, first]
@@ -594,14 +589,15 @@ def test_the_receipt_can_be_seen_again(visitor, server):
     page = invited(visitor, server.links["parts"])
     choose(page, "HIV")
     prepare(page)
-    expect(page.locator("#check")).to_contain_text("Once it is sent it cannot be taken back")
+    expect(page.locator("#check")).to_contain_text("Once sent, it cannot be taken back")
     body = send(page)
     for how in (page.go_back, page.reload):
         how()
         page.locator("#form").wait_for()
         expect(page.locator("#before")).to_contain_text("This browser has answered this question.")
         page.get_by_role("button", name="Show the receipt").click()
-        expect(page.get_by_role("heading", name="Counted. Thank you.")).to_be_focused()
+        expect(page.get_by_role("heading", name=THANKS)).to_be_focused()
+        look_closely(page)
         shown = [page.locator(where).inner_text() for where in ("#id", "#sent", "#survey")]
         assert shown == [body[:16].hex(), body[16:].hex(), surveys()["parts"].fingerprint]
         expect(page.locator("#named")).to_have_text(repeated(document("parts"), body[16:]))
@@ -656,7 +652,7 @@ def test_the_same_items_under_another_name_need_consent(visitor, server, name):
     page = invited(visitor, server.links[name])
     agree, button = (
         page.get_by_role("checkbox", name="I agree to that."),
-        page.get_by_role("button", name="Show what will be sent"),
+        page.locator("#prepare"),
     )
     expect(page.locator("#summed")).to_contain_text(
         "You already gave an earlier answer about the same items: together,"
@@ -738,7 +734,7 @@ def test_what_only_seems_to_pin_the_question_is_refused(visitor, server, start, 
 def test_without_a_fingerprint_the_page_says_so(visitor, server):
     page = invited(visitor, f"{server.base}/c/toy-survey")
     expect(page.locator("#pinned")).to_contain_text(
-        "The invitation names no fingerprint to compare"
+        "Your invitation names no fingerprint to compare"
     )
 
 
@@ -836,7 +832,7 @@ def test_a_server_that_is_away_for_a_moment(visitor, server):
     body = answer(page, "HIV")
     assert visitor.posts() == [body] * 3
     expect(page.locator("#thanks")).to_have_text(
-        "The collector had this report already; it is counted once."
+        "The collector had this report already. It is counted once."
     )
     assert server.n("toy-survey") == before + 1
 
@@ -898,7 +894,7 @@ def test_nothing_is_sent_when_storage_is_full(visitor, server):
         }"""
     )
     choose(page, "HIV")
-    page.get_by_role("button", name="Show what will be sent").click()
+    confirmed(page)
     expect(page.get_by_role("alert")).to_contain_text("so nothing is sent; make room")
     expect(page.locator("#check")).to_be_hidden()  # what cannot be remembered is not shown
     assert visitor.posts() == []
@@ -964,7 +960,16 @@ def test_keyboard_alone_answers_a_single_question(visitor, server):
     for _ in range(2):
         page.keyboard.press("ArrowUp")
     expect(page.get_by_label("anemia")).to_be_checked()
-    tab_to(page, role="submit", name="Show what will be sent")
+    tab_to(page, role="submit", name="Continue")
+    page.keyboard.press("Enter")
+    expect(page.locator("#sure-title")).to_be_focused()
+    tab_to(page, role="button", name="Change")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("radio", name="anemia")).to_be_checked()  # a slip can be mended
+    tab_to(page, role="submit", name="Continue")
+    page.keyboard.press("Enter")
+    expect(page.locator("#sure-title")).to_be_focused()
+    tab_to(page, role="button", name="Continue")
     page.keyboard.press("Enter")
     expect(page.locator("#check-title")).to_be_focused()
     tab_to(page, role="button", name="Back")
@@ -972,7 +977,7 @@ def test_keyboard_alone_answers_a_single_question(visitor, server):
     expect(page.locator("#question")).to_be_focused()
     expect(page.get_by_role("radio", checked=True)).to_have_count(0)  # the answer is forgotten
     tab_to(page, role="radio", name="HIV")
-    tab_to(page, role="submit", name="Show what will be sent")
+    tab_to(page, role="submit", name="Continue")
     page.keyboard.press("Space")
     expect(page.locator("#check-title")).to_be_focused()
     tab_to(page, role="button", name="Send")
@@ -991,6 +996,8 @@ def test_keyboard_alone_agrees_searches_and_answers(visitor, server):
     page.keyboard.press("Space")
     tab_to(page, role="submit")
     page.keyboard.press("Enter")
+    tab_to(page, role="button", name="Continue")
+    page.keyboard.press("Enter")
     expect(page.locator("#check-title")).to_be_focused()  # drawing takes a moment
     tab_to(page, role="button", name="Send")
     page.keyboard.press("Space")
@@ -1004,6 +1011,8 @@ def test_keyboard_alone_answers_a_set_question(visitor, server):
         page.keyboard.press("Space")
         expect(page.get_by_label(label)).to_be_checked()
     tab_to(page, role="submit")
+    page.keyboard.press("Enter")
+    tab_to(page, role="button", name="Continue")
     page.keyboard.press("Enter")
     expect(page.locator("#check-title")).to_be_focused()  # drawing takes a moment
     tab_to(page, role="button", name="Send")
@@ -1119,8 +1128,8 @@ def test_every_step_of_the_participants_page_is_for_everybody(visitor, server):
     answer(invited(visitor, server.links["bits"]), "HIV")
     page = invited(visitor, server.links["parts"])
     choose(page, "HIV")
-    for name in ("#all", "main > details"):
-        page.locator(f"{name} summary").click()
+    for name in ("about", "how", "trust"):
+        page.locator(f"#{name} > summary").click()
     look(page)  # with the consent, a promise, and all promises
     page.get_by_label("I agree to that.").check()
     prepare(page)
@@ -1134,7 +1143,7 @@ def test_every_step_of_the_participants_page_is_for_everybody(visitor, server):
 
 def test_long_words_fit_on_a_small_phone(visitor, server):
     page = invited(visitor, server.links[ODD])
-    page.locator("#all summary").click()
+    page.locator("#how > summary").click()
     choose(page, LONG)
     check_narrow(page)
     prepare(page)
@@ -1470,7 +1479,7 @@ def test_texts_of_the_organiser_are_shown_as_texts(visitor, server):
     index.locator("#form").wait_for()
     listed = index.locator("#choices .what").all_inner_texts()
     assert sorted(listed) == sorted(mechanism.policy.items)
-    index.locator("#all summary").click()
+    index.locator("#how > summary").click()
     expect(index.locator("#promises")).to_contain_text(
         f"<i>rare: {HTML}, \"quotes\" & 'apostrophes', שלום עולם"
     )

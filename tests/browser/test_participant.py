@@ -13,7 +13,7 @@ from functools import cache
 import chromium
 import pytest
 from checks import must_fail
-from chromium import TOKEN, answered, asked, command, prepared
+from chromium import TOKEN, answered, asked, command, confirmed, prepared
 from exhaustive import distribution
 
 import discreet as d
@@ -73,8 +73,14 @@ def surveys():
 # ---- who asks, and when --------------------------------------------------------------------------
 
 
-def test_who_asks_is_read_before_the_question(visitor, server):
+def test_who_asks_is_a_line_and_consent_is_a_box_beside_the_button(visitor, server):
     page = asked(visitor, server.links["told"])
+    expect(page.locator("#about-title")).to_have_text("Who asks? City of Ghent")
+    page.get_by_label("cold", exact=True).check()
+    expect(page.locator("#prepare")).to_be_disabled()
+    page.get_by_label("I agree: I may be counted.").check()
+    expect(page.locator("#prepare")).to_be_enabled()
+    page.locator("#about-title").click()
     rows = dict(
         zip(
             page.locator("#told dt").all_inner_texts(),
@@ -84,14 +90,13 @@ def test_who_asks_is_read_before_the_question(visitor, server):
     )
     assert rows["Who asks"] == "City of Ghent" and rows["Contact"] == "survey@example.org"
     assert rows["What for"] == "To plan.\n\nNothing else."
-    assert rows["By sending you agree"] == "I may be counted."
+    assert rows["You agree"] == "I may be counted."
     assert rows["Results"] == "nobody but the organiser sees any before there are 200 reports"
     assert {"Opens", "Closes"} < {*rows}
-    above, below = (page.locator(x).bounding_box()["y"] for x in ("#about", "#choices"))
-    assert above < below
     expect(page.locator("#rehearsal")).to_be_hidden()
     page = asked(visitor, server.links["plain"])
-    expect(page.locator("#about")).to_be_hidden()
+    expect(page.locator("#about-title")).to_have_text("Who asks?")
+    expect(page.locator("#own")).to_be_hidden()
     page = asked(visitor, server.links["try"])
     expect(page.locator("#rehearsal")).to_contain_text("nothing of it is counted with real answers")
 
@@ -134,7 +139,7 @@ def check_frequencies(document, item, low, high):
 def test_the_promise_is_an_example_in_numbers_of_people(visitor, server, label):
     page = asked(visitor, server.links["plain"])
     page.get_by_label(label, exact=True).check()
-    words = page.locator("#frequencies").inner_text()
+    words = page.locator("#frequencies").text_content()
     low, high = map(int, re.search(r"at least (\d+) and at most (\d+) gave this", words).groups())
     assert words.startswith(f"Say 10 of 100 people answer “{label}”.")
     document = surveys()["plain"].mechanism.to_document()
@@ -152,7 +157,7 @@ def test_the_promise_is_an_example_in_numbers_of_people(visitor, server, label):
     assert page.locator("#people circle").count() == 100
     exact = page.locator("#sentences")
     expect(exact).to_be_hidden()
-    page.get_by_text("The exact promise").click()
+    page.get_by_text("What can others learn from it?").click()
     expect(exact).to_contain_text("by at most a factor of")
 
 
@@ -180,13 +185,13 @@ def test_what_will_be_sent_is_mostly_chance_where_it_is(visitor, server):
     page = asked(visitor, server.links["wide-sets"])
     prepared(page, "apple 0")
     often = page.locator("#often").inner_text()
-    assert re.match(r"Of 100 reports of this kind about [\d–]+ name their sender's answer", often)
+    assert re.search(r"it names the one you gave in about [\d–]+ of 100 cases, and one you", often)
     assert "most of what a report names is there by chance" in often
     expect(page.locator("#check")).to_contain_text("cannot be taken back")
     page = asked(visitor, server.links["plain"])
     prepared(page, "HIV")
     named = page.locator("#bits li").count()
-    assert ("by chance" in page.locator("#often").inner_text()) == (named > 2)
+    assert ("is there by chance" in page.locator("#often").inner_text()) == (named > 2)
 
 
 # ---- networks that fail --------------------------------------------------------------------------
@@ -259,7 +264,7 @@ def test_a_slow_connection_is_called_slow(visitor, server):
 
     page.goto(server.links["wide"], wait_until="commit")
     times = {}
-    page.get_by_text("Your device changes your answer at random").wait_for()
+    page.get_by_text("Your device mixes your answer with chance").wait_for()
     times["first words"] = passed()
     expect(page.locator("#status")).to_have_text(re.compile("^Fetching|^The connection is slow"))
     page.locator("#form").wait_for()
@@ -332,7 +337,7 @@ def test_nobody_draws_again_as_somebody_else(visitor, server):
     prepared(page, "HIV")
     page.locator("#back").click()
     expect(page.locator("#shared")).to_be_hidden()
-    page.locator("#prepare").click()
+    confirmed(page)
     page.route("**/reports", lambda route: route.fulfill(status=404, body="{}"))
     page.locator("#send").click()
     expect(page.get_by_role("alert")).to_be_visible()
@@ -340,7 +345,7 @@ def test_nobody_draws_again_as_somebody_else(visitor, server):
     page.locator("#form").wait_for()
     expect(page.locator("#shared")).to_be_hidden()
     page.unroute_all()
-    page.locator("#prepare").click()
+    confirmed(page)
     page.locator("#send").click()
     page.locator("#receipt").wait_for()
     page.go_back()
@@ -416,9 +421,9 @@ def test_few_answers_are_in_the_order_of_the_file(visitor, server):
 
 @pytest.mark.parametrize(
     ("locale", "direction", "send", "thanks", "number"),
-    [("de-AT", "ltr", "Senden", "Gezählt. Danke.", "2,"),
-     ("ar-EG", "rtl", "إرسال", "تم العدّ. شكرًا لك.", "2."),
-     ("fr-FR", "ltr", "Send", "Counted. Thank you.", "2.")],
+    [("de-AT", "ltr", "Senden", "Danke. Ihre Meldung ist gezählt.", "2,"),
+     ("ar-EG", "rtl", "إرسال", "شكرًا لك. عُدَّ تقريرك.", "2."),
+     ("fr-FR", "ltr", "Send", "Thank you. Your report is counted.", "2.")],
 )  # fmt: skip
 def test_the_page_speaks_the_reader_s_language(
     browser, server, locale, direction, send, thanks, number
@@ -435,7 +440,7 @@ def test_the_page_speaks_the_reader_s_language(
     page.locator("#exact summary").click()
     assert re.search(rf"7{number.replace('2', '')}3", page.locator("#sentences").inner_text())
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.locator("#prepare").click()
+    confirmed(page)
     expect(page.locator("#send")).to_have_text(send)
     page.locator("#send").click()
     expect(page.locator("#receipt-title")).to_have_text(thanks)
@@ -447,13 +452,13 @@ def test_a_language_can_be_chosen_and_is_remembered(visitor, server):
     assert page.get_by_label("Language").inner_text().split() == ["English", "العربية", "Deutsch"]
     page.get_by_label("HIV", exact=True).check()
     page.get_by_label("Language").select_option("de")
-    expect(page.locator("#prepare")).to_have_text("Zeigen, was gesendet wird")
+    expect(page.locator("#prepare")).to_have_text("Weiter")
     expect(page.locator("#told dt").first).to_have_text("Wer fragt")
     expect(page.get_by_label("HIV", exact=True)).to_be_checked()
-    page.locator("#prepare").click()
+    confirmed(page)
     page.locator("#check").wait_for()
     page.get_by_label("Sprache").select_option("ar")
-    expect(page.locator("#check-title")).to_have_text("هذا ما سيُرسل، ولا شيء غيره")
+    expect(page.locator("#check-title")).to_have_text("هذا ما سيُرسل: خليط من إجابتك ومن المصادفة")
     expect(page.locator("#check")).to_be_visible()
     page.reload()
     page.locator("#form").wait_for()
@@ -508,7 +513,7 @@ def test_axe_finds_nothing_serious_on_any_page(browser, server, locale, scheme):
         page.locator("#choices input").nth(1).check()
         page.evaluate("for (const x of document.querySelectorAll('details')) x.open = true")
         check_axe(page)
-        page.locator("#prepare").click()
+        confirmed(page)
         page.locator("#check").wait_for()
         check_axe(page)
         page.locator("#send").click()

@@ -9,7 +9,7 @@ from functools import cache
 
 import chromium
 import pytest
-from chromium import Server, Visitor, answered, asked, prepared
+from chromium import Server, Visitor, answered, asked, confirmed, look_closely, prepared
 
 import discreet as d
 
@@ -180,7 +180,7 @@ def test_once_the_report_is_written_down_the_answer_is_nowhere(visitor, server):
     page.get_by_label("cherry 7", exact=True).check()
     expect(page.locator("#promise")).to_contain_text("cherry 7")
     assert held(page, place) > 0
-    page.locator("#prepare").click()
+    confirmed(page)
     page.locator("#check").wait_for()
     for step in ("prepared", "counted"):
         if step == "counted":
@@ -205,7 +205,7 @@ def test_back_from_the_check_needs_no_answer_any_more(visitor, server):
     shown = page.locator("#bytes").inner_text()
     page.locator("#back").click()
     expect(page.get_by_role("radio", checked=True)).to_have_count(0)
-    page.locator("#prepare").click()
+    confirmed(page)
     expect(page.locator("#bytes")).to_have_text(shown)
 
 
@@ -273,13 +273,16 @@ def race(visitor, link):
         page.goto(link)
         page.locator("#form").wait_for()
         page.get_by_label("HIV", exact=True).check()
+        page.locator("#prepare").click()
+        page.locator("#sure").wait_for()
     start = pages[0].evaluate("Date.now()") + 120
-    press = "() => document.getElementById('prepare').click()"
+    press = "() => document.getElementById('go').click()"
     wait = f"(start) => {{ setTimeout({press}, start - Date.now()); }}"
     for page in pages:
         page.evaluate(wait, start)
     for page in pages:
         page.locator("#check").wait_for()
+        look_closely(page)
     shown = [page.locator("#bytes").inner_text() for page in pages]
     text = pages[0].evaluate("localStorage.getItem('discreet-ledger/4')")
     return shown, [entry["report"] for entry in json.loads(text)["entries"]]
@@ -531,7 +534,7 @@ def test_nobody_sits_down_while_a_report_is_being_drawn(visitor, server):
     other.locator("#form").wait_for()
     other.evaluate(HOLD)
     page.get_by_label("cold", exact=True).check()
-    page.locator("#prepare").click()
+    confirmed(page)
     expect(page.get_by_role("button", name="Somebody else answers")).to_be_disabled()
     other.evaluate("window.release()")
     page.locator("#check").wait_for()

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from chromium import TOKEN, browser, missing, server, visitor
+from chromium import TOKEN, browser, confirmed, missing, server, visitor
 
 import discreet as d
 from discreet.designs.surveys import design_survey
@@ -107,7 +107,7 @@ def step(page, labels=ANSWERS):
     page.get_by_label(labels[name], exact=True).check()
     progress = page.locator("#progress").inner_text()
     heading = page.locator("#question").inner_text()
-    page.locator("#prepare").click()
+    confirmed(page)
     expect(page.locator("#question")).not_to_have_text(heading)
     return name, progress
 
@@ -132,7 +132,7 @@ def test_the_drawn_questions_are_asked_one_after_another(visitor, server):
     drawn = [entry["question"] for entry in entries(page)]
     assert len(drawn) == 2 and {e["state"] for e in entries(page)} == {"drawn"}
     promise = survey.promise()
-    assert page.locator("#everything").inner_text() == f"{promise.drawn} {promise.sentence}"
+    assert page.locator("#everything").text_content() == f"{promise.drawn} {promise.sentence}"
     assert asked_now(page) == "region"
     assert "sent" in page.locator("#sentences").inner_text()
     seen = [step(page)]
@@ -160,7 +160,7 @@ def test_the_drawn_questions_are_asked_one_after_another(visitor, server):
         assert question.name in drawn and frame[17] == 1
         assert question.mechanism.coder.check(frame[18:]) is None
     assert {e["state"] for e in entries(page)} == {"counted"}
-    shown = page.locator("#receipt code").all_inner_texts()
+    shown = page.locator("#receipt code").all_text_contents()
     assert all(e["id"] in shown and e["report"] in shown for e in entries(page))
 
 
@@ -204,7 +204,7 @@ def test_an_interrupted_survey_is_resumed(visitor, server):
         assert {x for x, _ in again} - {"region"} == rest
         assert ("region" in [x for x, _ in again]) == (not done)
     else:
-        page.locator("#prepare").click()
+        confirmed(page)
         page.locator("#check").wait_for()
     sent(page)
     posts = visitor.posts()
@@ -216,7 +216,7 @@ def test_the_page_speaks_german(visitor, server):
     page = opened(visitor, server)
     page.locator("#language").select_option("de")
     assert page.locator("#question").inner_text() == "Wo arbeiten Sie?"
-    assert "Studie zur Arbeit" in page.locator("#told").inner_text()
+    assert "Studie zur Arbeit" in page.locator("#told").text_content()
     step(page, GERMAN)
     name = asked_now(page)
     page.get_by_label(GERMAN[name], exact=True).check()
@@ -232,7 +232,7 @@ def test_the_page_speaks_german(visitor, server):
     sent(page)
     items = {x for q in surveys()["work"].listed for x in q.policy.items}
     items -= {"Burnout"}
-    named = page.locator("#receipt").inner_text()
+    named = page.locator("#receipt").text_content()
     assert not any(f"“{item}”" in named for item in items)
     assert len(visitor.posts()) == 2
 

@@ -160,7 +160,8 @@ const OURS = ["opens", "closes", "minimum", "keeps"]; // rows in the language of
 function showAbout(survey, wording, keeps) {
   const { about, name } = survey;
   const caution = survey.caution();
-  $("safe").textContent = caution ? "" : text("safe");
+  const isAlone = survey.questions.some(({ mechanism }) => mechanism.kind.alone);
+  $("safe").textContent = caution ? "" : text(isAlone ? "safeAlone" : "safe");
   $("caution").hidden = !caution;
   $("caution").textContent = caution;
   const title = survey.questions.length === 1 ? wording.question(survey.only.name) : "";
@@ -177,7 +178,11 @@ function showAbout(survey, wording, keeps) {
     ["minimum", about.minimum && text("minimumText", { n: about.minimum })],
   ].filter(([, said]) => said);
   if (rows.length || keeps === "reports") rows.push(["keeps", text(`${keeps}Kept`)]);
-  $("about").hidden = !rows.length;
+  const who = wording.about("organiser");
+  $("about-title").textContent = text(who ? "whoAsksNamed" : "whoAsks", { who });
+  $("trust-title").textContent = text("trustTitle");
+  $("own").hidden = !about.consent;
+  $("own-text").textContent = about.consent ? text("agreeOwn", { consent: wording.about("consent") }) : "";
   $("told").replaceChildren(...rows.flatMap(([key, said]) => {
     const language = OURS.includes(key) ? { lang: words.language } : {};
     const heading = element("dt", text(key), { lang: words.language });
@@ -378,7 +383,7 @@ function showPromise(mechanism, chosen, { isWeak, wholeFactor }, items) {
   $("promise").classList.toggle("warn", kind.alone);
   $("promise").hidden = !sentences.length;
   $("sentences").replaceChildren(...sentences.map((sentence) => element("p", sentence)));
-  $("exact").open ||= kind.alone;
+  if (kind.alone) $("exact").open = true;
   const [first] = levels.keys();
   const hidden = kind.alone || first === undefined || isWeak;
   clearExample(hidden);
@@ -451,7 +456,14 @@ const WHOLE_BYTES = 64; // bytes of a report that the receipt shows in full
 function showReports(survey, { frames, repeated }, wording) {
   const blocks = frames.map((frame) => reportOf(survey, frame, wording));
   const [first, ...rest] = blocks;
-  $("often").textContent = [...repeated ? [text("again")] : [], first.often].join(" ");
+  const isMixed = !survey.caution();
+  $("check-title").textContent = text(isMixed ? "checkTitle" : "checkTitlePlain");
+  $("may-be").hidden = !isMixed;
+  $("repeated").hidden = !repeated;
+  $("repeated").textContent = text("again");
+  $("told-openly").hidden = !first.openly.length;
+  $("told-openly").replaceChildren(...first.openly.map((said) => element("li", said)));
+  $("often").textContent = first.often;
   $("meaning").textContent = first.meaning;
   $("bytes").textContent = first.bytes;
   $("bits").replaceChildren(...first.bits);
@@ -482,7 +494,7 @@ function reportOf(survey, { question, content, report }, wording) {
     return text("toldOpenly", { what: `${wording.question(name)} ${wording.labels(name)[place]}` });
   });
   return {
-    title: titleOf(survey, question, wording), often: [...openly, ...often].join(" "),
+    title: titleOf(survey, question, wording), openly, often: often.join(" "),
     meaning: sentence, bytes: hex(content, " "),
     bits: [...shown, ...rest].map((label) => element("li", label, { dir: "auto" })),
   };
@@ -495,7 +507,15 @@ function titleOf(survey, name, wording) {
 }
 
 /** The counted reports; `thanked` are the keys of the texts that say so. */
-function showReceipt(survey, frames, thanked, wording) {
+function showReceipt(survey, frames, thanked, wording, url) {
+  const { closes, minimum } = survey.about;
+  $("afterwards").textContent = [
+    ...closes ? [text("nextCloses", { time: localTime(closes) })] : [],
+    text(minimum ? "nextMinimum" : "nextOrganiser", { n: minimum }),
+  ].join(" ");
+  $("results").hidden = !url;
+  if (url) $("results-link").href = url;
+  $("copied").textContent = "";
   $("thanks").textContent = thanked.map((key) => text(key)).join(" ");
   const rows = frames.map((frame) => receiptOf(survey, frame, wording));
   const [first, ...rest] = rows;
@@ -514,6 +534,14 @@ function showReceipt(survey, frames, thanked, wording) {
     }
     return list;
   }));
+  $("save").href = `data:text/plain;charset=utf-8,${encodeURIComponent(proofText())}`;
+}
+
+/** The receipt as a text, to copy or to save. */
+function proofText() {
+  const said = [...$("proof").querySelectorAll("dt, dd")].map(({ textContent }) => textContent);
+  const lines = said.map((one, k) => (k % 2 ? `${one}\n` : `${one}: `));
+  return `${document.title}\n${lines.join("")}`;
 }
 
 function receiptOf(survey, { question, id, content, report }, wording) {
@@ -660,6 +688,7 @@ class Wording {
 // What the page says of reports that this browser has already, by their state in the ledger.
 const EARLIER = { shown: "knownShown", leaving: "knownLeaving", counted: "knownSent" };
 const ORDER = ["leaving", "shown", "counted"]; // which of several states is said
+const BUTTONS = ["prepare", "another", "go", "change"];
 
 /** An open survey: answer the drawn questions, see what will be sent, send, receipt. */
 class Page {
@@ -673,8 +702,9 @@ class Page {
   #prepared; // the reports that are shown or sent
   #receipt; // the reports that were counted, and the keys of the texts that say so
 
-  constructor(client, { survey, keeps }, pinned) {
-    Object.assign(this, { client, survey, keeps, pinned, wording: new Wording(survey) });
+  constructor(client, { survey, keeps, openResults }, pinned) {
+    Object.assign(this, { client, survey, keeps, openResults, pinned });
+    this.wording = new Wording(survey);
     this.choices = new Choices(() => {
       this.#promise();
       this.#ready();
@@ -683,9 +713,14 @@ class Page {
 
   async start() {
     this.choices.listen();
-    $("form").addEventListener("submit", (event) => { event.preventDefault(); this.#next(); });
-    $("agree").addEventListener("change", () => this.#ready());
-    $("back").addEventListener("click", () => window.history.back());
+    $("form").addEventListener("submit", (event) => { event.preventDefault(); this.#confirm(); });
+    for (const id of ["agree", "agree-own"]) $(id).addEventListener("change", () => this.#ready());
+    for (const id of ["back", "change"]) $(id).addEventListener("click", () => window.history.back());
+    $("go").addEventListener("click", () => this.#next());
+    $("copy").addEventListener("click", async () => {
+      await navigator.clipboard.writeText(proofText());
+      $("copied").textContent = text("copied");
+    });
     $("again").addEventListener("click", () => this.#showReceipt(this.#frames(), ["counted"]));
     $("another").addEventListener("click", () => this.#somebodyElse());
     // the browser's own Back leads from a report or a receipt to the question
@@ -726,6 +761,7 @@ class Page {
     this.#showQuestion();
     this.#listChoices();
     if (!$("form").hidden) this.#ask(null);
+    if (!$("sure").hidden) this.#showChosen();
     if (!$("check").hidden) showReports(survey, this.#prepared, this.wording);
     if (!$("receipt").hidden) this.#showReceipt(this.#receipt.frames, this.#receipt.thanked);
     this.#showHeadline();
@@ -735,7 +771,7 @@ class Page {
   #showHeadline() {
     if (this.#mine.length < 2) return;
     const name = this.#current;
-    $("question").textContent = $("form").hidden ? document.title
+    $("question").textContent = $("form").hidden && $("sure").hidden ? document.title
       : this.wording.question(name) || cleaned(name);
   }
 
@@ -792,14 +828,12 @@ class Page {
     const name = this.#current;
     const total = this.#mine.length;
     this.#showHeadline();
-    $("progress").hidden = total < 2;
     const at = Math.min(this.#answered + 1, total);
-    $("progress").textContent = text("progress", { k: at, n: total });
+    $("progress").textContent = total < 2 ? "" : text("progress", { k: at, n: total });
     this.choices.speak(this.wording.labels(name));
     const { lists, order } = this.choices;
     $("legend").textContent = text(lists ? "yourAnswers" : "yourAnswer");
     $("find").hidden = order.length <= FEW;
-    $("foot").classList.toggle("stays", order.length > FEW);
     $("search").placeholder = text("search", { n: order.length });
     $("search").setAttribute("aria-label", $("search").placeholder);
     $("all").hidden = !this.mechanism;
@@ -849,7 +883,6 @@ class Page {
     this.#unsent = state === "leaving";
     const isCounted = state === "counted";
     $("before").hidden = !state && this.#person === 1;
-    $("once").hidden = Boolean(state) || !this.mechanism;
     $("again").hidden = !isCounted;
     $("person").hidden = this.#person === 1;
     $("person").textContent = text("person", { n: this.#person });
@@ -879,7 +912,8 @@ class Page {
 
   /** Enable the button once there is an answer, or all reports: with them answers were forgotten. */
   #ready() {
-    const waits = !$("consent").hidden && !$("agree").checked;
+    const waits = (!$("consent").hidden && !$("agree").checked)
+      || (!$("own").hidden && !$("agree-own").checked);
     const { lists } = this.choices;
     const isEmpty = !this.choices.chosen.size && this.#steps.length > 0;
     $("prepare").disabled = waits || (!lists && isEmpty);
@@ -908,16 +942,36 @@ class Page {
   /** Remove from the page and from memory everything that a person typed, chose or opened. */
   #forget() {
     this.choices.forget();
-    const agreed = $("agree").checked && this.#steps.length > 0 && this.#answered > 0;
+    const goesOn = this.#steps.length > 0 && this.#answered > 0; // consent is to the whole survey
+    const [agreed, own] = ["agree", "agree-own"].map((id) => goesOn && $(id).checked);
     $("form").reset();
-    $("agree").checked = agreed; // consent is to the whole survey
+    [$("agree").checked, $("agree-own").checked] = [agreed, own];
     if (!agreed) this.#agreedTo = 0;
+    $("sure-title").textContent = "";
     for (const details of $("form").querySelectorAll("details")) details.open = false;
     this.#showQuestion();
     this.#listChoices();
   }
 
   // ---- the reports
+
+  /** Show what was chosen, before anything is drawn: a slip can still be mended. */
+  #confirm() {
+    if (!this.#steps.length) { // it was drawn before
+      this.#next();
+      return;
+    }
+    this.#showChosen();
+    this.#step("sure");
+  }
+
+  #showChosen() {
+    const { sorted, items: labels } = this.choices;
+    const rest = sorted.length > FEW ? [text("more", { n: sorted.length - FEW })] : [];
+    const items = [...sorted.slice(0, FEW).map((k) => quoted(labels[k])), ...rest].join(", ");
+    const key = this.mechanism ? "sure" : "sureOpenly";
+    $("sure-title").textContent = text(sorted.length ? key : "sureNone", { items });
+  }
 
   /** Take the answer; then the next question, or what will be sent. */
   async #next() {
@@ -927,7 +981,7 @@ class Page {
       const [name] = this.#steps;
       const chosen = this.choices.sorted;
       if (name !== undefined) this.#answers[name] = this.choices.lists ? chosen : chosen[0];
-      $("prepare").disabled = $("another").disabled = true; // until the report is drawn, once
+      for (const id of BUTTONS) $(id).disabled = true; // until the report is drawn, once
       const options = { agree, partial: this.#steps.length > 1 };
       this.#prepared = await client.prepare(survey, this.#answers, options);
       if (name !== undefined) this.#done(name);
@@ -942,7 +996,7 @@ class Page {
       showReports(survey, this.#prepared, this.wording);
       this.#step("check");
     });
-    $("another").disabled = false;
+    for (const id of BUTTONS) $(id).disabled = id === "prepare" && $(id).disabled;
   }
 
   #done(name) {
@@ -980,7 +1034,9 @@ class Page {
   #showReceipt(frames, thanked) {
     this.#unsent = false;
     this.#receipt = { frames, thanked };
-    showReceipt(this.survey, frames, thanked, this.wording);
+    const { url } = this.client;
+    const results = this.openResults && `${url}/c/${encodeURIComponent(this.survey.name)}/results`;
+    showReceipt(this.survey, frames, thanked, this.wording, results);
     this.#step("receipt");
   }
 
@@ -1018,9 +1074,8 @@ class Page {
   }
 
   #show(section, focus) {
-    for (const id of ["form", "check", "receipt"]) $(id).hidden = id !== section;
+    for (const id of ["form", "sure", "check", "receipt"]) $(id).hidden = id !== section;
     this.#showHeadline();
-    $("about").classList.toggle("aside", section !== "form" || this.#answered > 0);
     $("problem").hidden = true;
     if (focus) $(focus).focus();
   }

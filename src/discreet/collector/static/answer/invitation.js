@@ -67,7 +67,8 @@ const OURS = ["opens", "closes", "minimum", "keeps"]; // rows in the language of
 export function showAbout(survey, wording, keeps) {
   const { about, name } = survey;
   const caution = survey.caution();
-  $("safe").textContent = caution ? "" : text("safe");
+  const isAlone = survey.questions.some(({ mechanism }) => mechanism.kind.alone);
+  $("safe").textContent = caution ? "" : text(isAlone ? "safeAlone" : "safe");
   $("caution").hidden = !caution;
   $("caution").textContent = caution;
   const title = survey.questions.length === 1 ? wording.question(survey.only.name) : "";
@@ -84,7 +85,11 @@ export function showAbout(survey, wording, keeps) {
     ["minimum", about.minimum && text("minimumText", { n: about.minimum })],
   ].filter(([, said]) => said);
   if (rows.length || keeps === "reports") rows.push(["keeps", text(`${keeps}Kept`)]);
-  $("about").hidden = !rows.length;
+  const who = wording.about("organiser");
+  $("about-title").textContent = text(who ? "whoAsksNamed" : "whoAsks", { who });
+  $("trust-title").textContent = text("trustTitle");
+  $("own").hidden = !about.consent;
+  $("own-text").textContent = about.consent ? text("agreeOwn", { consent: wording.about("consent") }) : "";
   $("told").replaceChildren(...rows.flatMap(([key, said]) => {
     const language = OURS.includes(key) ? { lang: words.language } : {};
     const heading = element("dt", text(key), { lang: words.language });

@@ -5,14 +5,15 @@ import { Choices, FEW } from "./choices.js";
 import { $ } from "./dom.js";
 import { showAbout } from "./invitation.js";
 import { listPromises, showOpenly, showPromise, showTogether } from "./promise.js";
-import { showReceipt, showReports } from "./report.js";
+import { proofText, showReceipt, showReports } from "./report.js";
 import { showProblem, status } from "./status.js";
 import { Wording } from "./wording.js";
-import { text } from "./words.js";
+import { quoted, text } from "./words.js";
 
 // What the page says of reports that this browser has already, by their state in the ledger.
 const EARLIER = { shown: "knownShown", leaving: "knownLeaving", counted: "knownSent" };
 const ORDER = ["leaving", "shown", "counted"]; // which of several states is said
+const BUTTONS = ["prepare", "another", "go", "change"];
 
 /** An open survey: answer the drawn questions, see what will be sent, send, receipt. */
 export class Page {
@@ -26,8 +27,9 @@ export class Page {
   #prepared; // the reports that are shown or sent
   #receipt; // the reports that were counted, and the keys of the texts that say so
 
-  constructor(client, { survey, keeps }, pinned) {
-    Object.assign(this, { client, survey, keeps, pinned, wording: new Wording(survey) });
+  constructor(client, { survey, keeps, openResults }, pinned) {
+    Object.assign(this, { client, survey, keeps, openResults, pinned });
+    this.wording = new Wording(survey);
     this.choices = new Choices(() => {
       this.#promise();
       this.#ready();
@@ -36,9 +38,14 @@ export class Page {
 
   async start() {
     this.choices.listen();
-    $("form").addEventListener("submit", (event) => { event.preventDefault(); this.#next(); });
-    $("agree").addEventListener("change", () => this.#ready());
-    $("back").addEventListener("click", () => window.history.back());
+    $("form").addEventListener("submit", (event) => { event.preventDefault(); this.#confirm(); });
+    for (const id of ["agree", "agree-own"]) $(id).addEventListener("change", () => this.#ready());
+    for (const id of ["back", "change"]) $(id).addEventListener("click", () => window.history.back());
+    $("go").addEventListener("click", () => this.#next());
+    $("copy").addEventListener("click", async () => {
+      await navigator.clipboard.writeText(proofText());
+      $("copied").textContent = text("copied");
+    });
     $("again").addEventListener("click", () => this.#showReceipt(this.#frames(), ["counted"]));
     $("another").addEventListener("click", () => this.#somebodyElse());
     // the browser's own Back leads from a report or a receipt to the question
@@ -79,6 +86,7 @@ export class Page {
     this.#showQuestion();
     this.#listChoices();
     if (!$("form").hidden) this.#ask(null);
+    if (!$("sure").hidden) this.#showChosen();
     if (!$("check").hidden) showReports(survey, this.#prepared, this.wording);
     if (!$("receipt").hidden) this.#showReceipt(this.#receipt.frames, this.#receipt.thanked);
     this.#showHeadline();
@@ -88,7 +96,7 @@ export class Page {
   #showHeadline() {
     if (this.#mine.length < 2) return;
     const name = this.#current;
-    $("question").textContent = $("form").hidden ? document.title
+    $("question").textContent = $("form").hidden && $("sure").hidden ? document.title
       : this.wording.question(name) || cleaned(name);
   }
 
@@ -145,14 +153,12 @@ export class Page {
     const name = this.#current;
     const total = this.#mine.length;
     this.#showHeadline();
-    $("progress").hidden = total < 2;
     const at = Math.min(this.#answered + 1, total);
-    $("progress").textContent = text("progress", { k: at, n: total });
+    $("progress").textContent = total < 2 ? "" : text("progress", { k: at, n: total });
     this.choices.speak(this.wording.labels(name));
     const { lists, order } = this.choices;
     $("legend").textContent = text(lists ? "yourAnswers" : "yourAnswer");
     $("find").hidden = order.length <= FEW;
-    $("foot").classList.toggle("stays", order.length > FEW);
     $("search").placeholder = text("search", { n: order.length });
     $("search").setAttribute("aria-label", $("search").placeholder);
     $("all").hidden = !this.mechanism;
@@ -202,7 +208,6 @@ export class Page {
     this.#unsent = state === "leaving";
     const isCounted = state === "counted";
     $("before").hidden = !state && this.#person === 1;
-    $("once").hidden = Boolean(state) || !this.mechanism;
     $("again").hidden = !isCounted;
     $("person").hidden = this.#person === 1;
     $("person").textContent = text("person", { n: this.#person });
@@ -232,7 +237,8 @@ export class Page {
 
   /** Enable the button once there is an answer, or all reports: with them answers were forgotten. */
   #ready() {
-    const waits = !$("consent").hidden && !$("agree").checked;
+    const waits = (!$("consent").hidden && !$("agree").checked)
+      || (!$("own").hidden && !$("agree-own").checked);
     const { lists } = this.choices;
     const isEmpty = !this.choices.chosen.size && this.#steps.length > 0;
     $("prepare").disabled = waits || (!lists && isEmpty);
@@ -261,16 +267,36 @@ export class Page {
   /** Remove from the page and from memory everything that a person typed, chose or opened. */
   #forget() {
     this.choices.forget();
-    const agreed = $("agree").checked && this.#steps.length > 0 && this.#answered > 0;
+    const goesOn = this.#steps.length > 0 && this.#answered > 0; // consent is to the whole survey
+    const [agreed, own] = ["agree", "agree-own"].map((id) => goesOn && $(id).checked);
     $("form").reset();
-    $("agree").checked = agreed; // consent is to the whole survey
+    [$("agree").checked, $("agree-own").checked] = [agreed, own];
     if (!agreed) this.#agreedTo = 0;
+    $("sure-title").textContent = "";
     for (const details of $("form").querySelectorAll("details")) details.open = false;
     this.#showQuestion();
     this.#listChoices();
   }
 
   // ---- the reports
+
+  /** Show what was chosen, before anything is drawn: a slip can still be mended. */
+  #confirm() {
+    if (!this.#steps.length) { // it was drawn before
+      this.#next();
+      return;
+    }
+    this.#showChosen();
+    this.#step("sure");
+  }
+
+  #showChosen() {
+    const { sorted, items: labels } = this.choices;
+    const rest = sorted.length > FEW ? [text("more", { n: sorted.length - FEW })] : [];
+    const items = [...sorted.slice(0, FEW).map((k) => quoted(labels[k])), ...rest].join(", ");
+    const key = this.mechanism ? "sure" : "sureOpenly";
+    $("sure-title").textContent = text(sorted.length ? key : "sureNone", { items });
+  }
 
   /** Take the answer; then the next question, or what will be sent. */
   async #next() {
@@ -280,7 +306,7 @@ export class Page {
       const [name] = this.#steps;
       const chosen = this.choices.sorted;
       if (name !== undefined) this.#answers[name] = this.choices.lists ? chosen : chosen[0];
-      $("prepare").disabled = $("another").disabled = true; // until the report is drawn, once
+      for (const id of BUTTONS) $(id).disabled = true; // until the report is drawn, once
       const options = { agree, partial: this.#steps.length > 1 };
       this.#prepared = await client.prepare(survey, this.#answers, options);
       if (name !== undefined) this.#done(name);
@@ -295,7 +321,7 @@ export class Page {
       showReports(survey, this.#prepared, this.wording);
       this.#step("check");
     });
-    $("another").disabled = false;
+    for (const id of BUTTONS) $(id).disabled = id === "prepare" && $(id).disabled;
   }
 
   #done(name) {
@@ -333,7 +359,9 @@ export class Page {
   #showReceipt(frames, thanked) {
     this.#unsent = false;
     this.#receipt = { frames, thanked };
-    showReceipt(this.survey, frames, thanked, this.wording);
+    const { url } = this.client;
+    const results = this.openResults && `${url}/c/${encodeURIComponent(this.survey.name)}/results`;
+    showReceipt(this.survey, frames, thanked, this.wording, results);
     this.#step("receipt");
   }
 
@@ -371,9 +399,8 @@ export class Page {
   }
 
   #show(section, focus) {
-    for (const id of ["form", "check", "receipt"]) $(id).hidden = id !== section;
+    for (const id of ["form", "sure", "check", "receipt"]) $(id).hidden = id !== section;
     this.#showHeadline();
-    $("about").classList.toggle("aside", section !== "form" || this.#answered > 0);
     $("problem").hidden = true;
     if (focus) $(focus).focus();
   }

@@ -42,7 +42,7 @@ export function showPromise(mechanism, chosen, { isWeak, wholeFactor }, items) {
   $("promise").classList.toggle("warn", kind.alone);
   $("promise").hidden = !sentences.length;
   $("sentences").replaceChildren(...sentences.map((sentence) => element("p", sentence)));
-  $("exact").open ||= kind.alone;
+  if (kind.alone) $("exact").open = true;
   const [first] = levels.keys();
   const hidden = kind.alone || first === undefined || isWeak;
   clearExample(hidden);

@@ -1,6 +1,6 @@
 // What a report says: before it is sent, and on the receipt.
 import { $, element, hex } from "./dom.js";
-import { figure, quoted, text } from "./words.js";
+import { figure, localTime, quoted, text } from "./words.js";
 
 const NAMED = 24; // named answers shown one by one
 const REPEATED = 5; // the same on the receipt
@@ -14,7 +14,14 @@ const WHOLE_BYTES = 64; // bytes of a report that the receipt shows in full
 export function showReports(survey, { frames, repeated }, wording) {
   const blocks = frames.map((frame) => reportOf(survey, frame, wording));
   const [first, ...rest] = blocks;
-  $("often").textContent = [...repeated ? [text("again")] : [], first.often].join(" ");
+  const isMixed = !survey.caution();
+  $("check-title").textContent = text(isMixed ? "checkTitle" : "checkTitlePlain");
+  $("may-be").hidden = !isMixed;
+  $("repeated").hidden = !repeated;
+  $("repeated").textContent = text("again");
+  $("told-openly").hidden = !first.openly.length;
+  $("told-openly").replaceChildren(...first.openly.map((said) => element("li", said)));
+  $("often").textContent = first.often;
   $("meaning").textContent = first.meaning;
   $("bytes").textContent = first.bytes;
   $("bits").replaceChildren(...first.bits);
@@ -45,7 +52,7 @@ function reportOf(survey, { question, content, report }, wording) {
     return text("toldOpenly", { what: `${wording.question(name)} ${wording.labels(name)[place]}` });
   });
   return {
-    title: titleOf(survey, question, wording), often: [...openly, ...often].join(" "),
+    title: titleOf(survey, question, wording), openly, often: often.join(" "),
     meaning: sentence, bytes: hex(content, " "),
     bits: [...shown, ...rest].map((label) => element("li", label, { dir: "auto" })),
   };
@@ -58,7 +65,15 @@ function titleOf(survey, name, wording) {
 }
 
 /** The counted reports; `thanked` are the keys of the texts that say so. */
-export function showReceipt(survey, frames, thanked, wording) {
+export function showReceipt(survey, frames, thanked, wording, url) {
+  const { closes, minimum } = survey.about;
+  $("afterwards").textContent = [
+    ...closes ? [text("nextCloses", { time: localTime(closes) })] : [],
+    text(minimum ? "nextMinimum" : "nextOrganiser", { n: minimum }),
+  ].join(" ");
+  $("results").hidden = !url;
+  if (url) $("results-link").href = url;
+  $("copied").textContent = "";
   $("thanks").textContent = thanked.map((key) => text(key)).join(" ");
   const rows = frames.map((frame) => receiptOf(survey, frame, wording));
   const [first, ...rest] = rows;
@@ -77,6 +92,14 @@ export function showReceipt(survey, frames, thanked, wording) {
     }
     return list;
   }));
+  $("save").href = `data:text/plain;charset=utf-8,${encodeURIComponent(proofText())}`;
+}
+
+/** The receipt as a text, to copy or to save. */
+export function proofText() {
+  const said = [...$("proof").querySelectorAll("dt, dd")].map(({ textContent }) => textContent);
+  const lines = said.map((one, k) => (k % 2 ? `${one}\n` : `${one}: `));
+  return `${document.title}\n${lines.join("")}`;
 }
 
 function receiptOf(survey, { question, id, content, report }, wording) {

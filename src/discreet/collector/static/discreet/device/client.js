@@ -62,7 +62,9 @@ export class Client {
    *   keeps: "counts" | "reports"}>}
    */
   async describe(name, { fingerprint: pinned, maxEpsilon, oneWay = false } = {}) {
-    const { survey: document, state, keeps } = await this.#request(this.#path(name), {});
+    const { survey: document, state, keeps, open_results: openResults } = await this.#request(
+      this.#path(name), {},
+    );
     if (!STATES_OF_COLLECTION.includes(state)) {
       const what = `the collection's state is ${quoted(state)}`
         + ", but must be upcoming, open or closed";
@@ -83,7 +85,10 @@ export class Client {
       throw new DiscreetError("server", `${what}; check the address`);
     }
     const over = closes && Date.now() > Date.parse(closes) + LATE;
-    return { survey, state: over ? "closed" : state, keeps: keeps === "counts" ? keeps : "reports" };
+    return {
+      survey, state: over ? "closed" : state, keeps: keeps === "counts" ? keeps : "reports",
+      openResults: openResults === true,
+    };
   }
 
   /**
