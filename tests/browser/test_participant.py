@@ -101,6 +101,34 @@ def test_who_asks_is_a_line_and_consent_is_a_box_beside_the_button(visitor, serv
     expect(page.locator("#rehearsal")).to_contain_text("nothing of it is counted with real answers")
 
 
+LINES = (
+    "Which of these?",
+    "Which of these conditions were you last treated for?",
+    "Which of these conditions were you last treated for by a doctor or at a hospital nearby?",
+)
+
+
+@pytest.mark.parametrize(("width", "height"), [(360, 640), (390, 844)])
+def test_the_first_answer_and_the_button_are_seen_without_scrolling(visitor, server, width, height):
+    page = visitor.page
+    page.set_viewport_size({"width": width, "height": height})
+    page = asked(visitor, server.links["told"])
+    lines = set()
+    for words in LINES:
+        page.evaluate("(words) => { question.textContent = words; }", words)
+        heading, first, foot = (
+            page.locator(x).first.bounding_box() for x in ("#question", "#choices label", "#foot")
+        )
+        lines.add(round(heading["height"] / 28))
+        print(f"{width} x {height}, {len(words)} letters: first answer at {first['y']:.0f}")
+        assert first["y"] + first["height"] <= foot["y"]
+        assert foot["y"] + foot["height"] <= height
+    assert len(lines) >= 3
+    page.locator("#about").evaluate("(x) => form.prepend(x)")  # the twin: who asks, as it was
+    page.locator("#about-title").click()
+    assert first["y"] + first["height"] < page.locator("#choices label").first.bounding_box()["y"]
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [("early", r"^This question opens on .*; come back then\.$"),
@@ -174,7 +202,7 @@ def test_of_several_answers_the_example_holds_whatever_else_people_ticked(visito
     assert factor > 1.01 * float(max(guarantee.factors))
     high = math.ceil(1000 * factor / (10 * factor + 90))
     expect(page.locator("#frequencies")).to_contain_text("“HIV” applies to 10 of 100 people")
-    expect(page.locator("#frequencies")).to_contain_text(f"at most {high},")
+    expect(page.locator("#frequencies")).to_contain_text(f"at most {high}.")
     page = asked(visitor, server.links["each"])
     page.get_by_label("HIV", exact=True).check()
     expect(page.locator("#example")).to_be_hidden()

@@ -223,7 +223,7 @@ def test_the_page_speaks_german(visitor, server):
     text = page.locator("#promise").text_content()
     assert f"„{GERMAN[name]}“" in text and "“" + GERMAN[name] not in text
     picture(page, "5-german")
-    told = page.locator("#everything").inner_text()
+    told = page.locator("#everything").text_content()
     assert "„Wo arbeiten Sie?“" in told and "region" not in told
     through(page, GERMAN)
     assert "Wo arbeiten Sie? Süden." in page.locator("#check").inner_text()
