@@ -190,7 +190,7 @@ def test_all_groups_of_a_folder_are_compared(run, folder):
     assert all(widths[0][item] < widths[1][item] for item in widths[0])
     run("compare", "four", "-m", "m.json", "-o", "four.csv")
     rows = read_csv(folder / "four.csv")
-    assert len(rows) == 6 * 4 and {*list(rows[0])[:2]} == {"first", "second"}
+    assert len(rows) == 6 * 5 and {*list(rows[0])[:2]} == {"first", "second"}
     assert {(row["first"], row["second"]) for row in rows} == {tuple(x["n"]) for x in pairs}
     assert "name them instead of a folder" in run(
         "compare", "four", "-m", "m.json", "--plot", "x.png", code=2

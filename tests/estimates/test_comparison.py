@@ -299,3 +299,57 @@ def test_the_command(folder):
 def test_what_the_command_refuses(folder, arguments, words):
     (line,) = run(*arguments, code=2).stderr.splitlines()
     assert words in line
+
+
+# ---- sums of items -------------------------------------------------------------------------------
+
+WITH_SUMS = {"totals": {"some": ITEMS[:3], "other": ITEMS[6:]}}
+SUMS = d.Policy.from_levels([("a", 1, ITEMS[:3]), ("b", 2, ITEMS[3:])], **WITH_SUMS)
+
+
+def test_named_sums_are_compared_too():
+    mechanism, rng, found = d.design(SUMS), np.random.default_rng(1), []
+    for share in (0.7, 0.2):
+        answers = rng.choice(12, 4_000, p=[share / 3] * 3 + [(1 - share) / 9] * 9)
+        found.append(mechanism.tally(mechanism.perturb_many(answers)).estimate())
+    compared = found[0].compare(found[1], names=("x", "y"))
+    assert compared.labels == (*ITEMS, "some", "other")
+    rows = {row["item"]: row for row in compared.table().rows()}
+    for total, items in WITH_SUMS["totals"].items():
+        row, sums = rows[total], [e.total(items) for e in found]
+        assert row["level"] == "total"
+        assert row["difference"] == pytest.approx(sums[0]["share"] - sums[1]["share"])
+        assert row["lower"] < row["difference"] < row["upper"]
+    assert rows["some"]["lower"] < 0.5 < rows["some"]["upper"]
+    assert rows["some"]["differs"] and compared.ranked[0] == 12
+    assert " of 14 items and totals differ for certain" in compared.sentence
+    assert '"some" is more frequent in x' in compared.sentence
+
+
+def check_false(share, other, limit=0.05):
+    """How often 14 items and totals of two samples differ for certain, with 5 standard errors."""
+    mechanism, rng, repeats = d.design(SUMS), np.random.default_rng(5), 120
+    wrong = 0
+    for _ in range(repeats):
+        both = []
+        for p in (share, other):
+            answers = rng.choice(12, 500, p=[p / 3] * 3 + [(1 - p) / 9] * 9)
+            reports = mechanism.perturb_many(answers, threads=1)
+            both.append(mechanism.tally(reports, threads=1).estimate())
+        wrong += both[0].compare(both[1]).differs.any()
+    assert wrong / repeats <= limit + 5 * (limit * (1 - limit) / repeats) ** 0.5
+
+
+def test_differences_of_sums_are_seldom_false():
+    check_false(0.3, 0.3)
+    with pytest.raises(AssertionError):
+        check_false(0.3, 0.9)
+
+
+def test_a_sum_of_other_items_is_not_compared():
+    other = d.Policy.from_levels([("a", 1, ITEMS)], totals={"some": ITEMS[:2], "more": ITEMS[3:5]})
+    first, second = (
+        d.design(policy).tally(d.design(policy).perturb_many([0] * 50)).estimate()
+        for policy in (SUMS, other)
+    )
+    assert first.compare(second).labels == tuple(ITEMS)

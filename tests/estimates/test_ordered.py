@@ -4,9 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from checks import must_fail
 
 import discreet as d
+from discreet.arrays.weighted import WeightedTally
 from discreet.errors import DataError, DesignError, PolicyError
+from discreet.estimates.weights import post_stratify, rake
 
 POINTS = ["never", "rarely", "often", "always", "ever"]
 SHARES = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
@@ -62,6 +65,71 @@ def test_a_mean_is_of_an_ordered_question():
     mechanism = d.design(d.Policy.from_budgets({"a": 1, "b": 1}))
     with pytest.raises(DataError, match="ordered question"):
         mechanism.tally(mechanism.perturb_many(["a"])).estimate().mean()
+
+
+# ---- weights -------------------------------------------------------------------------------------
+
+
+def weighted_crowd(model, step):
+    """Few heavy people, far from the middle of the scale, and many light ones in the middle: what
+    every report adds to the mean, the weights, and the reports.
+    """
+    mechanism, rng = (
+        d.design(d.Policy.from_scale(POINTS, step=step), model),
+        np.random.default_rng(3),
+    )
+    heavy, light = rng.choice([0, 4], 4_000), np.full(16_000, 2)
+    reports = mechanism.perturb_many(np.concatenate([heavy, light]))
+    scores = mechanism.scores(reports) @ (np.arange(1, 6) - 3)
+    return mechanism, reports, scores, np.repeat([9.0, 1.0], [4_000, 16_000])
+
+
+def check_error(row, scores, weights, groups):
+    """The stated error is that of the scores, which are drawn group by group: within five standard
+    errors of a sum of squares.
+    """
+    middles = [np.average(scores[x], weights=weights[x]) for x in groups]
+    squares = [(weights[x] * (scores[x] - m)) ** 2 for x, m in zip(groups, middles, strict=True)]
+    every, total = np.concatenate(squares), weights.sum() ** 2
+    noise = 5 * np.sqrt(len(every)) * every.std() / total
+    assert abs(row["stderr"] ** 2 - every.sum() / total) < noise
+    assert row["mean"] == pytest.approx(3 + np.average(scores, weights=weights))
+
+
+@pytest.mark.parametrize(("model", "step"), [("subset", 2), ("subset", 6), ("oue", 3)])
+def test_the_error_of_a_weighted_mean(model, step):
+    """By a weight per report, and by groups whose people are known."""
+    mechanism, reports, scores, weights = weighted_crowd(model, step)
+    ours = WeightedTally.count(mechanism, reports, weights).estimate().mean()
+    check_error(ours, scores, weights, [slice(None)])
+    must_fail(check_error, {**ours, "stderr": 1.1 * ours["stderr"]}, scores, weights, [slice(None)])
+    groups = {"a": slice(0, 4_000), "b": slice(4_000, None)}
+    estimates = {name: mechanism.tally(reports[x]).estimate() for name, x in groups.items()}
+    whole = post_stratify(estimates, {"a": 36_000, "b": 16_000})
+    check_error(whole.mean(), scores, weights, [*groups.values()])
+    if step == 6:  # little noise: the luck of the draw is what is left out
+        must_fail(check_error, whole.mean(about="respondents"), scores, weights, [*groups.values()])
+
+
+def test_raking_adds_what_the_margins_do_not_explain():
+    """The cells of a cross differ along the diagonal: half of what is far from the margins' fit is
+    luck. Where the margins explain the cells, nothing is added.
+    """
+    mechanism = d.design(d.Policy.from_scale(POINTS, step=6))
+    cells = [("n", "y"), ("n", "o"), ("s", "y"), ("s", "o")]
+    margins = [
+        {("n", None): 1, ("s", None): 1},
+        {(None, "y"): 1, (None, "o"): 1},
+    ]
+    for answers, added in (([0, 4, 4, 0], 4 / 4_000), ([0, 4, 0, 4], 0.0)):
+        estimates = {
+            cell: mechanism.tally(mechanism.perturb_many([x] * 1_000)).estimate()
+            for cell, x in zip(cells, answers, strict=True)
+        }
+        raked = post_stratify(estimates, rake(dict.fromkeys(cells, 1_000), margins)).mean()
+        known = post_stratify(estimates, dict.fromkeys(cells, 1_000.0)).mean()
+        extra = raked["stderr"] ** 2 - known["stderr"] ** 2
+        assert extra == pytest.approx(added, abs=0.1 * 4 / 4_000)
 
 
 def test_values_of_one_s_own():

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -382,7 +383,7 @@ class ClassDecoder(Decoder):
 
     def fitted(self, part_n: Ints | Floats) -> list[Floats]:
         """The laws of the classes behind these reports, per cut."""
-        return [cut.fitted(np.asarray(part_n, float)[cut.parts]) for cut in self.cuts]
+        return _fitted(self, np.asarray(part_n, float).tobytes())
 
     def sum_moments(
         self, mechanism: Mechanism, counts: Ints, people: Floats
@@ -407,6 +408,12 @@ class ClassDecoder(Decoder):
                     some = cut.squared_sum(float(v.sum()), float(v2.sum()), *mine)
                     most[k] += cut.chance * float((some - none)[held:].max())
         return at_zero, float((most / own.sum(axis=1)).max())
+
+
+@lru_cache(maxsize=8)  # an estimate asks twice
+def _fitted(decoder: ClassDecoder, part_n: bytes) -> list[Floats]:
+    """The laws of the classes, for these reports per part."""
+    return [cut.fitted(np.frombuffer(part_n)[cut.parts]) for cut in decoder.cuts]
 
 
 def _compositions(sizes: Sequence[int], s: int) -> Ints | None:

@@ -32,6 +32,15 @@ def places_of(mechanism: Mechanism, items: Iterable[str | int] | None) -> Ints:
     return np.array([mechanism.policy.place(item) for item in listed], np.int64)
 
 
+def scores(
+    mechanism: Mechanism, reports: object, items: Iterable[str | int] | None, arrow: bool
+) -> Floats | pa.RecordBatch:
+    """The scores of reports (reports x items), as an array or as Arrow columns."""
+    places = places_of(mechanism, items)
+    found, _ = score(mechanism, reports, places)
+    return as_arrow(mechanism, found, places) if arrow else found
+
+
 def score(mechanism: Mechanism, reports: object, places: Ints) -> tuple[Floats, Bools]:
     """The scores of reports (reports x places), and which are reports of the mechanism at all.
 

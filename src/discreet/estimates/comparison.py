@@ -13,8 +13,9 @@ import numpy as np
 from discreet.arrays.types import Bools, Floats, Ints
 from discreet.errors import DataError
 from discreet.estimates.formulas import check_about, check_confidence
-from discreet.estimates.intervals import Shares, uncut_shares
+from discreet.estimates.intervals import Shares
 from discreet.estimates.table import Table
+from discreet.estimates.totals import shares_together
 from discreet.policy.labels import quoted
 from discreet.policy.lazy import cached_property
 from discreet.survey.about import REHEARSAL
@@ -95,9 +96,34 @@ class Comparison:
 
     @cached_property
     def _order(self) -> Ints:
-        """The place in the second estimate of every item of the first."""
+        """The place in the second estimate of every item of the first; then the sums."""
         index = self.second.mechanism.policy.index
-        return np.array([index[item] for item in self.first.mechanism.policy.items])
+        places = [index[item] for item in self.first.mechanism.policy.items]
+        return np.array([*places, *range(len(places), len(places) + len(self._totals))])
+
+    @cached_property
+    def _totals(self) -> tuple[str, ...]:
+        """The names of the sums of items that both policies have."""
+        mine, other = (
+            {total.name: {*total.items} for total in e.mechanism.policy.totals}
+            for e in (self.first, self.second)
+        )
+        return tuple(name for name, items in mine.items() if other.get(name) == items)
+
+    def _sums(self, estimate: Estimate) -> dict[str, list[int]]:
+        """The places of the items of every sum."""
+        policy = estimate.mechanism.policy
+        items = {total.name: total.items for total in policy.totals}
+        return {name: [policy.index[item] for item in items[name]] for name in self._totals}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What is compared: the items, then the named sums of items that both policies have.
+
+        >>> comparison.labels
+        ('a', 'b')
+        """
+        return *self.first.mechanism.policy.items, *self._totals
 
     @cached_property
     def shares(self) -> tuple[Floats, Floats]:
@@ -113,7 +139,7 @@ class Comparison:
     def _ends(self) -> tuple[Shares, Shares]:
         """The shares of both estimates with intervals that hold together."""
         a, b = (
-            uncut_shares(e, self.about, self.confidence, simultaneous=True)
+            shares_together(e, self._sums(e), self.about, self.confidence)
             for e in (self.first, self.second)
         )
         return a, Shares(*(column[self._order] for column in b))
@@ -181,6 +207,10 @@ class Comparison:
         return "of the populations" if self.about == "population" else "of those who answered"
 
     @property
+    def _things(self) -> str:
+        return "items and totals" if self._totals else "items"
+
+    @property
     def sentence(self) -> str:
         """What can be said, and what cannot, in words.
 
@@ -194,23 +224,22 @@ class Comparison:
             width = float(np.median(np.maximum(high - self.differences, self.differences - low)))
             return (
                 f"No difference between {first} and {second} is certain ({trust} for all "
-                f"{len(sure):,} items together, {whom}): each could be chance. A typical item "
-                f"would have to differ by about {100 * width:.2g} percentage points to show."
+                f"{len(sure):,} {self._things} together, {whom}): each could be chance. A typical "
+                f"item would have to differ by about {100 * width:.2g} percentage points to show."
             )
-        items = self.first.mechanism.policy.items
         sentences = []
         for k in self.ranked[: min(NAMED, int(sure.sum()))]:
             ends = sorted((abs(low[k]), abs(high[k])))
             more = first if low[k] > 0 else second
             sentences.append(
-                f"{quoted(items[k])} is more frequent in {more}, by {100 * ends[0]:.2g} to "
+                f"{quoted(self.labels[k])} is more frequent in {more}, by {100 * ends[0]:.2g} to "
                 f"{100 * ends[1]:.2g} percentage points"
             )
         rest = int(sure.sum()) - len(sentences)
         more = f"; and {rest:,} more" if rest else ""
         return (
-            f"{int(sure.sum()):,} of {len(sure):,} items differ for certain ({trust} for all of "
-            f"them together, {whom}): {'; '.join(sentences)}{more}."
+            f"{int(sure.sum()):,} of {len(sure):,} {self._things} differ for certain ({trust} for "
+            f"all of them together, {whom}): {'; '.join(sentences)}{more}."
         )
 
     @property
@@ -239,19 +268,19 @@ class Comparison:
         return " ".join(notes)
 
     def table(self) -> Table:
-        """One row per item, in the order of the first estimate.
+        """One row per item, in the order of the first estimate, then one per named sum of items.
 
         >>> row = one.compare(two, names=("2026", "2027")).table().rows()[0]
         >>> row["item"], round(row["share_2026"], 2), round(row["share_2027"], 2), row["differs"]
         ('a', 0.7, 0.3, True)
         """
         policy = self.first.mechanism.policy
-        levels = np.array([level.name for level in policy.levels], object)
+        levels = [policy.levels[k].name for k in policy.level_of]
         low, high = self.interval
         return Table(
             {
-                "item": np.array(policy.items, object),
-                "level": levels[self.first.mechanism.arrays.level_of],
+                "item": np.array(self.labels, object),
+                "level": np.array([*levels, *("total" for _ in self._totals)], object),
                 f"share_{self.names[0]}": self.shares[0],
                 f"share_{self.names[1]}": self.shares[1],
                 "difference": self.differences,

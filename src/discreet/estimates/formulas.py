@@ -100,6 +100,16 @@ class Variance:
         )
 
 
+def joined(first: Variance, second: Variance) -> Variance:
+    """The variances of some counts, then of others."""
+    bends = (np.broadcast_to(x.bend, x.slope.shape) for x in (first, second))
+    return Variance(
+        np.append(first.at_zero, second.at_zero),
+        np.append(first.slope, second.slope),
+        np.concatenate([*bends]),
+    )
+
+
 def luck_of_the_draw(n: int, most: Floats) -> Variance:
     """The variance of n p (1 - p) of a number of people who are drawn from a population with a
     share p = c / n; of items of which a person holds up to `most`, at most n p (most - p).
@@ -125,7 +135,7 @@ def score_interval(
     tail = (1 - confidence) / 2
     if simultaneous:
         tail = -np.expm1(np.log1p(-2 * tail) / len(counts)) / 2
-    z2 = _quantile(tail, freedom) ** 2
+    z2 = quantile(tail, freedom) ** 2
     # Far out the skewness of the counts matters (Cornish-Fisher): a rare bit strays further up
     # than down, and one that hardly anybody lacks further down than up.
     margin = (0.5 + (z2 - 1) / 6 if simultaneous else 0.5) * step
@@ -136,7 +146,8 @@ def score_interval(
     return np.where(estimable, ends[0], -np.inf), np.where(estimable, ends[1], np.inf)
 
 
-def _quantile(tail: float, freedom: float) -> float:
+def quantile(tail: float, freedom: float) -> float:
+    """The value below which so much of a normal, or a Student's, distribution lies."""
     if freedom > 1e6:
         return NormalDist().inv_cdf(tail)
     from scipy.special import stdtrit  # scipy takes long to load

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.arrays.types import Floats
 from discreet.errors import DataError
-from discreet.estimates.formulas import check_about
+from discreet.estimates.formulas import check_about, quantile
+from discreet.estimates.intervals import freedom
 from discreet.estimates.table import Row
-from discreet.estimates.weights import effect
+from discreet.estimates.weights import Weighting, effect, unexplained
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
 
@@ -84,19 +84,48 @@ def mean(
     if not isinstance(confidence, int | float) or not 0 < confidence < 1:
         raise DataError(f"confidence = {confidence} must lie between 0 and 1")
     check_about(about)
-    n, centre = estimate.n, float(a.mean())
-    shares = estimate.counts / n
-    middle = centre + float((a - centre) @ shares)
-    luck = max(float((a - middle) ** 2 @ shares), 0.0)  # estimated shares may be negative
-    if _is_silent(mechanism):
-        variance = _score_square(mechanism, a - middle, shares) - luck
-    else:  # items are named independently, so that their variances add up
-        variance = float((a - centre) ** 2 @ estimate.stderr**2) / n
-    variance = max(variance, 0.0) + (luck if about == "population" else 0.0)
-    stderr = math.sqrt(effect(estimate) * variance / n) if n else math.inf
-    reach = NormalDist().inv_cdf((1 + confidence) / 2) * stderr
+    middle = _middle(estimate, a)
+    stderr = math.sqrt(_variance(estimate, a, about))
+    tail = (1 - confidence) / 2
+    reach = -quantile(tail, freedom(estimate)) * stderr
     low, high = (float(np.clip(middle + sign * reach, a.min(), a.max())) for sign in (-1, 1))
     return {"mean": middle, "stderr": stderr, "low": low, "high": high}
+
+
+def _middle(estimate: Estimate, a: Floats) -> float:
+    """The mean of these values."""
+    centre = float(a.mean())
+    return centre + float((a - centre) @ estimate.counts) / estimate.n
+
+
+def _variance(estimate: Estimate, a: Floats, about: str) -> float:
+    """The variance of the mean of these values: of the noise, and the luck of the draw."""
+    weighting = estimate.weighting
+    if weighting is not None and weighting.groups:
+        return _of_groups(weighting, a, about)
+    n, middle, away = estimate.n, _middle(estimate, a), a - float(a.mean())
+    heavy = np.ones(len(a)) if weighting is None else weighting.luck.slope  # mean squared weights
+    shares = heavy * estimate.counts / n
+    luck = max(float((a - middle) ** 2 @ shares), 0.0)  # estimated shares may be negative
+    if _is_silent(estimate.mechanism):
+        noise = _score_square(estimate.mechanism, a - middle, shares) - luck
+    else:  # items are named independently, so that their variances add up
+        noise = float(away**2 @ estimate.stderr**2) / n
+    return (max(noise, 0.0) + (luck if about == "population" else 0.0)) / n
+
+
+def _of_groups(weighting: Weighting, a: Floats, about: str) -> float:
+    """Of groups that were added up: every group's own, and what raking does not explain."""
+    factors, groups = zip(*weighting.groups, strict=True)
+    people = np.array([f * group.n for f, group in zip(factors, groups, strict=True)])
+    weights = people / people.sum()
+    variances = np.array([_variance(group, a, about) for group in groups])
+    if weighting.margins is not None and about == "population":
+        middles = np.array([[_middle(group, a)] for group in groups])
+        left = unexplained(middles, weighting.margins, people)[:, 0]
+        effects = np.array([effect(group) / group.n for group in groups])
+        variances += left**2 * effects
+    return float(weights**2 @ variances)
 
 
 def _values(values: object, m: int) -> Floats:

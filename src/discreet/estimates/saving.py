@@ -106,10 +106,15 @@ def grouped(
     """One table of all groups, with the columns of a group in front of every row."""
     chosen = list(views)
     tables = [
-        table(e, confidence, chosen, about, sums, dict(zip(columns, map(str, group), strict=True)))
+        table(e, confidence, chosen, about, sums, _named(columns, group))
         for group, e in estimates.items()
     ]
     return tables[0].followed_by(*tables[1:])
+
+
+def _named(columns: Sequence[str], group: Group) -> dict[str, str | None]:
+    """The values of a group as texts; None where there is no value."""
+    return {c: None if x is None else str(x) for c, x in zip(columns, group, strict=True)}
 
 
 def save_comparisons(
@@ -142,7 +147,7 @@ def table(
     views: Iterable[str],
     about: str = "population",
     sums: Mapping[str, Sequence[int]] | None = None,
-    front: Mapping[str, str] | None = None,
+    front: Mapping[str, str | None] | None = None,
 ) -> Table:
     """The items, then totals, with the columns of a file: what stands in front, and LAST; of
     weighted estimates also how many reports of equal weight would be as good.

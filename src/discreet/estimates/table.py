@@ -58,7 +58,10 @@ class Table:
     def beside(self, front: Mapping[str, object], back: Mapping[str, object]) -> Table:
         """The table with columns in front and at the end that say the same in every row."""
         before, after = (
-            {name: np.full(len(self), x, object if isinstance(x, str) else None) for name, x in c}
+            {
+                name: np.full(len(self), x, object if isinstance(x, str | None) else None)
+                for name, x in c
+            }
             for c in (front.items(), back.items())
         )
         return Table({**before, **self.columns, **after})
@@ -117,7 +120,7 @@ def _text_only(values: Column) -> Column:
     cells = np.asarray(values)
     if cells.dtype.kind not in "OU":
         return cells
-    return np.array([f"'{x}" if x[:1] in _FORMULA else x for x in cells], object)
+    return np.array([f"'{x}" if x and x[0] in _FORMULA else x for x in cells], object)
 
 
 def _cells(values: Column) -> list[object]:

@@ -17,8 +17,8 @@ import numpy as np
 from discreet.arrays.classes import ClassDecoder
 from discreet.arrays.types import Floats, Ints
 from discreet.errors import DataError
-from discreet.estimates.formulas import Variance, check_about, luck_of_the_draw
-from discreet.estimates.intervals import freedom, outer
+from discreet.estimates.formulas import Variance, check_about, joined, luck_of_the_draw
+from discreet.estimates.intervals import Shares, freedom, laws, outer, uncut_shares
 from discreet.estimates.table import COLUMNS, Table
 from discreet.estimates.weights import (
     add_up,
@@ -49,13 +49,31 @@ def table(
     stderr = np.sqrt(noises[0].at(np.clip(np.nan_to_num(counts), 0, largest * n)))
     low, high = outer(counts, noises, step, confidence, False, freedom(estimate))
     check_about(about)
-    laws = [noise + luck for noise, luck in both] if about == "population" else noises
+    found = [noise + luck for noise, luck in both] if about == "population" else noises
     within = np.clip(counts, 0, largest * n)
-    ends = outer(within, laws, step, confidence, False, freedom(estimate))
+    ends = outer(within, found, step, confidence, False, freedom(estimate))
     shares = counts / n, *(np.clip(end / n, 0, largest) for end in ends)
     labels = np.array([*sums], object), np.full(len(sums), "total", object)
     columns = *labels, counts, stderr, low, high, *shares
     return Table(dict(zip(COLUMNS, columns, strict=True)))
+
+
+def shares_together(
+    estimate: Estimate, sums: Mapping[str, Sequence[int]], about: str, confidence: float
+) -> Shares:
+    """The shares of all items, then of these sums, with intervals that hold for all of them
+    together; they may reach below 0 and above 1, to compute with.
+    """
+    if not sums:
+        return uncut_shares(estimate, about, confidence, simultaneous=True)
+    places = [np.array(sum_, int) for sum_ in sums.values()]
+    summed, both = _laws(estimate, places)
+    more = [noise + luck if about == "population" else noise for noise, luck in both]
+    counts = np.append(estimate.counts, summed)
+    step = np.append(estimate.step, [estimate.step[x].max() for x in places])
+    found = [joined(*pair) for pair in zip(laws(estimate, about), more, strict=True)]
+    ends = outer(counts, found, step, confidence, True, freedom(estimate))
+    return Shares(*(x / estimate.n for x in (counts, *ends)))
 
 
 def named_sum(estimate: Estimate, items: object) -> dict[str, list[int]]:
@@ -79,8 +97,8 @@ def _laws(estimate: Estimate, places: Sequence[Ints]) -> tuple[Floats, Laws]:
     weighting = estimate.weighting
     if weighting is not None and weighting.groups:
         factors, parts = zip(*weighting.groups, strict=True)
-        laws = [_laws(part, places) for part in parts]
-        counts, noises = np.array([law[0] for law in laws]), [law[1][0][0] for law in laws]
+        each = [_laws(part, places) for part in parts]
+        counts, noises = np.array([law[0] for law in each]), [law[1][0][0] for law in each]
         counts, noise, luck = add_up(factors, parts, counts, noises, most, weighting.margins)
         return counts, [(noise, luck)]
     counts = np.array([estimate.counts[x].sum() for x in places])

@@ -294,9 +294,7 @@ class Mechanism:
         """
         from discreet.arrays import scores
 
-        places = scores.places_of(self, items)
-        found, _ = scores.score(self, reports, places)
-        return scores.as_arrow(self, found, places) if arrow else found
+        return scores.scores(self, reports, items, arrow)
 
     def _repr_html_(self) -> str:
         from discreet.show import notebook
