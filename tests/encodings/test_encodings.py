@@ -449,3 +449,15 @@ def test_the_sum_of_all_laws_of_designs_is_one():
             report = bytes([o]) + b"".join(x.to_bytes(width, "little") for x in c)
             total += mechanism.coder.law(report, [0, 1])
         assert total == 1
+
+
+def test_every_encoding_says_what_a_report_is():
+    said = {kind: encoding.summary for kind, encoding in KINDS.items()}
+    assert said == {
+        "bits": "independent bits",
+        "each": "an independent bit per item",
+        "fixed": "subsets of fixed size",
+        "hits": "a polynomial",
+        "picks": "subsets of fixed size that your items are in more often",
+        "ticket": "a number of four bytes",
+    }

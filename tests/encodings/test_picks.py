@@ -4,6 +4,7 @@ False alarms: `assert_distribution` at most 1e-7.
 """
 
 from collections import Counter
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -17,7 +18,7 @@ from discreet.arrays.plain import PlainBlocks
 from discreet.designs.set_subset import picks
 from discreet.designs.task import Task
 from discreet.device.perturb import perturb
-from discreet.encodings.picks import Layout
+from discreet.encodings.picks import Layout, _independent
 
 CASES = {"bits": ((2, 3), (1, 2), 2), "cut": ((2, 4), (1, "1.5"), 3)}
 SETS = [(), (0,), (1, 4), (0, 1, 2), (0, 1, 2, 3, 4)]
@@ -150,6 +151,25 @@ def test_the_shorter_way_to_write_a_subset(m, k, as_numbers, size):
     part = type("Part", (), {"m": m, "ints": type("Ints", (), {"size": k})})
     layout = Layout.of_part(part)
     assert (layout.as_numbers, layout.size) == (as_numbers, size)
+
+
+@pytest.mark.parametrize(
+    ("rows", "whether"),
+    [
+        ([], True),
+        ([[0, 0]], False),
+        ([[0, 2, 1]], True),
+        ([[1, 2], [2, 4]], False),
+        ([[1, 2], [2, 5]], True),
+        ([[1, 0, 0], [0, 1, 0], [2, 3, 0]], False),
+        ([[1, 0, 0], [0, 1, 0], [2, 3, 1]], True),
+        ([[1, 1, 1], [0, 0, 1], [0, 0, 2]], False),
+        ([[0, 1, 0], [1, 0, 0], [0, 1, 1]], True),
+        ([[0, 1, 0], [1, 0, 0], [0, 3, 0]], False),
+    ],
+)
+def test_whether_rows_are_independent(rows, whether):
+    assert _independent([[Fraction(x, 3) for x in row] for row in rows]) is whether
 
 
 def test_named_and_counts_agree_with_the_device():
