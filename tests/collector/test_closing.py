@@ -2,7 +2,7 @@
 
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 
 import psycopg
 import pytest
@@ -74,6 +74,30 @@ def test_what_every_transaction_assumes(strict):
         with store.reading():
             assert setting("transaction_isolation") == "repeatable read"
             assert setting("transaction_read_only") == "on"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["client_encoding = 'LATIN1'", "client_encoding = 'SQL_ASCII'", "bytea_output = 'escape'"],
+)
+def test_texts_and_bytes_come_back_whatever_the_database_sets(database, setting):
+    with psycopg.connect(database, autocommit=True) as db:
+        name = db.execute("SELECT current_database()").fetchone()[0]
+        db.execute(f"ALTER DATABASE {name} SET {setting}")
+    made = survey("bits", "für 日本")
+    with closing(open_store(database)) as store:
+        store.create(made, "reports")
+        store.add([upload(made, ids(9))])
+    with closing(open_store(database)) as store:
+        (collection,) = store.collections()
+        assert collection.survey.fingerprint == made.fingerprint
+        assert store.tally(made.name).n == 9 and store.find_damage(made.name) == []
+    # twin: a connection that takes what the database sets cannot say the name
+    if "encoding" in setting:
+        with psycopg.connect(database) as db, suppress(UnicodeEncodeError):
+            db.execute("SELECT %s", (made.name,))
+            (found,) = db.execute("SELECT name FROM discreet_collection").fetchone()
+            assert found != made.name
 
 
 def test_closing_behind_a_slow_reader_loses_nothing_of_the_others(strict):

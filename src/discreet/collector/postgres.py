@@ -126,7 +126,8 @@ class PostgresDatabase(ThreadedDatabase["Connection"]):
 
     def _connect(self) -> Connection:
         """What the server or the role sets by default is not trusted: in another isolation a
-        transaction would not see what was committed before it got a lock.
+        transaction would not see what was committed before it got a lock, and in another encoding
+        names could not be written.
         """
         import psycopg
 
@@ -135,6 +136,7 @@ class PostgresDatabase(ThreadedDatabase["Connection"]):
             autocommit=True,
             connect_timeout=limits.CONNECT_SECONDS,
             application_name="discreet",
+            client_encoding="UTF8",
         )
         db.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         db.execute("SET synchronous_commit = on")
