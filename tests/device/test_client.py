@@ -1465,6 +1465,7 @@ MARK = "0123456789abcdef" * 4
         ("http://host/c/survey#", ("http://host", "survey", None)),
         ("http://host/c/who%27s%20in", ("http://host", "who's in", None)),
         ("http://host/c/who's%20in", ("http://host", "who's in", None)),
+        ("http://host/c/für alle", ("http://host", "für alle", None)),
     ],
 )
 def test_an_invitation_names_server_collection_and_fingerprint(url, found):
@@ -1497,6 +1498,8 @@ def test_what_is_no_invitation_is_refused(url):
         "http://host/c/survey?for=anna",
         "http://host/c/survey?",
         "http://host/c/%73urvey",
+        "http://host/c/f%c3%bcr",
+        "http://host/c/f%C3%BCr alle",
         "http://host/c/a%2fb",
         "http://host/c/survey/",
         "http://host//c/survey",

@@ -384,7 +384,8 @@ def invitation(url: str) -> tuple[str, str, str | None]:
             "and a-f"
         )
     name = unquote(path[2])
-    spelled = path[2] in (quote(name, safe=""), quote(name, safe="!'()*"))
+    # as people type it, as `serve` prints it and as browsers escape it
+    spelled = path[2] in (name, quote(name, safe=""), quote(name, safe="!'()*"))
     where = url.partition("#")[0]
     if not spelled or not where.endswith(path[2]) or "//" in parts.path or "@" in parts.netloc:
         raise PromiseError(

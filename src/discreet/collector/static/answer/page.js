@@ -249,14 +249,14 @@ export class Page {
 
   /** Another person on the same device, with a ledger of their own. */
   async #somebodyElse() {
-    this.choices.forget(); // at once: drawing takes a moment
+    this.choices.forget(); // at once: drawing takes a moment, and may fail
+    this.#answers = {};
     $("form").reset();
     $("form").hidden = true;
     this.#person += 1;
     this.client.ledger = new Ledger(undefined, this.#person);
     await this.#guard(async () => {
       await this.client.draw(this.survey);
-      this.#answers = {};
       this.#plan();
       this.#forget();
       this.#ask();
