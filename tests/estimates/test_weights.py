@@ -55,6 +55,24 @@ def test_a_weighted_estimate_is_the_sum_of_weighted_scores(name):
     must_fail(check_brute_force, mechanism, reports, weights[::-1], tally)
 
 
+@pytest.mark.parametrize("eps", [2, 6])
+@pytest.mark.parametrize("chances", [(0, 1), (1, 0), (0.1, 0.9), (0.5, 0.5)])
+def test_the_heavy_ones_may_lack_what_the_others_hold(eps, chances):
+    """The luck of the draw is mostly about the heavy people, whether they hold the item or not."""
+    mechanism = d.design(d.Policy.from_levels([("a", eps, ["x", "y", "z"])]))
+    rng, n = np.random.default_rng(2), 4_000
+    heavy = rng.random(n) < 0.02
+    answers = np.where(rng.random(n) < np.where(heavy, *chances), 0, 1)
+    answers[rng.random(n) < 0.2] = 2  # a rare item has no sample variance to compare with
+    reports, weights = mechanism.perturb_many(answers), np.where(heavy, 40.0, 1.0)
+    tally = WeightedTally.count(mechanism, reports, weights)
+    check_brute_force(mechanism, reports, weights, tally)
+    estimate = tally.estimate()
+    share, low, high = (column[0] for column in estimate.shares())
+    spread = np.sqrt(estimate.variance(estimate.counts, "population")[0]) / n
+    assert low < share - 1.6 * spread and share + 1.6 * spread < high
+
+
 def test_equal_weights_change_nothing():
     mechanism = made("fixed")
     reports, _, _ = weighed(mechanism, 500)

@@ -171,7 +171,7 @@ def _root(e: Floats, variance: Variance, z2: float, sign: int) -> Floats:
     """The root of (c - e)^2 = z^2 variance(c) above e, or below it if the sign is negative. It is e
     itself where no count on that side has a variance (small n).
     """
-    leading = 1 + z2 * variance.bend
+    leading = np.maximum(1 + z2 * variance.bend, 0.5)  # less only for a few people, unequal ones
     half = (e + z2 * variance.slope / 2) / leading
     inside = half**2 - (e**2 - z2 * variance.at_zero) / leading
     root = half + sign * np.sqrt(np.maximum(inside, 0))

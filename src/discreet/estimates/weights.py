@@ -92,9 +92,9 @@ def estimate_weighted(tally: WeightedTally) -> Estimate:
 
 def weighted_luck(heavy: Floats, effect: float, n: int, most: Floats | float) -> Variance:
     """The luck of the draw where holders have this mean weight, and everyone this effect: sum of
-    w^2 (x - p)^2. It bends down, or not at all.
+    w^2 (x - p)^2. It bends up where those who lack the item are the heavy ones.
     """
-    return Variance(0 * heavy, most * heavy, np.maximum(2 * heavy - effect, 0) / n)
+    return Variance(0 * heavy, most * heavy, (2 * heavy - effect) / n)
 
 
 def heaviest_weight(n: int, effect: float, freedom: float) -> float:
