@@ -190,6 +190,25 @@ function showAbout(survey, wording, keeps) {
   }));
 }
 
+/**
+ * Say where the page is and where reports go, with the paths: one of their own would tell who
+ * somebody is. And what the page verified, and what all answers together tell.
+ */
+function showPlace(client, survey, wording, pinned) {
+  const { host, pathname } = new URL(client.url);
+  const place = { name: cleaned(survey.name), host: host + pathname.replace(/\/$/, "") };
+  const page = window.location;
+  const here = page.host ? page.host + page.pathname : text("device");
+  const isCopy = page.origin + page.pathname.replace(/\/c\/[^/]+$/, "") !== client.url;
+  $("where").textContent = isCopy ? text("copy", { ...place, here }) : text("where", place);
+  const fingerprint = shortFingerprint(survey.fingerprint);
+  $("pinned").textContent = text(pinned ? "pinned" : "unpinned", { fingerprint });
+  const several = survey.questions.length > 1;
+  $("everything").hidden = !several;
+  $("everything").textContent = several
+    ? [survey.drawn(), survey.promise(wording.openly).sentence].join(" ").trim() : "";
+}
+
 // ---- choices.js ---------------------------------------------------------------------------------
 
 const SHOWN = 60; // choices shown at once; a search narrows them, a button shows more
@@ -336,6 +355,24 @@ class Choices {
       entry.append(chip);
       return entry;
     }));
+  }
+}
+
+// ---- others.js ----------------------------------------------------------------------------------
+
+/**
+ * Send again what was on its way for others who answered on this device, without a word: they are
+ * not here. @param {string} url @param {Survey} survey
+ */
+async function resumeOthers(url, survey) {
+  for (let person = 2; Ledger.isKept(person); person++) {
+    const client = new Client(url, { ledger: new Ledger(undefined, person) });
+    try {
+      const unsent = client.unsent(survey);
+      if (unsent) await client.send(unsent);
+    } catch (error) {
+      console.warn(`person ${person}: ${error.message}`); // the next visit tries again
+    }
   }
 }
 
@@ -735,7 +772,7 @@ class Page {
     status(null);
     this.#ask(null);
     this.#resume();
-    this.#resumeOthers();
+    resumeOthers(this.client.url, this.survey);
   }
 
   /** Say everything in the language in use. */
@@ -745,19 +782,7 @@ class Page {
     showAbout(survey, this.wording, keeps);
     $("final").textContent = text(keeps === "counts" ? "final" : "finalKept");
     $("note").textContent = text(keeps === "counts" ? "receiptNote" : "receiptNoteKept");
-    const { host, pathname } = new URL(client.url);
-    // with the paths: one of their own would tell who somebody is
-    const place = { name: cleaned(survey.name), host: host + pathname.replace(/\/$/, "") };
-    const page = window.location;
-    const here = page.host ? page.host + page.pathname : text("device");
-    const isCopy = page.origin + page.pathname.replace(/\/c\/[^/]+$/, "") !== client.url;
-    $("where").textContent = isCopy ? text("copy", { ...place, here }) : text("where", place);
-    const fingerprint = shortFingerprint(survey.fingerprint);
-    $("pinned").textContent = text(pinned ? "pinned" : "unpinned", { fingerprint });
-    const several = survey.questions.length > 1;
-    $("everything").hidden = !several;
-    $("everything").textContent = several
-      ? [survey.drawn(), survey.promise(this.wording.openly).sentence].join(" ").trim() : "";
+    showPlace(client, survey, this.wording, pinned);
     this.#showQuestion();
     this.#listChoices();
     if (!$("form").hidden) this.#ask(null);
@@ -1048,20 +1073,6 @@ class Page {
       await this.#send();
     } else if (this.#unsent && this.#state === "counted") {
       this.#showReceipt(this.#frames(), ["counted"]); // another tab has sent them meanwhile
-    }
-  }
-
-  /** The same for others who answered on this device, without a word: they are not here. */
-  async #resumeOthers() {
-    const { survey, client: { url } } = this;
-    for (let person = 2; Ledger.isKept(person); person++) {
-      const client = new Client(url, { ledger: new Ledger(undefined, person) });
-      try {
-        const unsent = client.unsent(survey);
-        if (unsent) await client.send(unsent);
-      } catch (error) {
-        console.warn(`person ${person}: ${error.message}`); // the next visit tries again
-      }
     }
   }
 

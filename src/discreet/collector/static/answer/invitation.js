@@ -1,4 +1,4 @@
-import { DiscreetError, cleaned } from "../discreet.js";
+import { DiscreetError, cleaned, shortFingerprint } from "../discreet.js";
 import { $, element } from "./dom.js";
 import { localTime, text, words } from "./words.js";
 
@@ -95,4 +95,23 @@ export function showAbout(survey, wording, keeps) {
     const heading = element("dt", text(key), { lang: words.language });
     return [heading, element("dd", said, { dir: "auto", ...language })];
   }));
+}
+
+/**
+ * Say where the page is and where reports go, with the paths: one of their own would tell who
+ * somebody is. And what the page verified, and what all answers together tell.
+ */
+export function showPlace(client, survey, wording, pinned) {
+  const { host, pathname } = new URL(client.url);
+  const place = { name: cleaned(survey.name), host: host + pathname.replace(/\/$/, "") };
+  const page = window.location;
+  const here = page.host ? page.host + page.pathname : text("device");
+  const isCopy = page.origin + page.pathname.replace(/\/c\/[^/]+$/, "") !== client.url;
+  $("where").textContent = isCopy ? text("copy", { ...place, here }) : text("where", place);
+  const fingerprint = shortFingerprint(survey.fingerprint);
+  $("pinned").textContent = text(pinned ? "pinned" : "unpinned", { fingerprint });
+  const several = survey.questions.length > 1;
+  $("everything").hidden = !several;
+  $("everything").textContent = several
+    ? [survey.drawn(), survey.promise(wording.openly).sentence].join(" ").trim() : "";
 }

@@ -1,9 +1,8 @@
-import {
-  Client, Ledger, askedNames, cleaned, shortFingerprint,
-} from "../discreet.js";
+import { Ledger, askedNames, cleaned } from "../discreet.js";
 import { Choices, FEW } from "./choices.js";
 import { $ } from "./dom.js";
-import { showAbout } from "./invitation.js";
+import { showAbout, showPlace } from "./invitation.js";
+import { resumeOthers } from "./others.js";
 import { listPromises, showOpenly, showPromise, showTogether } from "./promise.js";
 import { proofText, showReceipt, showReports } from "./report.js";
 import { showProblem, status } from "./status.js";
@@ -60,7 +59,7 @@ export class Page {
     status(null);
     this.#ask(null);
     this.#resume();
-    this.#resumeOthers();
+    resumeOthers(this.client.url, this.survey);
   }
 
   /** Say everything in the language in use. */
@@ -70,19 +69,7 @@ export class Page {
     showAbout(survey, this.wording, keeps);
     $("final").textContent = text(keeps === "counts" ? "final" : "finalKept");
     $("note").textContent = text(keeps === "counts" ? "receiptNote" : "receiptNoteKept");
-    const { host, pathname } = new URL(client.url);
-    // with the paths: one of their own would tell who somebody is
-    const place = { name: cleaned(survey.name), host: host + pathname.replace(/\/$/, "") };
-    const page = window.location;
-    const here = page.host ? page.host + page.pathname : text("device");
-    const isCopy = page.origin + page.pathname.replace(/\/c\/[^/]+$/, "") !== client.url;
-    $("where").textContent = isCopy ? text("copy", { ...place, here }) : text("where", place);
-    const fingerprint = shortFingerprint(survey.fingerprint);
-    $("pinned").textContent = text(pinned ? "pinned" : "unpinned", { fingerprint });
-    const several = survey.questions.length > 1;
-    $("everything").hidden = !several;
-    $("everything").textContent = several
-      ? [survey.drawn(), survey.promise(this.wording.openly).sentence].join(" ").trim() : "";
+    showPlace(client, survey, this.wording, pinned);
     this.#showQuestion();
     this.#listChoices();
     if (!$("form").hidden) this.#ask(null);
@@ -373,20 +360,6 @@ export class Page {
       await this.#send();
     } else if (this.#unsent && this.#state === "counted") {
       this.#showReceipt(this.#frames(), ["counted"]); // another tab has sent them meanwhile
-    }
-  }
-
-  /** The same for others who answered on this device, without a word: they are not here. */
-  async #resumeOthers() {
-    const { survey, client: { url } } = this;
-    for (let person = 2; Ledger.isKept(person); person++) {
-      const client = new Client(url, { ledger: new Ledger(undefined, person) });
-      try {
-        const unsent = client.unsent(survey);
-        if (unsent) await client.send(unsent);
-      } catch (error) {
-        console.warn(`person ${person}: ${error.message}`); // the next visit tries again
-      }
     }
   }
 
