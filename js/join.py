@@ -102,7 +102,8 @@ def refuse_collisions(modules: list[Module]) -> None:
                 raise SystemExit(f"{name} is declared in {first.path} and in {module.path}")
     for module in modules:
         imported = {name for _, names in module.imports for name in names}
-        used = set(re.findall(r"(?<![\w.#$])[\w$]+(?![\w$]|:)", code(module.body)))
+        # "$/" is the end of a regular expression
+        used = set(re.findall(r"(?<![\w.#$])[\w$]+(?![\w$]|:|(?<=\$)/)", code(module.body)))
         for name in sorted(used & {*owner} - imported - {*module.names} - _methods(module.body)):
             raise SystemExit(f"{module.path} uses {name} of {owner[name].path}, not imported")
 
