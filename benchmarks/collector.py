@@ -30,6 +30,7 @@ import psycopg
 import discreet as d
 from benchmarks.reports import policy
 from benchmarks.timing import seconds, si, table
+from discreet.device.wire import front
 
 ROOT = Path(__file__).parent.parent
 CONNECTIONS = 16
@@ -84,17 +85,29 @@ class Connection(asyncio.Protocol):
 
 def requests(survey: d.Survey, posts: int, size: int, seed: int) -> list[bytes]:
     """Uploads of this many reports each, with ids of their own."""
-    mechanism = survey.mechanism
     rng = np.random.default_rng(seed)
-    pool = mechanism.perturb_many(rng.integers(0, mechanism.m, min(posts * size, 200_000)))
-    ids = np.frombuffer(rng.bytes(16 * posts * size), np.uint8).reshape(-1, 16)
-    rows = np.concatenate([ids, np.resize(pool, (len(ids), pool.shape[1]))], axis=1)
+    pool, ids = contents(survey, min(posts * size, 200_000), rng), rng.bytes(16 * posts * size)
+    frames = [ids[16 * k : 16 * k + 16] + pool[k % len(pool)] for k in range(posts * size)]
     head = (
         f"POST /v1/collections/{survey.name}/reports HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         f"Content-Type: application/octet-stream\r\nDiscreet-Survey: {survey.fingerprint}\r\n"
-        f"Content-Length: {size * rows.shape[1]}\r\n\r\n"
+        "Content-Length: "
     ).encode()
-    return [head + rows[k : k + size].tobytes() for k in range(0, len(rows), size)]
+    bodies = [b"".join(frames[k : k + size]) for k in range(0, len(frames), size)]
+    return [head + str(len(body)).encode() + b"\r\n\r\n" + body for body in bodies]
+
+
+def contents(survey: d.Survey, count: int, rng: np.random.Generator) -> list[bytes]:
+    """What stands behind the ids of so many reports: on all questions, from all groups."""
+    found: list[bytes] = []
+    sizes = [len(public.items) for public in survey.public]
+    for place, question in enumerate(survey.listed):
+        mechanism, n = question.mechanism, -(-count // len(survey.listed))
+        reports = mechanism.perturb_many(rng.integers(0, mechanism.m, n), indices=True)
+        groups = rng.integers(0, sizes or [1], size=(n, max(1, len(sizes)))).tolist()
+        for report, group in zip(reports, groups, strict=True):
+            found.append(front(survey, place, group if sizes else []) + report.tobytes())
+    return [found[k] for k in rng.permutation(len(found))[:count]]
 
 
 async def _drive(port: int, prepared: list[bytes]) -> tuple[float, list[float]]:

@@ -1,5 +1,6 @@
 """A survey of several questions in a real browser: a public one, a cross and two languages."""
 
+import math
 import os
 import re
 from functools import cache
@@ -10,6 +11,7 @@ from chromium import TOKEN, browser, confirmed, missing, server, visitor
 
 import discreet as d
 from discreet.designs.surveys import design_survey
+from discreet.promises.words import MARGIN, in_words
 
 if missing():
     pytest.skip(missing(), allow_module_level=True)
@@ -237,6 +239,20 @@ def test_the_page_speaks_german(visitor, server):
     assert len(visitor.posts()) == 2
 
 
+def summed_up(remembered):
+    """The largest sum of the budgets of one item, over the reports of both surveys."""
+    sums = {name: {} for name in ("work", "work-again")}
+    for entry in remembered:
+        told = sums[entry["name"]]
+        for item, k in zip(entry["items"], entry["budgets"]["levelOf"], strict=True):
+            told[item] = told.get(item, 0) + entry["budgets"]["levels"][k]
+    both = set(sums["work"]) & set(sums["work-again"])
+    if not both:  # the earlier answers were to other questions
+        return ""
+    most = max(sum(told[item] for told in sums.values()) for item in both)
+    return f"by at most a factor of {in_words(math.exp(most) * MARGIN)}"
+
+
 def test_an_overlapping_survey_asks_for_consent_once(visitor, server):
     page = opened(visitor, server)
     through(page)
@@ -247,6 +263,7 @@ def test_an_overlapping_survey_asks_for_consent_once(visitor, server):
     items = {x for q in surveys()["work"].listed if q.of is None for x in q.policy.items}
     named = re.search('between "(.*?)" and', page.locator("#summed").inner_text())
     assert named and named[1] in items and "any number" not in page.locator("#summed").inner_text()
+    assert summed_up(entries(page)) in page.locator("#summed").inner_text()
     picture(page, "7-consent")
     page.get_by_label("south", exact=True).check()
     assert page.locator("#prepare").is_disabled()

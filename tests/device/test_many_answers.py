@@ -451,6 +451,25 @@ def test_a_crossed_answer_counts_for_both_of_its_questions(fake, home):
     assert client.answer("ages", "z") == Receipt(1, 0)  # the twin
 
 
+def test_what_is_summed_counts_every_report_that_tells_of_the_item(fake, home, every):
+    """The question's own and the cross's, beside the earlier answer."""
+    client = Client(fake(every, single("ages", "young", "z")).url)
+    client.answer("ages", "young")
+    (earlier,) = entries(home)
+    with pytest.raises(OverlapError) as caught:
+        client.answer("every", ANSWERS)
+    asked = client.collection("every")
+    client.draw(asked)
+    told = 0.0
+    for entry in (earlier, *entries(home)):
+        if "young" in entry["items"] and (entry is earlier or entry["name"] == "every"):
+            level = entry["budgets"]["levelOf"][entry["items"].index("young")]
+            told += entry["budgets"]["levels"][level]
+    own = every.questions["age"].guarantee().epsilons
+    assert caught.value.item == "young" and told > max(own) + earlier["budgets"]["levels"][0]
+    assert caught.value.epsilon == pytest.approx(told)
+
+
 def test_questions_of_one_survey_are_no_earlier_answers(fake, home):
     """A cross and its two questions are about the same items, and one promise covers them all."""
     client = Client(fake(several("every", 4)).url)

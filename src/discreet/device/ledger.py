@@ -287,9 +287,9 @@ def _shares_item(one: Entry, other: Entry) -> bool:
 
 def _overlap(survey: Survey, mine: list[Entry], earlier: list[Entry]) -> OverlapError:
     """The item about which most would be told in all: budgets add up (sequential composition)."""
-    spent = [_spent(entry) for entry in earlier]
+    spent, own_spent = ([_spent(entry) for entry in entries] for entries in (earlier, mine))
     sums = [
-        (math.fsum([*each, budget]), item)
+        (math.fsum([*each, *_spent_by_now(item, budget, own_spent)]), item)
         for own in mine
         for item, budget in _budgets(own)
         if (each := _spent_on(item, spent, openly=budget == math.inf and item in own["told"]))
@@ -337,6 +337,13 @@ def _spent_on(item: str, spent: list[Spent], openly: bool) -> list[float]:
             known.append(math.inf)
         each += [max(known)] if known else []
     return each
+
+
+def _spent_by_now(item: str, budget: float, mine: list[Spent]) -> list[float]:
+    """What the reports of this survey tell of an item, each: a crossed one tells of it, too."""
+    if budget == math.inf:
+        return [budget]
+    return _spent_on(item, [(budgets, set()) for budgets, _ in mine], openly=False)
 
 
 def _check_total(sent: list[Entry], mine: list[Entry], most: float | None, one_way: bool) -> None:

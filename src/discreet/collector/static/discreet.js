@@ -4120,7 +4120,7 @@ class Ledger {
     if (!overlaps.length) return null;
     const mine = this.#mine(origin, survey);
     const earlier = overlaps.map(({ entry }) => entry);
-    const { epsilon: most, item, n } = largestSum(mine, earlier.map(spentBy));
+    const { epsilon: most, item, n } = largestSum(mine, earlier.map(spentBy), survey.answers);
     const whole = summedUp(earlier).epsilon + this.own(origin, survey).epsilon;
     const epsilon = n ? most : whole;
     const { factor, text } = roundUpFloat(Math.exp(epsilon));
@@ -4305,10 +4305,11 @@ function unlimited(key, epsilon, n) {
 
 /**
  * The item about which most was told, the sum of its budgets, and how many earlier reports are about
- * any of mine.
+ * any of mine. A crossed report tells of an item, too: of mine, as many count as are answered.
  * @param {Entry[]} mine
  */
-function largestSum(mine, spent) {
+function largestSum(mine, spent, answers) {
+  const mineSpent = mine.map(spentBy);
   const own = mine.flatMap((entry) => [
     ...budgetsOf(entry), ...entry.told.map((item) => [item, Infinity, true]),
   ]);
@@ -4323,7 +4324,10 @@ function largestSum(mine, spent) {
       if (budgets.length) about.add(k);
       return budgets.length ? [Math.max(...budgets)] : [];
     });
-    const epsilon = earlier.reduce((sum, x) => sum + x, budget);
+    const now = mineSpent.map(({ byLook }) => {
+      return Math.max(0, ...itemLooks.flatMap((look) => byLook.get(look) ?? []));
+    }).sort((x, y) => y - x).slice(0, answers).reduce((sum, x) => sum + x, 0);
+    const epsilon = earlier.reduce((sum, x) => sum + x, budget === Infinity ? budget : now);
     if (earlier.length && epsilon > most.epsilon) most = { epsilon, item };
   }
   return { ...most, n: about.size };
