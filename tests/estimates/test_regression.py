@@ -125,6 +125,24 @@ def test_one_question_is_warners_design(yes, n, epsilon):
     must_fail(check_textbook, mechanism, yes, n, 1 - p + 0.001, 1 - p)
 
 
+def check_published(seen):
+    """The first example of the manual of R's RRreg (vignette of 2018-06-03): Warner's design with
+    p = 0.2, 1,000 people, "pi 0.266667, StdErr 0.025311". Its estimate is that of 640 yes; asked
+    the reversed question with chance 0.8, 360 reports are true to the answer. RRreg divides by
+    n - 1.
+    """
+    mechanism = d.design(d.Policy.from_levels([("all", "ln(4)", ["yes", "no"])]), "grr")
+    estimate = mechanism.tally([bytes([1]), bytes([2])], counts=[seen, 1000 - seen]).estimate()
+    stated = np.sqrt(estimate.variance(estimate.counts, "population")[0]) / 1000
+    assert f"{estimate['yes']['share']:.6f}" == "0.266667"
+    assert f"{stated * np.sqrt(1000 / 999):.6f}" == "0.025311"
+
+
+def test_the_published_example_of_rrreg():
+    check_published(360)
+    must_fail(check_published, 361)
+
+
 @pytest.mark.parametrize(("yes", "n"), [(300, 1000), (420, 1000), (6, 11)])
 @pytest.mark.parametrize("epsilon", [1, 2])
 def test_a_bit_is_a_forced_response(yes, n, epsilon):

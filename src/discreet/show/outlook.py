@@ -85,7 +85,8 @@ def sentences(
     lines, poor = [], []
     for level, noise in list(zip(levels, noises(mechanism, prior, about), strict=True))[:_LISTED]:
         share = visible_share(noise, users)
-        difference = visible_difference(noise, users, mechanism.m)
+        compared = mechanism.m + len(mechanism.policy.totals)
+        difference = visible_difference(noise, users, compared)
         of_level = f" {quoted(level.name)}" if several else ""
         if share >= 1:
             lines.append(
