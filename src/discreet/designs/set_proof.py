@@ -24,6 +24,7 @@ _RIDGES = (0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 1e-5, 0.0)
 _NEAR = 1e-4  # a column that is worth less than this above the others changes nothing
 _MISSED = 1e-3  # the same of one that only the proof meets
 _ROUNDS = 40
+_COUNTED = 2  # levels up to which prices of the numbers of items, psi, are sought
 _KEPT = 300
 _MARGIN = 1 - 1e-9  # for the rounding of the last formula
 _KEYS = ("items", "budgets", "sizes", "phi", "psi", "nu")
@@ -32,7 +33,7 @@ _KEYS = ("items", "budgets", "sizes", "phi", "psi", "nu")
 def prove(
     items: Sequence[int], budgets: Sequence[float], sizes: Floats, seconds: float = 60
 ) -> Proof:
-    """The best proof that is found in about so many seconds."""
+    """The best proof that is found in about so many seconds of processor time."""
     problem = Relaxed(items, budgets, sizes)
     prices = _Search(problem).run(seconds)
     return {
@@ -85,16 +86,18 @@ class _Search:
 
     def __init__(self, problem: Relaxed) -> None:
         self.problem = problem
+        # with more levels, what the numbers of items tell would make a proof take minutes
+        self.counted = len(problem.items) <= _COUNTED
         self.columns = _first(problem)
         self.mu = np.full(len(self.columns.u), 1 / len(self.columns.u))
         self.best: tuple[float, Prices] = (-np.inf, self._prices(self._weigh(0.03)))
 
     def run(self, seconds: float) -> Prices:
         """Until nothing improves the weights, or the time is over."""
-        end = time.monotonic() + seconds
+        end = time.process_time() + seconds
         for ridge in _RIDGES:
             for _ in range(_ROUNDS):
-                if time.monotonic() > end:
+                if time.process_time() > end:
                     break
                 at = self._weigh(ridge)
                 self.mu = at.mu
@@ -128,16 +131,19 @@ class _Search:
             scale = float(problem.spread[inner, level].max(initial=0)) ** 2
             goal = problem.within[inner, level]
             terms.append(Term(rows, goal, 1.0, ridge * scale / share))
-            beside = problem.beside[:, level]
-            terms.append(Term(u, beside, 1 / float(problem.items[level]), 0.1 * ridge / soft))
+            if self.counted:
+                beside = problem.beside[:, level]
+                terms.append(Term(u, beside, 1 / float(problem.items[level]), 0.1 * ridge / soft))
         return best_weights(u, terms, self.mu, ridge / soft, 1e-5 if ridge else 1e-8)
 
     def _prices(self, at: Weights) -> Prices:
         problem = self.problem
         phi, psi = np.zeros_like(problem.within), np.zeros_like(problem.within)
+        terms = 1 + self.counted
         for level, items in enumerate(problem.items):
-            phi[problem.spread[:, level] > 0, level] = at.solved[2 * level]
-            psi[:, level] = at.solved[2 * level + 1] / items
+            phi[problem.spread[:, level] > 0, level] = at.solved[terms * level]
+            if self.counted:
+                psi[:, level] = at.solved[terms * level + 1] / items
         return problem.centred(Prices(phi, psi, at.price))
 
     def _add(self, prices: Prices, top: float) -> bool:
