@@ -155,6 +155,8 @@ def choose(page: Any, survey: str, fingerprint: str, answer: str) -> None:
     """The participant's page with an answer chosen."""
     page.goto(f"{SITE}/c/{survey}#{fingerprint}")
     page.locator("#form").wait_for()
+    if not page.get_by_label(answer, exact=True).count():
+        page.locator("#search").fill(answer)
     page.get_by_label(answer, exact=True).check()
 
 
@@ -194,7 +196,7 @@ def take(browser: Any, fingerprints: dict[str, str]) -> None:
     page.evaluate("scrollTo(0, document.getElementById('find').offsetTop - 8)")
     save(page, "list-phone-dark")
 
-    page = visit({**PHONE, "viewport": {"width": 390, "height": 1250}, "locale": "ar"})
+    page = visit({**PHONE, "locale": "ar"})
     choose(page, "clinic", fingerprints["clinic"], "الصرع")
     save(page, "answer-phone-rtl")
 
