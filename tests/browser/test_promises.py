@@ -614,3 +614,28 @@ def test_the_network_s_return_is_noticed_in_every_tab(visitor, server):
     other.locator("#receipt").wait_for()
     expect(other.get_by_role("alert")).to_be_hidden()
     assert server.n("plain") == before + 1
+
+
+@pytest.mark.parametrize("sure", [False, True])
+def test_a_tab_with_a_choice_forgets_it_when_another_tab_s_report_was_sent(visitor, server, sure):
+    """The answer was ticked in this tab and the report drawn in another; once that is acknowledged,
+    nothing of the answer is on either page.
+    """
+    page = asked(visitor, server.links["plain"])
+    other = visitor.another(server.links["plain"])
+    other.locator("#form").wait_for()
+    other.get_by_label("HIV", exact=True).check()
+    if sure:
+        other.locator("#prepare").click()
+        expect(other.locator("#sure-title")).to_contain_text("HIV")
+    page.bring_to_front()
+    prepared(page, "HIV")
+    send_offline(visitor, page)
+    visitor.context.set_offline(False)
+    page.locator("#receipt").wait_for()
+    other.locator("#receipt").wait_for()
+    assert other.locator("input[name=answer]:checked").count() == 0
+    assert other.locator("#sure-title").inner_text() == ""
+    other.go_back()
+    expect(other.locator("#known")).to_contain_text("This browser has answered this question")
+    assert other.locator("input[name=answer]:checked").count() == 0

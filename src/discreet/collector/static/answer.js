@@ -581,6 +581,12 @@ function proofText() {
   return `${document.title}\n${lines.join("")}`;
 }
 
+/** Copy it. */
+async function copyProof() {
+  await navigator.clipboard.writeText(proofText());
+  $("copied").textContent = text("copied");
+}
+
 function receiptOf(survey, { question, id, content, report }, wording) {
   const { mechanism } = survey.question(question);
   const labels = wording.labels(question);
@@ -754,10 +760,7 @@ class Page {
     for (const id of ["agree", "agree-own"]) $(id).addEventListener("change", () => this.#ready());
     for (const id of ["back", "change"]) $(id).addEventListener("click", () => window.history.back());
     $("go").addEventListener("click", () => this.#next());
-    $("copy").addEventListener("click", async () => {
-      await navigator.clipboard.writeText(proofText());
-      $("copied").textContent = text("copied");
-    });
+    $("copy").addEventListener("click", copyProof);
     $("again").addEventListener("click", () => this.#showReceipt(this.#frames(), ["counted"]));
     $("another").addEventListener("click", () => this.#somebodyElse());
     // the browser's own Back leads from a report or a receipt to the question
@@ -950,6 +953,7 @@ class Page {
   /** Another person on the same device, with a ledger of their own. */
   async #somebodyElse() {
     this.choices.forget(); // at once: drawing takes a moment, and may fail
+    $("sure-title").textContent = "";
     this.#answers = {};
     $("form").reset();
     $("form").hidden = true;
@@ -1009,7 +1013,10 @@ class Page {
       for (const id of BUTTONS) $(id).disabled = true; // until the report is drawn, once
       const options = { agree, partial: this.#steps.length > 1 };
       this.#prepared = await client.prepare(survey, this.#answers, options);
-      if (name !== undefined) this.#done(name);
+      if (name !== undefined) {
+        this.#steps = this.#steps.filter((step) => step !== name);
+        this.#answered += 1;
+      }
       // a report is written down, so its answer is not needed any more
       this.#keepNeeded(this.#prepared.missing);
       this.#askCurrent();
@@ -1022,11 +1029,6 @@ class Page {
       this.#step("check");
     });
     for (const id of BUTTONS) $(id).disabled = id === "prepare" && $(id).disabled;
-  }
-
-  #done(name) {
-    this.#steps = this.#steps.filter((step) => step !== name);
-    this.#answered += 1;
   }
 
   /** Forget every answer but public ones and those that a question still needs. */
@@ -1045,6 +1047,10 @@ class Page {
     await this.#guard(async () => {
       const { accepted, frames, repeated } = await this.client.send(this.#prepared);
       const thanked = [accepted ? "counted" : "had", ...repeated ? ["madeBefore"] : []];
+      if (!this.#entries().some(({ state }) => state === "drawn")) {
+        [this.#steps, this.#answers] = [[], {}]; // another tab may have drawn what is chosen here
+        this.#forget();
+      }
       if (this.#steps.length) { // reports of an interrupted visit; there are questions left
         this.#ask();
         return;

@@ -4,7 +4,7 @@ import { $ } from "./dom.js";
 import { showAbout, showPlace } from "./invitation.js";
 import { resumeOthers } from "./others.js";
 import { listPromises, showOpenly, showPromise, showTogether } from "./promise.js";
-import { proofText, showReceipt, showReports } from "./report.js";
+import { copyProof, showReceipt, showReports } from "./report.js";
 import { showProblem, status } from "./status.js";
 import { Wording } from "./wording.js";
 import { quoted, text } from "./words.js";
@@ -41,10 +41,7 @@ export class Page {
     for (const id of ["agree", "agree-own"]) $(id).addEventListener("change", () => this.#ready());
     for (const id of ["back", "change"]) $(id).addEventListener("click", () => window.history.back());
     $("go").addEventListener("click", () => this.#next());
-    $("copy").addEventListener("click", async () => {
-      await navigator.clipboard.writeText(proofText());
-      $("copied").textContent = text("copied");
-    });
+    $("copy").addEventListener("click", copyProof);
     $("again").addEventListener("click", () => this.#showReceipt(this.#frames(), ["counted"]));
     $("another").addEventListener("click", () => this.#somebodyElse());
     // the browser's own Back leads from a report or a receipt to the question
@@ -237,6 +234,7 @@ export class Page {
   /** Another person on the same device, with a ledger of their own. */
   async #somebodyElse() {
     this.choices.forget(); // at once: drawing takes a moment, and may fail
+    $("sure-title").textContent = "";
     this.#answers = {};
     $("form").reset();
     $("form").hidden = true;
@@ -296,7 +294,10 @@ export class Page {
       for (const id of BUTTONS) $(id).disabled = true; // until the report is drawn, once
       const options = { agree, partial: this.#steps.length > 1 };
       this.#prepared = await client.prepare(survey, this.#answers, options);
-      if (name !== undefined) this.#done(name);
+      if (name !== undefined) {
+        this.#steps = this.#steps.filter((step) => step !== name);
+        this.#answered += 1;
+      }
       // a report is written down, so its answer is not needed any more
       this.#keepNeeded(this.#prepared.missing);
       this.#askCurrent();
@@ -309,11 +310,6 @@ export class Page {
       this.#step("check");
     });
     for (const id of BUTTONS) $(id).disabled = id === "prepare" && $(id).disabled;
-  }
-
-  #done(name) {
-    this.#steps = this.#steps.filter((step) => step !== name);
-    this.#answered += 1;
   }
 
   /** Forget every answer but public ones and those that a question still needs. */
@@ -332,6 +328,10 @@ export class Page {
     await this.#guard(async () => {
       const { accepted, frames, repeated } = await this.client.send(this.#prepared);
       const thanked = [accepted ? "counted" : "had", ...repeated ? ["madeBefore"] : []];
+      if (!this.#entries().some(({ state }) => state === "drawn")) {
+        [this.#steps, this.#answers] = [[], {}]; // another tab may have drawn what is chosen here
+        this.#forget();
+      }
       if (this.#steps.length) { // reports of an interrupted visit; there are questions left
         this.#ask();
         return;

@@ -96,10 +96,16 @@ export function showReceipt(survey, frames, thanked, wording, url) {
 }
 
 /** The receipt as a text, to copy or to save. */
-export function proofText() {
+function proofText() {
   const said = [...$("proof").querySelectorAll("dt, dd")].map(({ textContent }) => textContent);
   const lines = said.map((one, k) => (k % 2 ? `${one}\n` : `${one}: `));
   return `${document.title}\n${lines.join("")}`;
+}
+
+/** Copy it. */
+export async function copyProof() {
+  await navigator.clipboard.writeText(proofText());
+  $("copied").textContent = text("copied");
 }
 
 function receiptOf(survey, { question, id, content, report }, wording) {
