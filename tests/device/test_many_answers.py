@@ -53,6 +53,23 @@ def drawn_in(home):
     return [entry["question"] for entry in entries(home)]
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("ill: measles", "is not an item of this question"),
+        ("measles: yes", "line 6 of standard input names no question; it asks "),
+        ("measles", 'line 6 of standard input is not "name: answer"'),
+    ],
+)
+def test_errors_of_scripts_do_not_repeat_an_answer(fake, home, every, line, sentence):
+    """They are often kept in a log; a line that is mistyped may hold the answer anywhere."""
+    url = f"{fake(every).url}/c/every"
+    lines = LINES.replace("ill: flu\n", "", 1) if line.startswith("ill") else LINES
+    told = CliRunner().invoke(main, ["answer", url, "--yes"], input=f"{lines}{line}\n")
+    assert told.exit_code == 2 and sentence in told.stderr
+    assert "measles" not in told.output
+
+
 # ---- the draw ------------------------------------------------------------------------------------
 
 

@@ -348,14 +348,20 @@ def _read_answers(survey: Survey) -> Answers:
     """Read the answers from standard input: one item per line, or where a survey has several
     questions "name: item".
     """
+    from discreet.device.answers import asked_names
+
     lines = [line.rstrip("\n") for line in sys.stdin if line.strip()]
     if len(survey.listed) == 1 and not survey.public:
         return {survey.only.name: _read_one(survey.only.policy, lines)}
     given: dict[str, list[str]] = {}
+    known = asked_names(survey)
     for number, line in enumerate(lines, 1):
         name, mark, item = (piece.strip() for piece in line.partition(":"))
         if not mark:
             raise DataError(f'line {number} of standard input is not "name: answer"')
+        if name not in known:  # it is not repeated, because it may be the answer
+            names = ", ".join(map(quoted, known))
+            raise DataError(f"line {number} of standard input names no question; it asks {names}")
         given.setdefault(name, []).append(item)
     openly = {public.name for public in survey.public}
     answers: dict[str, str | set[str]] = {}
@@ -370,15 +376,17 @@ def _read_answers(survey: Survey) -> Answers:
 
 
 def _read_one(policy: Policy, lines: list[str]) -> str | set[str]:
-    """The answer to one question from its lines; raises with a sentence for the person here."""
-    if not policy.kind.lists:
-        if len(lines) != 1:
-            raise DataError(f"this question takes one item on one line, got {len(lines)} lines")
-        policy.place(lines[0])
-        return lines[0]
+    """The answer to one question from its lines. An error does not repeat it: a script's errors are
+    often kept in a log.
+    """
+    if not policy.kind.lists and len(lines) != 1:
+        raise DataError(f"this question takes one item on one line, got {len(lines)} lines")
     if not lines:
         raise DataError("standard input is empty; write a single line with - if none applies")
-    chosen = set() if lines == ["-"] else set(lines)
-    for item in chosen:
-        policy.place(item)
-    return chosen
+    chosen = set() if policy.kind.lists and lines == ["-"] else set(lines)
+    if not chosen <= set(policy.items):
+        raise DataError(
+            "an answer on standard input is not an item of this question; --question lists the "
+            "items"
+        )
+    return chosen if policy.kind.lists else lines[0]
