@@ -1304,7 +1304,7 @@ def test_results_are_what_the_service_says(visitor, server, live):
         against = f"{abs(change)} % {side} plain LDP’s ± {whole(level['plain_stderr'])}"
         expect(card).to_contain_text(against if change else "as with plain LDP")
     for view in (*VIEWS, ""):
-        page.get_by_role("radio", name=view or "raw").check(force=True)
+        page.locator(f'[name=view][value="{view}"]').check(force=True)
         patiently(page, lambda view=view: rows(page) == expected_rows(found, view))
         with page.expect_download() as download:
             page.get_by_role("button", name="Download CSV").click()
@@ -1376,11 +1376,11 @@ def test_results_update_as_reports_arrive(patient, server):
     page.evaluate("window.same = true")
     server.upload(surveys()["few"], [made()])
     expect(verdict).to_contain_text(
-        "Nothing can be said yet: with 1 report the error of a count is ± "
+        "So far nothing stands out: with 1 report the error of a count is ± "
     )  # by itself
     assert len(rows(page)) == 41
     server.upload(surveys()["few"], [made() for _ in range(4)])
-    soon("Nothing can be said yet: with 5 reports the error of a count is ± ")
+    soon("So far nothing stands out: with 5 reports the error of a count is ± ")
     assert rows(page) == expected_rows(server.estimate("few").json())
     server.upload(surveys()["few"], mechanism.perturb_many(np.zeros(5000, int)))
     soon("stand out from zero")

@@ -520,6 +520,7 @@ def test_a_budget_that_cannot_be_used_up_is_said_on_the_card(visitor, server):
     page.get_by_label("Organiser’s token").fill(chromium.TOKEN)
     page.get_by_role("button", name="Show results").click()
     page.locator("#numbers").wait_for()
+    page.locator("#exactly > summary").click()
     cards = page.locator("#levels > div").all_inner_texts()
     assert "budget 1\n" in cards[0] + "\n" and "acts" not in cards[0]
     assert "budget 2.5, acts as 2" in cards[1]

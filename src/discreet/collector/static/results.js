@@ -4,6 +4,21 @@
 const $ = (id) => document.getElementById(id);
 const page = $("results");
 const FIRST = 100; // rows drawn before "Show all"
+// By the name of the view: what it is called here, and when to use it. "" is the raw estimate.
+const VIEWS = {
+  "": {
+    label: "As counted",
+    about: "As counted: right on average, and the one to compare with other surveys. Chance may put a number, or the end of an interval, below zero.",
+  },
+  shrunk: {
+    label: "Best guess",
+    about: "Best guess: rare answers are pulled towards what is usual, which is nearer to the truth for most of them. Use it to rank answers.",
+  },
+  consistent: {
+    label: "Adds up to 100 %",
+    about: "Adds up to 100 %: nothing below zero, and the answers of people who give one answer each sum to all of them. Use it for a chart or a table that must add up.",
+  },
+};
 const PAUSE = 2000; // milliseconds between two looks
 
 let token = page.dataset.token === undefined ? null : sessionStorage.getItem("discreet-token");
@@ -139,6 +154,7 @@ function draw() {
   const happened = estimate.history.map(({ time, what }) => `${what} ${time}`).join(", ");
   $("history").textContent = happened && `What the organiser did: ${happened}.`;
   $("verdict").textContent = verdict(n, telling, items, levels, least) + (end[state] ?? "");
+  drawHeadline(n, telling, items);
   drawLevels(n, levels);
   drawRows(items, new Map(levels.map((level, k) => [level.name, { ...level, k }])));
   drawCross(items);
@@ -189,12 +205,12 @@ function fill(list, options, value) {
 function drawViews(views) {
   $("views").hidden = !views.length;
   const chosen = views.find(({ name }) => name === view());
-  $("about").textContent = chosen ? `Shown: ${chosen.about}.` : "Shown: unbiased estimates; chance may put them, and the ends of intervals, below zero.";
+  $("about").textContent = VIEWS[view()]?.about ?? `Shown: ${chosen?.about}.`;
   const listed = new Set([...document.querySelectorAll('[name="view"]')].map(({ value }) => value));
   for (const { name } of views.filter(({ name }) => !listed.has(name))) {
     const [label, input] = [element("label"), element("input")];
     Object.assign(input, { type: "radio", name: "view", value: name });
-    label.append(input, element("span", name[0].toUpperCase() + name.slice(1)));
+    label.append(input, element("span", VIEWS[name]?.label ?? name));
     $("views").append(label);
   }
 }
@@ -207,12 +223,22 @@ function verdict(n, telling, items, levels, least) {
   const best = Math.min(...levels.map((level) => level.expected_stderr));
   if (!telling) {
     const reports = `${n.toLocaleString()} report${n > 1 ? "s" : ""}`;
-    return `Nothing can be said yet: with ${reports} the error of a count is ` +
-      `± ${whole(best)} people or more, and no item stands out from zero.`;
+    return `So far nothing stands out: with ${reports} the error of a count is ` +
+      `± ${whole(best)} people or more, so no bar is drawn. More reports will show more.`;
   }
   const all = items.length.toLocaleString();
   return `${telling.toLocaleString()} of ${all} items stand out from zero ` +
     "(with 95 % confidence in all of them together).";
+}
+
+/** The most frequent answer, in a sentence, if anything can be told from chance. */
+function drawHeadline(n, telling, items) {
+  $("headline").hidden = !telling || !items.length;
+  if ($("headline").hidden) return;
+  const most = items.reduce((x, y) => (y.count > x.count ? y : x));
+  const percent = (x) => (100 * x).toFixed(1);
+  $("headline").textContent = `About ${Math.round(100 * most.count / n)} in 100: “${labels()(most.item)}” `
+    + `(${percent(most.share_low)} to ${percent(most.share_high)} %), the most frequent answer.`;
 }
 
 function drawLevels(n, levels) {
@@ -268,7 +294,7 @@ function drawRow(values, k, top) {
   head.scope = "row";
   head.title = `${item} (${level})`;
   const chart = element("td", "", "chart");
-  chart.append(drawPlot(count, lower, upper, plain, top));
+  if (shown().telling) chart.append(drawPlot(count, lower, upper, plain, top)); // else it is noise
   const [low, high] = [lower, upper].map(whole);
   const interval = lower === null ? "–" : `${low} to ${high}`;
   const errors = [error, plain].map((x) => (x === null ? "–" : whole(x))).join(" / ");
@@ -393,6 +419,10 @@ $("group").addEventListener("change", ({ target }) => {
 $("search").addEventListener("input", () => estimate && draw());
 $("views").addEventListener("change", () => { mark = ""; look(); });
 $("more").addEventListener("click", () => { all = true; draw(); });
+$("print").addEventListener("click", () => {
+  $("exactly").open = true;
+  window.print();
+});
 $("csv").addEventListener("click", async () => {
   const answer = await fetch(address({ format: "csv" }), { headers: headers() });
   if (!answer.ok) return say("The table cannot be fetched; try again.");
