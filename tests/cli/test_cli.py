@@ -177,6 +177,20 @@ def test_design_and_plan_warn(tmp_path, levels, words):
         assert not words or (words in found[0] and f"Warning: {found[0]}" in shown)
 
 
+@pytest.mark.parametrize(("epsilon", "weak"), [(6, True), (1, False)])
+def test_design_and_check_say_that_protection_is_weak(tmp_path, epsilon, weak):
+    """A report of epsilon 6 can change odds by a factor of 404."""
+    path, made = tmp_path / "p.toml", tmp_path / "s.json"
+    path.write_text(f'[[level]]\nname = "a"\nepsilon = {epsilon}\nitems = ["x", "y", "z"]\n')
+    shown = {
+        "design": run("design", path, "-o", made).stdout,
+        "check": run("check", made).stdout,
+    }
+    for text in shown.values():
+        assert ("Warning: This is weak protection" in " ".join(text.split())) == weak
+    assert bool(json.loads(run("check", made, "--json").stdout)["caution"]) == weak
+
+
 @pytest.mark.parametrize(
     "command", [("design",), ("plan", "--users", 9), ("check", "--policy")], ids=lambda x: x[0]
 )

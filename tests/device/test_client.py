@@ -1389,6 +1389,14 @@ def test_the_command_perturbs_the_answer_it_was_given(fake, monkeypatch):
     assert given == [{"high 0", "low 5"}, "x", set()]
 
 
+@pytest.mark.parametrize(("epsilon", "weak"), [(6, True), (1, False)])
+def test_the_command_says_that_protection_is_weak(fake, epsilon, weak):
+    policy = d.Policy.from_levels([("a", epsilon, ["x", "y", "z"])])
+    made = d.Survey("weak", [d.design(policy)])
+    shown = run(f"{fake(made).url}/c/weak", "--question").stdout
+    assert ("Warning: This is weak protection" in shown) == weak
+
+
 def test_the_question_can_be_looked_at(fake):
     made = survey("bits")
     server = fake(made)
