@@ -97,9 +97,14 @@ class Groups:
         """r of every two groups, in this order; of an empty sample the smallest of a row or
         column.
         """
-        place, r = np.array(self.of_level), self.task.pair_budgets
-        table = np.full((len(self.sizes),) * 2, np.inf)
-        np.minimum.at(table, (place[:, None], place[None, :]), r)
+        task, place = self.task, np.array(self.of_level)
+        if task.closed is not None or task.one_way:  # the smallest budget of a group decides
+            order = np.argsort(task.eps, kind="stable")
+            first = order[np.unique(place[order], return_index=True)[1]].tolist()
+            table = np.array([[task.policy.pair_epsilon(i, j) for j in first] for i in first])
+        else:
+            table = np.full((len(self.sizes),) * 2, np.inf)
+            np.minimum.at(table, (place[:, None], place[None, :]), task.pair_budgets)
         if not self.task.policy.kind.lists:
             return table
         over, under = table.min(axis=1), table.min(axis=0)

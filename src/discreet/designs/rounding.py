@@ -15,6 +15,7 @@ from discreet.mechanism import Mechanism, denominators
 from discreet.policy import Policy
 
 SHRINKS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5)  # of the budgets a design is made for
+_UNBOUND, _ROUND_OFF = 300.0, 1e-12
 _STEPS = [0.0] + [2.0**-k for k in range(44, 3, -2)]  # of u and w of a model with one part
 
 
@@ -30,20 +31,26 @@ def parts_of(
     """Make parts from the chances of the parts and of an own item; `other` is already whole.
 
     All are parts x groups; `chance` has a last column for an empty sample. A chance of 0 stays 0,
-    and a chance of an own item of exactly 1 stays 1. With `budgets` of every two lone items, small
-    chances are raised until neighbours keep them: nearest integers would not.
+    and a chance of an own item of exactly 1 stays 1. With `budgets` of every two columns of
+    `chance`, small numbers move until these budgets hold: the nearest integers might break them.
     """
     over = denominators(encoding, groups, policy)
     count = len(over)
     whole = np.rint(chance / chance.sum(axis=0) * D)
+    sent = whole.any(axis=1)  # other parts are nearly never sent
+    whole, chance, own, other = whole[sent], chance[sent], own[sent], other[sent]
     whole = np.where(chance > 0, np.maximum(whole, 1), 0).astype(np.int64)
-    if budgets is not None:
-        whole = _raised(whole, budgets)
-    columns = np.arange(whole.shape[1])
-    whole[whole.argmax(axis=0), columns] += D - whole.sum(axis=0)
     speaks = (other > 0) | ((own == 1) & (other == 0) & (chance[:, :count] > 0) & encoding.plain)
+    own = np.where(speaks, own, 0.0)
+    if budgets is None:
+        whole, named = _summed(whole), np.rint(own * D)
+    else:
+        share = np.zeros(chance.shape)
+        share[:, :count] = other / np.array(over)
+        whole, mine = _kept(whole, _widened(own, chance.shape[1]), share, budgets)
+        named = np.floor(mine[:, :count] * D)
     most = np.where(own == 1, D, D - 1)
-    named = np.where(speaks, np.clip(np.rint(own * D), 1, most), 0).astype(np.int64)
+    named = np.where(speaks, np.clip(named, 1, most), 0).astype(np.int64)
     none = [int(row[count]) if len(row) > count else None for row in whole]
     return tuple(
         Part(Chances(c[:count].tolist(), a.tolist(), b.tolist(), n), over, groups)
@@ -51,15 +58,51 @@ def parts_of(
     )
 
 
-def _raised(whole: Ints, budgets: Floats) -> Ints:
-    """Chances over 2^32 of lone items, each at least e^-r times every other one's."""
-    least = np.exp(-budgets.T * (1 - 1e-12))[None]  # of item i over item j
-    for _ in range(2 * len(budgets)):
-        raised = np.maximum(whole, np.ceil(whole[:, None, :] * least).max(axis=2).astype(np.int64))
+def _summed(whole: Ints) -> Ints:
+    """The largest chance of every column takes what is left to 2^32."""
+    whole, columns = whole.copy(), np.arange(whole.shape[1])
+    whole[whole.argmax(axis=0), columns] += D - whole.sum(axis=0)
+    return whole
+
+
+def _widened(values: Floats, columns: int) -> Floats:
+    """The values, and columns of zeros up to so many."""
+    return np.hstack((values, np.zeros((len(values), columns - values.shape[1]))))
+
+
+def _kept(whole: Ints, own: Floats, share: Floats, r: Floats) -> tuple[Ints, Floats]:
+    """Chances and own chances that keep r of every two columns, as far as integers can.
+
+    An answer that is named has the chance `own` / `share` of the report (high), another one
+    (1 - own) / (1 - share) (low), times that of the part. Small chances of parts are raised, until
+    nobody else's high is too large beside their low. Where that goes on and on, own chances go down
+    to what the others' lows allow; this raises a low and so disturbs nobody.
+    """
+    factor = np.where(np.isfinite(r), np.exp(np.minimum(r, _UNBOUND)) * (1 - _ROUND_OFF), np.inf)
+    others = np.where(np.eye(len(r), dtype=bool), np.inf, factor)
+
+    def needed(whole: Ints) -> Floats:
+        low = (1 - own) / (1 - share)
+        high = np.divide(own, share, out=np.ones_like(own), where=share > 0)
+        least = ((whole * high)[:, None, :] / others.T[None]).max(axis=2)
+        return np.divide(least, low, out=np.zeros_like(low), where=(low > 0) & (whole > 0))
+
+    def lowered(whole: Ints) -> Floats:
+        low = whole * (1 - own) / (1 - share)
+        with np.errstate(invalid="ignore"):  # nothing is promised against nobody: 0 times infinity
+            tops = factor[None] * low[:, None, :]
+        top = np.where(np.isnan(tops), np.inf, tops).min(axis=2)
+        most = np.divide(top, np.maximum(whole, 1))
+        return np.minimum(own, np.where(share > 0, most, np.inf) * np.where(share > 0, share, 1))
+
+    sweeps = 2 * len(r)
+    for sweep in range(2 * sweeps):
+        raised = _summed(np.maximum(whole, np.ceil(needed(whole)).astype(np.int64)))
         if (raised == whole).all():
             break
         whole = raised
-    return whole
+        own = lowered(whole) if sweep >= sweeps else own
+    return whole, lowered(whole)
 
 
 def unary(

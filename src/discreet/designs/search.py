@@ -187,8 +187,7 @@ class Search:
         chance, own, other = _with_plain_part(
             np.vstack(chances), np.vstack(owns), np.vstack(others), np.concatenate(plain)
         )
-        budgets = g.pair_budgets if task.policy.notion == "scale" else None
-        parts = parts_of(task.policy, self.encoding, g.of_level, chance, own, other, budgets)
+        parts = parts_of(task.policy, self.encoding, g.of_level, chance, own, other, g.pair_budgets)
         if self.encoding.unfit_size(task.policy.m, len(parts)):
             raise DesignError(
                 f"{task.policy.m} items and {len(parts)} parts do not fit into 4 bytes; use bits"
