@@ -47,6 +47,7 @@ class ServerFacts(TypedDict):
     token_file: str | None
     open_results: bool
     simulated_people: int
+    certificate: str | None
     collections: list[CollectionFacts]
 
 
@@ -71,6 +72,12 @@ class ServerFacts(TypedDict):
     envvar="DISCREET_PUBLIC_URL",
     help="The address that people open, such as https://survey.example.org. Invitations use it, "
     "and requests under other names are redirected to it.",
+)
+@click.option(
+    "--lan",
+    is_flag=True,
+    help="For trying out: let phones of your network answer, over TLS with a certificate that this "
+    "machine makes. Their browsers will warn.",
 )
 @click.option(
     "--workers",
@@ -110,6 +117,7 @@ def serve(
     host: str,
     port: int,
     public_url: str | None,
+    lan: bool,
     workers: int,
     keep_reports: bool,
     open_results: bool,
@@ -128,11 +136,15 @@ def serve(
     """
     import threading
 
+    from discreet.collector import lan as lan_
     from discreet.collector import limits, rehearsal, scratch, server, tokens
     from discreet.collector.store import checked_name
     from discreet.designs.surveys import survey_from_file
     from discreet.show import address
 
+    if lan and (public_url or host != "127.0.0.1"):
+        raise DataError("--lan takes this machine's own address; leave out --host and --public-url")
+    own, certificate = lan_.own_address() if lan else "", None
     public = address.public(public_url) if public_url else ""
     shares = load_prior(prior) if prior else None
     options = given_options(model, shares, encoding, padding, goal)
@@ -148,14 +160,19 @@ def serve(
         checked_name(survey.name)
     token = tokens.prepare(token_file)
     states = _create(store, surveys, "reports" if keep_reports else "counts")
-    sock = server.listen(host, port, limits.LISTEN_SECONDS)
+    sock = server.listen("0.0.0.0" if lan else host, port, limits.LISTEN_SECONDS)
+    if lan:
+        public = f"https://{own}:{sock.getsockname()[1]}"
+        aside = click.get_current_context().with_resource(scratch.folder("lan"))
+        certificate = lan_.make_certificate(str(aside), own)
     shown = "127.0.0.1" if address.is_any(host) else f"[{host}]" if ":" in host else host
-    here = f"http://{shown}:{sock.getsockname()[1]}"
+    here = public if lan else f"http://{shown}:{sock.getsockname()[1]}"
     facts: ServerFacts = {
         "listening": here,
         "token_file": token.file,
         "open_results": open_results,
         "simulated_people": rehearse or 0,
+        "certificate": certificate.sha256 if certificate else None,
         "collections": [
             _describe(survey, states[survey.name], public or here) for survey in surveys
         ],
@@ -166,9 +183,9 @@ def serve(
         _announce(facts, public != "", token)
     sys.stdout.flush()
     for survey in surveys if rehearse else ():
-        people = sock.getsockname()[:2], survey, rehearse or 0
+        people = sock.getsockname()[:2], survey, rehearse or 0, certificate
         threading.Thread(target=rehearsal.arrive, args=people, daemon=True).start()
-    server.run(store, sock, workers, open_results, public)
+    server.run(store, sock, workers, open_results, public, certificate)
 
 
 def _create(store: str, surveys: Iterable[Survey], keep: str) -> dict[str, str]:
@@ -214,13 +231,28 @@ def _announce(facts: ServerFacts, public: bool, token: object) -> None:
             click.echo("  It is closed: nobody can answer it any more.")
     if not facts["open_results"]:
         click.echo(f"The organiser's token is in {token}.")
-    if public:
+    if facts["certificate"]:
+        _announce_lan(facts)
+    elif public:
         click.echo(f"Listening on {facts['listening']}.")
     else:
         click.echo("These links work on this machine; --public-url makes links that you can send.")
     if people := facts["simulated_people"]:
         click.echo(f"A rehearsal: {people:,} simulated people answer; nothing here is real.")
     click.echo("Collecting; stop with Ctrl-C.")
+
+
+def _announce_lan(facts: ServerFacts) -> None:
+    from discreet.show import invitations
+
+    for collection in facts["collections"]:
+        click.echo(invitations.terminal(collection["invitation"]))
+    click.echo(
+        "For trying out: phones in this network open these links. Their browsers warn that they do "
+        "not know the certificate, because this machine has just made it. Its SHA-256:\n"
+        f"  {facts['certificate']}\n"
+        "A real survey needs a real certificate: docs/deploying.md."
+    )
 
 
 @main.command(epilog="Example:  discreet token --new")

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import http.client
 import secrets
+import ssl
 import time
 from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
+from discreet.collector.lan import Certificate
 from discreet.data.examples import made_up_answers
 from discreet.device.wire import ID_SIZE, front, path_of, upload_headers
 from discreet.mechanism import Mechanism
@@ -51,7 +53,9 @@ def made_up_contents(survey: Survey, people: int) -> list[bytes]:
     return [contents[k] for k in rng.permutation(len(contents))]
 
 
-def arrive(address: tuple[str, int], survey: Survey, people: int) -> None:
+def arrive(
+    address: tuple[str, int], survey: Survey, people: int, certificate: Certificate | None = None
+) -> None:
     """Send the reports of so many simulated people over HTTP with random ids, like real ones, some
     dozens at a time.
     """
@@ -61,9 +65,19 @@ def arrive(address: tuple[str, int], survey: Survey, people: int) -> None:
         some = contents[done : done + int(rng.integers(20, 120))]
         body = b"".join(secrets.token_bytes(ID_SIZE) + content for content in some)
         with suppress(OSError, http.client.HTTPException):
-            connection = http.client.HTTPConnection(*address, timeout=10)
+            connection = _connection(address, certificate)
             connection.request("POST", path_of(survey.name) + "/reports", body, headers)
             if connection.getresponse().status == 200:
                 done += len(some)
             connection.close()
         time.sleep(0.2)
+
+
+def _connection(
+    address: tuple[str, int], certificate: Certificate | None
+) -> http.client.HTTPConnection:
+    if certificate is None:
+        return http.client.HTTPConnection(*address, timeout=10)
+    context = ssl.create_default_context(cafile=certificate.cert)
+    context.check_hostname = False  # the address is any of this machine's
+    return http.client.HTTPSConnection(*address, timeout=10, context=context)

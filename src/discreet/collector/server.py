@@ -21,6 +21,7 @@ from uvicorn.supervisors import Multiprocess
 from discreet.collector import limits, scratch
 from discreet.collector.app import Settings, from_environment
 from discreet.collector.connections import TimedProtocol
+from discreet.collector.lan import Certificate
 from discreet.collector.logs import LOGGING, log
 from discreet.collector.store import StoreDown
 from discreet.errors import DataError
@@ -70,6 +71,7 @@ def run(
     workers: int = 1,
     open_results: bool = False,
     public_url: str = "",
+    certificate: Certificate | None = None,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C. Requests in flight are finished first; every acknowledged
     report is durable.
@@ -91,6 +93,8 @@ def run(
             proxy_headers=False,
             log_config=LOGGING,
             log_level="warning",
+            ssl_certfile=certificate.cert if certificate else None,
+            ssl_keyfile=certificate.key if certificate else None,
             timeout_keep_alive=limits.IDLE,
             timeout_graceful_shutdown=limits.GRACE,
             timeout_worker_healthcheck=limits.WORKER_SECONDS,
