@@ -410,6 +410,20 @@ await checks.check("what another tab answered meanwhile counts", async () => {
   assert.deepEqual(entriesOf(storage).map(({ state }) => state), ["shown", "counted"]);
 });
 
+await checks.check("what another tab wrote meanwhile is what is shown", async () => {
+  // tabs without a common lock: theirs was written later, so it is the one that counts
+  const storage = new Storage();
+  Object.defineProperty(globalThis, "localStorage", { value: storage, configurable: true });
+  const other = fresh();
+  const { survey } = await other.client.describe("good");
+  const theirs = await other.client.prepare(survey, 0);
+  const client = new Client(url, { ledger: new Ledger() });
+  setTimeout(() => storage.setItem(KEY, other.storage.getItem(KEY)), 20);
+  const shown = await client.prepare(survey, 0);
+  assert.deepEqual(sole(shown), sole(theirs));
+  delete globalThis.localStorage;
+});
+
 await checks.check("a report is remembered before anybody sees it", async () => {
   const { client, storage } = fresh();
   const { survey } = await client.describe("shown");
