@@ -640,6 +640,24 @@ await checks.check("consent is asked for once, for everything that is sent", asy
   assert.equal((await client.send(all)).accepted, 3);
 });
 
+await checks.check("what is left of a survey needs consent to what was told meanwhile", async () => {
+  const { client, survey, storage } = await three("begun", 3);
+  const partial = true;
+  const one = await client.prepare(survey, { region: 0, ill: 0 }, { partial });
+  assert.equal((await client.send(one)).accepted, 1);
+  const other = await surveyOfThree("meanwhile", 3);
+  await client.answer(other, EVERYTHING, { agree: true });
+  const before = entriesOf(storage);
+  const error = await refusal("overlap", () => client.prepare(survey, EVERYTHING));
+  assert.equal(error.overlaps.length, 3);
+  const limits = { agree: true, maxTotal: client.ledger.total(client.origin, survey).epsilon };
+  await refusal("total", () => client.prepare(survey, EVERYTHING, limits));
+  assert.deepEqual(entriesOf(storage), before);
+  const rest = await client.prepare(survey, EVERYTHING, { agree: true });
+  assert.equal((await client.send(rest)).accepted, 2);
+  await client.prepare(survey, EVERYTHING); // all of it is counted: nothing new is told
+});
+
 await checks.check("two records with the same reports are the same bytes", async () => {
   const real = globalThis.crypto;
   const fixed = { subtle: real.subtle, getRandomValues: (x) => x.fill(0) };

@@ -4657,7 +4657,8 @@ class Client {
     const answers = byName(survey, answer);
     checkAnswers(survey, answers);
     return ledger.locked(async () => {
-      const isSent = ledger.find(origin, survey).some(({ state }) => SENT.includes(state));
+      const before = ledger.find(origin, survey);
+      const isSent = before.length > 0 && before.every(({ state }) => SENT.includes(state));
       const agreed = agree === true ? Infinity : Number(agree);
       const overlaps = isSent ? [] : this.#consented(ledger, survey, { most, agreed, oneWay });
       const waiting = ledger.drawn(origin, survey).filter(({ state }) => state === "drawn");
@@ -4717,10 +4718,8 @@ class Client {
       const mine = ledger.restore(this.origin, survey, wanted);
       const leaving = mine.filter(({ state }) => state === "shown").map(({ id }) => id);
       if (leaving.length) {
-        if (!mine.some(({ state }) => SENT.includes(state))) {
-          const limits = { most: maxTotal, agreed: overlaps.length, oneWay };
-          this.#consented(ledger, survey, limits);
-        }
+        const limits = { most: maxTotal, agreed: overlaps.length, oneWay };
+        this.#consented(ledger, survey, limits);
         ledger.mark(leaving, "leaving");
       }
       return mine;

@@ -210,7 +210,7 @@ export class Page {
    */
   #showOverlap() {
     const { client, survey } = this;
-    const isSent = this.#entries().some(({ state }) => state === "leaving" || state === "counted");
+    const isSent = this.#entries().every(({ state }) => state === "leaving" || state === "counted");
     const overlaps = isSent ? [] : client.ledger.overlaps(client.origin, survey);
     $("consent").hidden = !overlaps.length;
     this.#agreedTo = overlaps.length;
