@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -353,3 +354,8 @@ def test_a_sum_of_other_items_is_not_compared():
         for policy in (SUMS, other)
     )
     assert first.compare(second).labels == tuple(ITEMS)
+
+
+def test_plots_show_as_many_items_as_those_of_an_estimate():
+    most = [signature(kind.plot).parameters["k"].default for kind in (Comparison, d.Estimate)]
+    assert most == [30, 30]

@@ -27,7 +27,7 @@ from discreet.check.exact import D
 from discreet.check.parts import Part
 from discreet.designs import MODELS
 from discreet.encodings import Bits, Fixed, Ticket
-from discreet.errors import (
+from discreet.errors import DataError, (
     DesignError,
     DiscreetError,
     FingerprintError,
@@ -597,6 +597,13 @@ def test_what_a_mechanism_does_by_itself():
     assert mechanism.guarantee().holds and mechanism.coder is mechanism.coder
     assert mechanism.worst_case_mse == mechanism.expected_mse("worst") > mechanism.expected_mse()
     assert "model subset" in mechanism._repr_html_()
+
+
+def test_whole_numbers_are_places_only_if_that_is_said_where_labels_look_like_them():
+    mechanism = d.design(Policy.from_levels([("a", 1, ["1", "2"])]))
+    with pytest.raises(DataError, match="indices=True"):
+        mechanism.perturb_many([1, 0])
+    assert mechanism.tally(mechanism.perturb_many([1, 0], indices=True)).n == 2
 
 
 # ---- what cannot be constructed, what cannot be read --------------------------------------------

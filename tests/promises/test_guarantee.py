@@ -819,3 +819,24 @@ def test_the_factors_of_a_composition_are_never_too_small(count):
     once = mechanism.guarantee().factors
     together = d.compose([mechanism.guarantee()] * count).factors
     assert all(many >= one**count for one, many in zip(once, together, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("items", "cap", "distances"),
+    [
+        ("ab", None, ["1 step"]),
+        ("abc", None, ["1 step", "2 steps"]),
+        ("abcdef", None, ["1 step", "2 steps", "5 steps"]),
+        ("abcdef", 3, ["1 step", "2 steps", "3 steps"]),
+        ("abcdef", 2, ["1 step", "2 steps"]),
+        ("abcdef", 1, ["1 step"]),
+    ],
+)
+def test_a_scale_is_told_by_neighbours_two_steps_and_the_largest_distance(items, cap, distances):
+    policy = d.Policy.from_scale(list(items), step=1, cap=cap)
+    (first, *_) = d.design(policy).guarantee().sentences()
+    found = " ".join(d.design(policy).guarantee().sentences())
+    assert [f"{steps} away" in found for steps in distances] == [True] * len(distances)
+    assert found.count(" away") == len(distances)
+    assert (" away or more" in found) == (cap is not None)
+    assert "1 step away" in first and "a factor of 2.72" in first
