@@ -27,7 +27,8 @@ from discreet.check.exact import D
 from discreet.check.parts import Part
 from discreet.designs import MODELS
 from discreet.encodings import Bits, Fixed, Ticket
-from discreet.errors import DataError, (
+from discreet.errors import (
+    DataError,
     DesignError,
     DiscreetError,
     FingerprintError,
