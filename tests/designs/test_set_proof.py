@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import discreet as d
 from discreet.cli import main
 from discreet.designs.set_proof import prove, verify
-from discreet.designs.set_relaxed import Prices, Relaxed
+from discreet.designs.set_relaxed import ClassPrices, Relaxed
 from discreet.designs.weighing import Term, best_weights
 from discreet.errors import DiscreetError
 
@@ -61,7 +61,7 @@ class Sets:
         return every / (every @ self.share)[:, None]
 
     def random(self, rng, count):
-        """Columns anywhere in the boxes, of any spread; mostly at the ends."""
+        """ClassColumns anywhere in the boxes, of any spread; mostly at the ends."""
         spread = self.smallest ** rng.uniform(0.2, 2, count)
         low = np.maximum(1, spread[:, None] / self.factors)
         high = np.maximum(low, np.minimum(spread[:, None], self.factors))
@@ -84,7 +84,7 @@ def optimum(name):
 
 def random_prices(problem, rng):
     shape = problem.within.shape
-    return Prices(
+    return ClassPrices(
         rng.normal(1, 0.5, shape) * problem.shares[:, None],
         rng.normal(0, 0.3, shape) * problem.shares[:, None],
         rng.normal(0, 0.5, shape[0]) * problem.shares,

@@ -18,7 +18,7 @@ _DAYS = 30
 
 
 @dataclass(frozen=True)
-class Certificate:
+class OwnCertificate:
     """The files of a certificate and its key, and the SHA-256 that browsers show."""
 
     cert: str
@@ -42,7 +42,7 @@ def own_address() -> str:
     return address
 
 
-def make_certificate(folder: str, address: str) -> Certificate:
+def make_certificate(folder: str, address: str) -> OwnCertificate:
     """Make a key and a self-signed certificate for an address, in a folder of this process."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
@@ -76,4 +76,6 @@ def make_certificate(folder: str, address: str) -> Certificate:
                 serialization.NoEncryption(),
             )
         )
-    return Certificate(str(cert), str(private), made.fingerprint(hashes.SHA256()).hex(":").upper())
+    return OwnCertificate(
+        str(cert), str(private), made.fingerprint(hashes.SHA256()).hex(":").upper()
+    )

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.collector.lan import Certificate
+from discreet.collector.lan import OwnCertificate
 from discreet.data.examples import made_up_answers
 from discreet.device.wire import ID_SIZE, front, path_of, upload_headers
 from discreet.mechanism import Mechanism
@@ -54,7 +54,7 @@ def made_up_contents(survey: Survey, people: int) -> list[bytes]:
 
 
 def arrive(
-    address: tuple[str, int], survey: Survey, people: int, certificate: Certificate | None = None
+    address: tuple[str, int], survey: Survey, people: int, certificate: OwnCertificate | None = None
 ) -> None:
     """Send the reports of so many simulated people over HTTP with random ids, like real ones, some
     dozens at a time.
@@ -74,7 +74,7 @@ def arrive(
 
 
 def _connection(
-    address: tuple[str, int], certificate: Certificate | None
+    address: tuple[str, int], certificate: OwnCertificate | None
 ) -> http.client.HTTPConnection:
     if certificate is None:
         return http.client.HTTPConnection(*address, timeout=10)

@@ -21,7 +21,7 @@ from uvicorn.supervisors import Multiprocess
 from discreet.collector import limits, scratch
 from discreet.collector.app import Settings, from_environment
 from discreet.collector.connections import TimedProtocol
-from discreet.collector.lan import Certificate
+from discreet.collector.lan import OwnCertificate
 from discreet.collector.logs import LOGGING, log
 from discreet.collector.store import StoreDown
 from discreet.errors import DataError
@@ -71,7 +71,7 @@ def run(
     workers: int = 1,
     open_results: bool = False,
     public_url: str = "",
-    certificate: Certificate | None = None,
+    certificate: OwnCertificate | None = None,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C. Requests in flight are finished first; every acknowledged
     report is durable.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays.types import Floats
-from discreet.designs.set_relaxed import Columns, Prices, Relaxed
+from discreet.designs.set_relaxed import ClassColumns, ClassPrices, Relaxed
 from discreet.designs.weighing import Term, Weights, best_weights
 from discreet.errors import DiscreetError
 
@@ -35,7 +35,7 @@ def prove(
 ) -> Proof:
     """The best proof that is found in about so many seconds of processor time."""
     problem = Relaxed(items, budgets, sizes)
-    prices = _Search(problem).run(seconds)
+    prices = _PriceSearch(problem).run(seconds)
     return {
         "format": FORMAT,
         "items": list(items),
@@ -54,7 +54,7 @@ def verify(proof: Mapping[str, Any]) -> float:
     return problem.lower_bound(problem.centred(prices), most) * _MARGIN
 
 
-def _read(proof: Mapping[str, Any]) -> tuple[Relaxed, Prices]:
+def _read(proof: Mapping[str, Any]) -> tuple[Relaxed, ClassPrices]:
     """The problem and the prices; raises DiscreetError if they are not a proof's."""
     if proof.get("format") != FORMAT or set(proof) != {"format", *_KEYS}:
         raise DiscreetError(f'this is not a proof: it needs format = "{FORMAT}" and {_KEYS}')
@@ -78,10 +78,10 @@ def _read(proof: Mapping[str, Any]) -> tuple[Relaxed, Prices]:
             f"this is not a proof: its prices are not finite, or not of {shape[0]} classes and "
             f"{shape[1]} levels"
         )
-    return problem, Prices(phi, psi, nu)
+    return problem, ClassPrices(phi, psi, nu)
 
 
-class _Search:
+class _PriceSearch:
     """Columns so far, and the best weights of them; their prices are a proof."""
 
     def __init__(self, problem: Relaxed) -> None:
@@ -90,9 +90,9 @@ class _Search:
         self.counted = len(problem.items) <= _COUNTED
         self.columns = _first(problem)
         self.mu = np.full(len(self.columns.u), 1 / len(self.columns.u))
-        self.best: tuple[float, Prices] = (-np.inf, self._prices(self._weigh(0.03)))
+        self.best: tuple[float, ClassPrices] = (-np.inf, self._prices(self._weigh(0.03)))
 
-    def run(self, seconds: float) -> Prices:
+    def run(self, seconds: float) -> ClassPrices:
         """Until nothing improves the weights, or the time is over."""
         end = time.process_time() + seconds
         for ridge in _RIDGES:
@@ -108,7 +108,7 @@ class _Search:
         self._missed(self._prices(self._weigh(0.0)), np.inf)
         return self.best[1]
 
-    def _missed(self, prices: Prices, top: float) -> bool:
+    def _missed(self, prices: ClassPrices, top: float) -> bool:
         """Keep prices if they prove more; whether the proof met a column that every climb missed,
         which is added.
         """
@@ -136,7 +136,7 @@ class _Search:
                 terms.append(Term(u, beside, 1 / float(problem.items[level]), 0.1 * ridge / soft))
         return best_weights(u, terms, self.mu, ridge / soft, 1e-5 if ridge else 1e-8)
 
-    def _prices(self, at: Weights) -> Prices:
+    def _prices(self, at: Weights) -> ClassPrices:
         problem = self.problem
         phi, psi = np.zeros_like(problem.within), np.zeros_like(problem.within)
         terms = 1 + self.counted
@@ -144,9 +144,9 @@ class _Search:
             phi[problem.spread[:, level] > 0, level] = at.solved[terms * level]
             if self.counted:
                 psi[:, level] = at.solved[terms * level + 1] / items
-        return problem.centred(Prices(phi, psi, at.price))
+        return problem.centred(ClassPrices(phi, psi, at.price))
 
-    def _add(self, prices: Prices, top: float) -> bool:
+    def _add(self, prices: ClassPrices, top: float) -> bool:
         """Columns that climbs from the best so far reach, and that are worth more than those."""
         problem = self.problem
         tau, other = problem.directions(prices, self.columns)
@@ -171,11 +171,11 @@ class _Search:
         self._forget(prices)
         return added
 
-    def _join(self, columns: Columns) -> None:
+    def _join(self, columns: ClassColumns) -> None:
         self.columns = self.columns.plus(columns)
         self.mu = np.append(self.mu, np.full(len(columns.u), 1e-6))
 
-    def _forget(self, prices: Prices) -> None:
+    def _forget(self, prices: ClassPrices) -> None:
         """Keep the columns that are used, and the first few, which make every weighing possible."""
         if len(self.mu) > 2 * _KEPT:
             order = np.argsort(-self.problem.scores(prices, self.columns))[:_KEPT]
@@ -186,7 +186,7 @@ class _Search:
             self.columns, self.mu = self.columns.take(kept), self.mu[kept]
 
 
-def _first(problem: Relaxed) -> Columns:
+def _first(problem: Relaxed) -> ClassColumns:
     """One that tells nothing; and per class those that tell something of it alone."""
     C, t = problem.within.shape
     box = max(problem.boxes, key=lambda box: float(box.radius @ problem.shares))
@@ -204,4 +204,4 @@ def _first(problem: Relaxed) -> Columns:
             told.append(np.zeros((C, t)))
     chances, all_told = np.array(u), np.array(told)
     mean = chances @ problem.shares
-    return Columns(chances / mean[:, None], all_told / mean[:, None, None])
+    return ClassColumns(chances / mean[:, None], all_told / mean[:, None, None])

@@ -35,7 +35,7 @@ _CORNERS = 20_000  # at once
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
+class ClassPrices:
     """What the classes' places are worth: per class and level phi and psi, per class nu."""
 
     phi: Floats
@@ -44,23 +44,23 @@ class Prices:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ClassColumns:
     """Columns of mean 1: the chance of every class, and what is told of the levels' items in it."""
 
     u: Floats  # columns x classes
     told: Floats  # columns x classes x levels
 
-    def take(self, which: Ints | Bools) -> Columns:
+    def take(self, which: Ints | Bools) -> ClassColumns:
         """Some of them."""
-        return Columns(self.u[which], self.told[which])
+        return ClassColumns(self.u[which], self.told[which])
 
-    def plus(self, other: Columns) -> Columns:
+    def plus(self, other: ClassColumns) -> ClassColumns:
         """And others."""
-        return Columns(np.append(self.u, other.u, 0), np.append(self.told, other.told, 0))
+        return ClassColumns(np.append(self.u, other.u, 0), np.append(self.told, other.told, 0))
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class ClassBox:
     """The chances that a column can have in every class, if its smallest is 1."""
 
     low: Floats
@@ -103,16 +103,16 @@ class Relaxed:
         self.beside = held - self.mean
 
     @cached_property
-    def boxes(self) -> tuple[Box, ...]:
+    def boxes(self) -> tuple[ClassBox, ...]:
         """Those that matter: between two of them columns are mixtures."""
         most = self.smallest**2
         spreads = {float(e) for e in self.factors if e < most * (1 - 1e-12)} | {most}
         return tuple(
-            Box(np.maximum(1, S / self.factors), np.minimum(S, self.factors))
+            ClassBox(np.maximum(1, S / self.factors), np.minimum(S, self.factors))
             for S in sorted(spreads)
         )
 
-    def directions(self, prices: Prices, columns: Columns) -> tuple[Floats, Floats]:
+    def directions(self, prices: ClassPrices, columns: ClassColumns) -> tuple[Floats, Floats]:
         """In which directions columns are worth what they are worth."""
         phi, psi = prices.phi, prices.psi
         return (
@@ -120,20 +120,20 @@ class Relaxed:
             np.sqrt(self.items) * (columns.u @ psi),
         )
 
-    def scores(self, prices: Prices, columns: Columns) -> Floats:
+    def scores(self, prices: ClassPrices, columns: ClassColumns) -> Floats:
         """What every column is worth."""
         tau, other = self.directions(prices, columns)
         return (tau**2).sum(axis=1) + (other**2).sum(axis=1) - columns.u @ prices.nu
 
-    def lower_bound(self, prices: Prices, most: float) -> float:
+    def lower_bound(self, prices: ClassPrices, most: float) -> float:
         """Of the MSE / n of every mechanism, if no column is worth more than `most`."""
         gain = float((prices.phi * self.within).sum() + (prices.psi * self.beside).sum())
         return gain * abs(gain) / most + float((self.mean**2 / self.items - self.mean).sum())
 
-    def centred(self, prices: Prices) -> Prices:
+    def centred(self, prices: ClassPrices) -> ClassPrices:
         """The same with psi and nu that sum to 0, as the bound needs them."""
         share = self.shares
-        return Prices(
+        return ClassPrices(
             prices.phi,
             prices.psi - share[:, None] * prices.psi.sum(axis=0),
             prices.nu - share * prices.nu.sum(),
@@ -141,7 +141,7 @@ class Relaxed:
 
     # ---- the best columns ----
 
-    def along(self, prices: Prices, box: Box, tau: Floats, other: Floats) -> Columns:
+    def along(self, prices: ClassPrices, box: ClassBox, tau: Floats, other: Floats) -> ClassColumns:
         """The best column in every direction."""
         gain, cost = self._linear(prices, tau, other)
         root = self._root(box, gain, cost)
@@ -151,9 +151,11 @@ class Relaxed:
         u = box.middle - box.radius * x / length
         told = (2 * box.radius / length)[:, :, None] * tau[:, None, :] * prices.phi * self.spread**2
         mean = u @ self.shares
-        return Columns(u / mean[:, None], told / mean[:, None, None])
+        return ClassColumns(u / mean[:, None], told / mean[:, None, None])
 
-    def climb(self, prices: Prices, box: Box, tau: Floats, other: Floats) -> tuple[Columns, Floats]:
+    def climb(
+        self, prices: ClassPrices, box: ClassBox, tau: Floats, other: Floats
+    ) -> tuple[ClassColumns, Floats]:
         """From every direction to a column that no direction improves; with its score."""
         last = np.full(len(tau), -np.inf)
         for _ in range(_CLIMB):
@@ -165,7 +167,7 @@ class Relaxed:
             tau, other = self.directions(prices, columns)
         return columns, score
 
-    def worth(self, prices: Prices, box: Box, tau: Floats, other: Floats) -> Floats:
+    def worth(self, prices: ClassPrices, box: ClassBox, tau: Floats, other: Floats) -> Floats:
         """The largest value of any column in every direction: never too small."""
         gain, cost = self._linear(prices, tau, other)
         root = self._root(box, gain, cost)
@@ -176,18 +178,18 @@ class Relaxed:
             root = np.where(short, root + margin, root)
         return root
 
-    def _linear(self, prices: Prices, tau: Floats, other: Floats) -> tuple[Floats, Floats]:
+    def _linear(self, prices: ClassPrices, tau: Floats, other: Floats) -> tuple[Floats, Floats]:
         gain = tau**2 @ ((prices.phi * self.spread) ** 2).T
         cost = prices.nu - 2 * (other * np.sqrt(self.items)) @ prices.psi.T
         return gain, cost
 
-    def _excess(self, box: Box, gain: Floats, cost: Floats, root: Floats) -> Floats:
+    def _excess(self, box: ClassBox, gain: Floats, cost: Floats, root: Floats) -> Floats:
         """Positive where a column is worth more than the root."""
         x = root[:, None] * self.shares + cost
         excess: Floats = np.sqrt(4 * gain + x * x) @ box.radius - x @ box.middle
         return excess
 
-    def _root(self, box: Box, gain: Floats, cost: Floats) -> Floats:
+    def _root(self, box: ClassBox, gain: Floats, cost: Floats) -> Floats:
         """Newton's method from the left: the excess falls and is convex."""
         root = (-cost / self.shares).min(axis=1)
         for _ in range(_NEWTON):
@@ -203,7 +205,7 @@ class Relaxed:
 
     # ---- the proof ----
 
-    def most(self, prices: Prices) -> tuple[float, Columns]:
+    def most(self, prices: ClassPrices) -> tuple[float, ClassColumns]:
         """A number that no column's score exceeds, and the best column that was met."""
         prices = self.centred(prices)
         bound, best, found = 0.0, -np.inf, None
@@ -219,7 +221,7 @@ class Relaxed:
         return max(bound, best), found
 
     def _most_of(
-        self, prices: Prices, box: Box, best: float
+        self, prices: ClassPrices, box: ClassBox, best: float
     ) -> tuple[float, tuple[Floats, Floats]]:
         """The same of one box of chances, by parting the directions."""
         t = len(self.items)
@@ -247,18 +249,18 @@ class Relaxed:
             lows, side = _halved(lows[open_], side)
         return bound, (at[None, :t], at[None, t:])
 
-    def _ends(self, prices: Prices, box: Box) -> tuple[Floats, Floats]:
+    def _ends(self, prices: ClassPrices, box: ClassBox) -> tuple[Floats, Floats]:
         """Where the best column's direction lies: the low ends, and the lengths."""
         high = np.array([self._far(box, x) for x in (np.abs(prices.phi) * self.spread).T])
         other = [(self._reach(box, -x), self._reach(box, x)) for x in self._scaled(prices).T]
         ends = np.array([[0.0, x] for x in high] + [[-a, b] for a, b in other])
         return ends[:, 0], ends[:, 1] - ends[:, 0]
 
-    def _scaled(self, prices: Prices) -> Floats:
+    def _scaled(self, prices: ClassPrices) -> Floats:
         scaled: Floats = np.sqrt(self.items) * prices.psi
         return scaled
 
-    def _far(self, box: Box, worth: Floats) -> float:
+    def _far(self, box: ClassBox, worth: Floats) -> float:
         """The largest |phi a| of a column: a root from above."""
         gain = (worth / 2)[None] ** 2
         zero = np.zeros_like(gain)
@@ -268,7 +270,7 @@ class Relaxed:
             margin = 4 * margin
         return float((root + margin)[0])
 
-    def _reach(self, box: Box, worth: Floats) -> float:
+    def _reach(self, box: ClassBox, worth: Floats) -> float:
         """The largest mean of u worth, for a column of mean 1: at an end of every class."""
         low, high = 0.0, float(np.abs(worth / self.shares).max()) + 1e-12
         for _ in range(_BISECT):

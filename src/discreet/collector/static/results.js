@@ -1,5 +1,6 @@
 // The results page: asks for the estimate every two seconds and draws it. The organiser's token
 // stays in this tab.
+// More than 400 lines: one page, from the request to the last cell.
 
 const $ = (id) => document.getElementById(id);
 const page = $("results");
