@@ -602,7 +602,7 @@ def test_what_a_mechanism_does_by_itself():
 
 def test_whole_numbers_are_places_only_if_that_is_said_where_labels_look_like_them():
     mechanism = d.design(Policy.from_levels([("a", 1, ["1", "2"])]))
-    with pytest.raises(DataError, match="indices=True"):
+    with pytest.raises(DataError, match="1 may be a label or an index"):
         mechanism.perturb_many([1, 0])
     assert mechanism.tally(mechanism.perturb_many([1, 0], indices=True)).n == 2
 
