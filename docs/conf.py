@@ -37,7 +37,7 @@ _INSIDE = (
     r"Block|Key|Encoding|Floats|Mixture|TypeAliasForwardRef|Leakage|Arrays|Bytes|Shrunk|Fraction"
 )
 _INSIDE += (
-    r"|Item|Prior|Answers?|Reports|Counts|JsonObject|BudgetLike|Ints|discreet\.designs\.task\..*"
+    r"|Items?|Prior|Answers?|Reports|Counts|JsonObject|BudgetLike|Ints|discreet\.designs\.task\..*"
 )
 _INSIDE += r"|discreet\.check\..*|discreet\.promises\.ratios\.Pairs|discreet\.policy\.kinds\.Kind"
 _INSIDE += r"|discreet\.estimates\.weights\.Raked|discreet\.survey\.survey\.(Questions?|Draws)"
