@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Function = Callable[..., None]  # a command's
 Decorator = Callable[[Function], Function]
 
+# what it reads and writes, newest of each
+FORMATS = ("discreet-survey/1", "discreet-mechanism/3", "discreet-tally/2", "discreet-proof/1")
 MODEL_HELP = (
     "subset (default), hits (for sets of many items), each (default for kind = "
     '"each"), opt0, opt1, opt2 '
@@ -91,7 +93,13 @@ def _discard_output() -> None:
 @click.group(
     cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
-@click.version_option(__version__, "-V", "--version", prog_name="discreet")
+@click.version_option(
+    __version__,
+    "-V",
+    "--version",
+    prog_name="discreet",
+    message=f"%(prog)s, version %(version)s\nformats: {', '.join(FORMATS)}",
+)
 def main() -> None:
     """Private counts that protect each answer as much as it needs."""
 
