@@ -179,3 +179,18 @@ def test_a_worst_case_is_of_the_items_whatever_a_scale_is_best_for(estimate):
     assert other.worst_case_mse == pytest.approx(items.worst_case_mse, rel=1e-4)
     assert other.certificate.lower_bound == pytest.approx(items.certificate.lower_bound, rel=1e-4)
     assert "mean" not in other.certificate.note
+
+
+@pytest.mark.parametrize(("points", "step"), [(5, 5e-4), (16, 1e-3), (5, 25)])
+def test_steps_that_are_very_small_or_large(points, step):
+    """Floats end before the budgets do: the bound may be loose, and is never above the value."""
+    mechanism = d.design(scale(points, step), "subset")
+    certificate = mechanism.certificate
+    assert mechanism.check() is None
+    assert certificate.lower_bound is None or certificate.lower_bound <= certificate.value
+    distance = np.subtract.outer(np.arange(points), np.arange(points))
+    kernel = np.exp(-step * abs(distance))
+    chances = kernel * np.linalg.solve(kernel, np.ones(points))
+    inverse = np.linalg.inv((chances / chances.mean(axis=0)) @ chances.T)
+    geometric = np.trace(inverse) - 1  # of the truncated geometric mechanism
+    assert certificate.value <= geometric * (1 + 1e-5) + 1e-8  # of integers over 2^32

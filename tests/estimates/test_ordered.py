@@ -182,5 +182,12 @@ def test_what_is_no_policy_gets_a_sentence(call):
         call()
 
 
+def test_sentences_about_scales_say_what_to_write():
+    with pytest.raises(PolicyError, match="a scale has 2 to 50 items, in their order, got none"):
+        d.Policy.from_scale([])
+    with pytest.raises(PolicyError, match="one of min, avg, one-way, blocks; .* scale = 1 instead"):
+        d.Policy.from_levels([("a", 1, ["x", "y"])], notion="scales")
+
+
 def test_blocks_of_budgets():
     assert d.Policy.from_budgets({"a": 1, "b": 2}, blocks=True).notion == "blocks"

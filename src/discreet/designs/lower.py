@@ -23,7 +23,7 @@ _NEWTON = 30
 
 def lower_bound(r: Floats, x: Floats, W: Floats, J: Floats) -> float:
     """A bound of tr(W J^-1) for every mechanism with these pair budgets; J is that of a good
-    mechanism, to begin with.
+    mechanism, to begin with. -inf where the numbers are too far apart to find one.
     """
     n, A = len(r), _rows(r)
     spread = np.eye(n) - x[:, None]
@@ -38,7 +38,11 @@ def lower_bound(r: Floats, x: Floats, W: Floats, J: Floats) -> float:
     best, f = -np.inf, float(np.sum(W * np.linalg.inv(J)))
     tau = f / len(B)
     while True:
-        v, nu = _newton(v, tau, basis, B, sums, W, (i, j), f)
+        try:
+            with np.errstate(all="ignore"):
+                v, nu = _newton(v, tau, basis, B, sums, W, (i, j), f)
+        except np.linalg.LinAlgError:  # the steps of a scale are too small for floats
+            return best
         f = float(np.sum(W * np.linalg.inv(np.tensordot(v, basis, 1))))
         N = np.zeros((len(A),) * 2)
         N[first, second] = tau / (B @ v)

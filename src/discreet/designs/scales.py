@@ -182,7 +182,8 @@ class ScaleSearch(ColumnSearch):
 
             v, W = self.information(columns)[1], self.W + np.diag(p.at.extra)
             weighted = lower_bound(self.pair_budgets, self.x, W, (v.T * mu) @ v)
-            bound = min(weighted - p.allowed(self.caps), p.at.value) - offset
+            if np.isfinite(weighted):
+                bound = min(weighted - p.allowed(self.caps), p.at.value) - offset
         return Design(columns, mu, p.at.value - offset, bound, self.capped)
 
     def _columns(self, walks: Ints) -> Columns:

@@ -10,6 +10,7 @@ from discreet.errors import PolicyError
 from discreet.policy.budgets import Budget, Level
 from discreet.policy.labels import quoted
 from discreet.policy.policy import Policy
+from discreet.policy.validation import MOST_POINTS
 
 if TYPE_CHECKING:
     from discreet.policy.types import JsonObject
@@ -36,6 +37,8 @@ def build_scale(items: object, step: object, cap: object, settings: JsonObject) 
     if surplus:
         raise PolicyError(f"{surplus} does not go with a scale; leave it out")
     points = tuple(items)
+    if not points:
+        raise PolicyError(f"a scale has 2 to {MOST_POINTS} items, in their order, got none")
     budget = Budget.parse(step, "the scale")
     levels = tuple(Level(item, budget) for item in points)
     steps = None if cap is None else _whole_steps(Budget.parse(cap, "the cap"), budget)

@@ -24,7 +24,12 @@ def check_policy(policy: Policy) -> None:
     """Raise PolicyError unless everything in a policy is allowed and fits together."""
     _check_items(policy)
     _check_levels(policy)
-    refuse_unknown("notion", policy.notion, tuple(NOTIONS))
+    if policy.notion not in NOTIONS:  # who writes levels is not offered a scale, which has none
+        named = ", ".join(name for name in NOTIONS if name != "scale")
+        raise PolicyError(
+            f"notion = {quoted(policy.notion)} must be one of {named}; an ordered question has "
+            "scale = 1 instead"
+        )
     _check_texts(policy)
     refuse_look_alikes(policy.items, "item")
     refuse_look_alikes([level.name for level in policy.levels], "level")
