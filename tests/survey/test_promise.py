@@ -396,3 +396,30 @@ def test_public_answers_are_outside_the_promise():
     assert d.Survey("s", made, public=public).promise().sentence.endswith(f". {words}")
     assert words in d.Survey("s", [made["age"]], public=public).promise().sentences()
     assert "as they are" not in " ".join(d.Survey("s", made).promise().sentences())
+
+
+# ---- what results alone tell ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answers", [1, 2])
+def test_results_of_all_questions_together(answers):
+    """As many of the largest budgets as a device answers, the cross included, each but for its part
+    of delta; the smallest group counts, question by question.
+    """
+    survey = plain(answers)
+    people = {"age": 40_000, "ill": 20_000, "both": 30_000}
+    each = [
+        q.mechanism.guarantee().published(people[q.name], 1e-8 / answers).epsilon
+        for q in survey.listed
+    ]
+    found = survey.promise().published(people)
+    assert found.epsilon == pytest.approx(sum(sorted(each)[-answers:]))
+    assert (found.n, found.questions, found.delta) == (20_000, 3, 1e-8)
+    assert "the results of all 3 questions (at least 20,000 people each), once" in found.sentence
+    assert "between your answers and any others by a factor of at most" in found.sentence
+    groups = survey.promise().published({**people, "ill": 2_000}, grouped=True)
+    assert groups.n == 2_000
+    assert (
+        "only these results by group of all 3 questions (at least 2,000 people" in groups.sentence
+    )
+    assert survey.promise().published(dict.fromkeys(people, 30)) is None
