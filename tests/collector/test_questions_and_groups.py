@@ -19,7 +19,7 @@ from test_collector import Service, assert_problem
 
 import discreet as d
 from discreet.arrays.grouped_tallies import file_name
-from discreet.arrays.survey_tally import SurveyTally
+from discreet.arrays.survey_tally import SurveyTally, tally_size
 from discreet.cli import main
 from discreet.collector import documents, limits, rehearsal
 from discreet.collector.copying import backup, copy
@@ -283,6 +283,17 @@ def test_reports_are_counted_by_question_and_group(store, monkeypatch, keep, wai
         assert list(store.reports("several")) == [contents[k] for k in order]
     store.close_collection("several")
     assert_counted(store.tally("several"), contents)
+
+
+def test_a_survey_whose_tallies_would_not_fit_is_refused(store, monkeypatch):
+    """When it is made, and not when its groups fill up."""
+    one = sum(tally_size(question.mechanism) for question in MADE.listed)
+    monkeypatch.setattr(limits, "TALLY_SIZE", 6 * one - 1)
+    with pytest.raises(DataError, match="tallies of 6 groups and 4 questions could take .* fewer"):
+        store.create(MADE)
+    assert store.collections() == []
+    monkeypatch.setattr(limits, "TALLY_SIZE", 6 * one)
+    assert store.create(MADE).name == "several"
 
 
 def test_tallies_of_parts_add_up_and_survive_their_bytes():

@@ -31,6 +31,7 @@ ROOM = 256 << 10  # free on the disk, or the store is not ready
 RESTART = 1  # between two tries to reach a store that is down at the start
 BLOCK = 10_000  # stored reports exported at once
 PAGE = 1 << 10  # of a SQLite file: one report writes whole pages
+TALLY_SIZE = 2 << 30  # of the tallies of all questions and groups: they are read at once
 PENDING_SIZE = 4 << 10  # of pending reports before they are counted into the tally, at least
 PENDING_MOST = 16 << 20  # however large the tally
 MARKS = 1 << 27  # items read when they are counted: some hundredths of a second

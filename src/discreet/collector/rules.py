@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from discreet.arrays.survey_tally import tally_size
+from discreet.collector import limits
 from discreet.collector.records import KEEPS, Collection, Move
 from discreet.errors import DataError
 from discreet.survey import Survey
@@ -79,3 +81,15 @@ def is_left_by_a_move(copy: Collection, original: Collection) -> bool:
     """Whether this is a copy of the same collection that a move has not opened yet."""
     arriving = copy.closed_by_organiser and copy.move.step == "arriving"
     return arriving and copy.survey == original.survey
+
+
+def check_size(survey: Survey) -> None:
+    """Refuse a survey whose tallies would not fit into memory: one per question and group."""
+    groups, questions = survey.group_count, len(survey.listed)
+    size = sum(tally_size(question.mechanism) for question in survey.listed) * groups
+    if size > limits.TALLY_SIZE:
+        raise DataError(
+            f"the tallies of {groups:,} groups and {questions} questions could take "
+            f"{size / 2**30:.3g} GiB, and at most {limits.TALLY_SIZE / 2**30:.3g} fit; ask fewer "
+            "public questions, with fewer answers"
+        )

@@ -103,6 +103,7 @@ class Store(StoreReading):
         refused.
         """
         rules.check_keep(keep)
+        rules.check_size(survey)
         name = checked_name(survey.name)
         document = json.dumps(survey.to_document(), ensure_ascii=False)
         with self.writing():
