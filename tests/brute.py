@@ -63,6 +63,21 @@ def smallest_error(r, prior, most=None):
     return float(cost.value) - 1  # what everybody knows of their own answer
 
 
+def smallest_error_of_small_budgets(r):
+    """The same at a uniform prior, where all chances are nearly 1 and solvers see no difference:
+    with q = 1 + s d the information is 11' + s^2 sum mu d d', and d 1 = 0.
+    """
+    columns = extreme_columns(r)
+    difference = columns / columns.mean(axis=1, keepdims=True) - 1
+    s, n = np.abs(difference).max(), len(r)
+    d = difference / s
+    across = np.linalg.svd(np.ones((1, n)))[2][1:].T  # a basis of what sums to 0
+    mu = cp.Variable(len(d), nonneg=True)
+    cost = cp.tr_inv(sum(mu[k] * np.outer(q, q) for k, q in enumerate(d @ across)))
+    cp.Problem(cp.Minimize(cost), [cp.sum(mu) == 1, d.T @ mu == 0]).solve(solver=cp.CLARABEL)
+    return float(cost.value) / s**2 + 1 / n - 1
+
+
 def budgets_of(policy):
     """r of every two items; infinite where there is no budget, and of an item with itself."""
     of = policy.level_of

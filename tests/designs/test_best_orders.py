@@ -8,7 +8,7 @@ import random
 import numpy as np
 import ordered
 import pytest
-from brute import budgets_of, smallest_error
+from brute import budgets_of, smallest_error, smallest_error_of_small_budgets
 from ordered import leveled, scale
 
 import discreet as d
@@ -139,6 +139,35 @@ def test_the_certificate_does_not_lie(k):
     assert certificate.lower_bound == pytest.approx(truth, abs=near)
     assert certificate.value == pytest.approx(truth, abs=near)
     assert mechanism.expected_mse() == pytest.approx(certificate.value, rel=1e-6)
+
+
+SMALL = {
+    "min": leveled((1, 1, 3), (0.013, 0.021, 0.0083), "min"),
+    "avg": leveled((3, 1), (0.0177, 0.0132), "avg"),
+    "one-way": leveled((1, 3), (0.0127, 0.0227)),
+    "pairs": ordered.table([[0.01, 0.012], [0.02, 0.005]], (1, 2)),
+    "scale": scale(3, 0.02),
+    "long scale of small steps": scale(5, 0.002),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_certificate_does_not_lie_at_small_budgets(name):
+    policy = SMALL[name]
+    truth, certificate = (
+        smallest_error_of_small_budgets(budgets_of(policy)),
+        d.design(policy, "subset", goal="total").certificate,
+    )
+    assert certificate.lower_bound <= truth * (1 + 1e-6)
+    assert certificate.lower_bound == pytest.approx(truth, rel=1e-4)
+    assert certificate.value == pytest.approx(truth, rel=1e-4)
+
+
+@pytest.mark.parametrize("k", [0, 3])
+def test_both_programs_over_all_columns_agree(k):
+    r = budgets_of(tiny_policies()[k])
+    other = smallest_error(r, np.full(len(r), 1 / len(r)))
+    assert smallest_error_of_small_budgets(r) == pytest.approx(other, rel=1e-5)
 
 
 @pytest.mark.parametrize("k", [0, 3, 25, 27])
