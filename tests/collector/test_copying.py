@@ -272,6 +272,21 @@ def test_what_does_not_add_up_is_not_copied(tmp_path):
     target.close()
 
 
+def test_kept_reports_are_counted_again_before_they_are_copied(tmp_path):
+    """One report stands where another was: as many ids, another tally."""
+    store, target = filled(str(tmp_path / "a")), open_store(str(tmp_path / "b"))
+    db = sqlite3.connect(tmp_path / "a", isolation_level=None)
+    few = "(SELECT {}(report) FROM report WHERE report IS NOT NULL)"
+    db.execute(f"UPDATE report SET report = {few.format('max')} WHERE report = {few.format('min')}")
+    db.close()
+    for work in (copy, move):
+        with pytest.raises(DataError, match='"ticket" is damaged .* give another tally'):
+            work(store, target)
+    assert target.collections() == []
+    store.close()
+    target.close()
+
+
 def test_what_is_acknowledged_before_a_backup_is_in_it(place, tmp_path):
     """While reports pour in, several backups: each holds all that was acknowledged before it began,
     and adds up.
