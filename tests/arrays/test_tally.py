@@ -562,6 +562,12 @@ def test_a_damaged_tally_is_one_sentence(saved, change):
     load_refused(mechanism, path)
 
 
+@pytest.mark.parametrize("document", [None, [], "tally", 3])
+def test_what_is_no_table_is_a_damaged_tally(document):
+    with pytest.raises(DataError, match="t.json is damaged: a part of it is missing"):
+        d.Tally.from_document(document, "t.json", MECHANISMS["fixed"])
+
+
 @pytest.mark.parametrize("change", LENIENT.values(), ids=LENIENT.keys())
 def test_counts_that_are_not_whole_numbers_are_refused(saved, change):
     mechanism, path, document = saved
