@@ -62,7 +62,9 @@ def _few_items() -> str:
             ],
             kind="set",
         )
-        counted, picked = (d.design(policy, model, padding=size) for model in ("hits", "subset"))
+        counted, picked = (
+            d.design(policy, model, padding=size, goal="total") for model in ("hits", "subset")
+        )
         errors, covered = _errors(picked, sets, held, n), _coverage(picked, sets, held)
         others = [d.design(policy, model, padding=size).expected_mse() for model in ("oue", "opt0")]
         spread = errors.std(ddof=1) / REPEATS**0.5
@@ -70,15 +72,24 @@ def _few_items() -> str:
         rows.append(
             [
                 " + ".join(map(str, levels)), eps, *(f"{x:,.4g}" for x in others),
-                f"{_privset(m, size, eps):,.4g}", f"{counted.expected_mse():,.4g}",
+                *(f"{peer(m, size, eps):,.4g}" for peer in (_privset, _wheel, _collision)),
+                f"{counted.expected_mse():,.4g}",
                 f"{expected:,.4g}", f"{errors.mean():,.4g} ± {spread:.2g}",
                 f"{(errors.mean() - expected) / spread:.1f}", f"{covered:.1%}",
                 f"{picked.report_size} / {counted.report_size}",
                 *(" / ".join(_rates(x, sets, n)) for x in (picked, counted)),
             ]
         )  # fmt: skip
-    heads = ["items", "eps", "oue, one sampled", "opt0, one sampled", "PrivSet", "hits", "subset"]
-    heads += ["subset, measured", "standard errors off", "95 % intervals cover"]
+    heads = [
+        "items",
+        "eps",
+        "oue, one sampled",
+        "opt0, one sampled",
+        "PrivSet",
+        "wheel",
+        "Collision",
+    ]
+    heads += ["hits", "subset", "subset, measured", "standard errors off", "95 % intervals cover"]
     heads += [
         "bytes: subset / hits",
         "subset: perturb / tally per s",
@@ -86,7 +97,8 @@ def _few_items() -> str:
     ]
     title = (
         f"Sets of few items: total MSE / n, {size} of {m} items each; {n:,} real reports, "
-        f"{REPEATS} repeats; the second level has twice the budget; PrivSet at the smallest"
+        f'{REPEATS} repeats; the second level has twice the budget (`goal="total"`); oue, PrivSet, '
+        "wheel and Collision at the smallest"
     )
     return table(title, heads, rows)
 
@@ -103,6 +115,29 @@ def _privset(m: int, s: int, eps: float) -> float:
         if a > b:
             found.append((s * a * (1 - a) + (m - s) * b * (1 - b)) / (a - b) ** 2)
     return min(found)
+
+
+def _wheel(m: int, s: int, eps: float) -> float:
+    """The error of the wheel mechanism (Wang et al. 2020) at its published width: a point of a
+    circle on which every item covers an arc that a public hash chooses.
+    """
+    return _covered(m, s, eps, 1 / (2 * s - 1 + s * math.exp(eps)))
+
+
+def _collision(m: int, s: int, eps: float) -> float:
+    """The error of Collision (Wang et al. 2023) at its best number of values: one value, to which a
+    public hash sends every item.
+    """
+    return min(_covered(m, s, eps, 1 / t) for t in range(s + 1, math.ceil(4 * s * math.exp(eps))))
+
+
+def _covered(m: int, s: int, eps: float, share: float) -> float:
+    """The error where an own item is reported with density e^eps, another as often as chance has
+    it; a report covers this share of all items.
+    """
+    factor = math.exp(eps)
+    own = share * factor / (s * share * factor + 1 - s * share)
+    return (s * own * (1 - own) + (m - s) * share * (1 - share)) / (own - share) ** 2
 
 
 def _coverage(mechanism: d.Mechanism, sets: Any, held: Any) -> float:
