@@ -48,6 +48,18 @@ MECHANISMS = {
     "sets, hits": d.design(SETS, padding=3),
     "sets, each": d.design(three_levels(1.0, sizes=(3, 4, 30), kind="each")),
     "sets, ticket": d.design(SETS, "opt0", padding=2, encoding="ticket"),
+    "sets, picks": d.design(three_levels(1.0, sizes=(3, 4, 9), kind="set"), "subset", padding=2),
+    "one-way": d.design(
+        d.Policy.from_levels(
+            [("high", 1, ["a", "b"]), ("open", None, ["c", "d", "e"])],
+            notion="one-way",
+            open=["open"],
+        )
+    ),
+    "scale": d.design(d.Policy.from_scale(["none", "some", "much", "all"], 1)),
+    "blocks": d.design(
+        d.Policy.from_levels([("x", 1, ["a", "b", "c"]), ("y", 2, ["d", "e"])], blocks=True)
+    ),
 }
 LONG = d.design(three_levels(1.0, sizes=(30, 40, 130)), "opt0")  # no two reports are the same
 assert all(len(MECHANISMS[name].parts) > 1 for name in ("fixed", "ticket", "sets, fixed"))
