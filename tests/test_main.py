@@ -12,7 +12,8 @@ def discreet_module(*arguments):
 
 
 def test_the_module_is_the_command():
-    assert discreet_module("--version").stdout == f"discreet, version {discreet.__version__}\n"
+    said = discreet_module("--version").stdout
+    assert said.startswith(f"discreet, version {discreet.__version__}\nformats: discreet-survey/1")
     assert discreet_module("-h").stdout.startswith("Usage: discreet [OPTIONS] COMMAND")
     wrong = discreet_module("check", "nosuch.json")
     assert wrong.returncode == 2 and wrong.stderr.startswith("error: ")

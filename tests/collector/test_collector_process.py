@@ -228,7 +228,8 @@ def started(monkeypatch):
     """`serve` up to the moment when it would serve; what it would have served."""
     calls = []
 
-    def run(store, sock, workers, open_results, public_url):
+    def run(store, sock, workers, open_results, public_url, certificate):
+        assert certificate is None
         calls.append((store, sock.getsockname()[:2], workers, open_results, public_url))
         sock.close()
 
