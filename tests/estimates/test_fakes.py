@@ -347,9 +347,10 @@ def test_many_greedy_fakes_are_seen(kind):
     n, item = 20_000, 0
     honest = mechanism.tally(mechanism.perturb_many(given(mechanism, rng, n)))
     best = int(np.argmax(np.maximum(*fakes._scores(mechanism.arrays.decoder))[:, 0]))
-    own = (np.zeros(2000, int), np.arange(2001)) if mechanism.policy.kind.lists else [item] * 2000
-    reports = mechanism.perturb_many(own)
-    alone = [mechanism.tally(reports[k : k + 1]) for k in range(2000)]
+    many = 20_000  # the part may be as rare as 1 in 400: none of these use it with chance e^-50
+    own = (np.zeros(many, int), np.arange(many + 1))
+    reports = mechanism.perturb_many(own if mechanism.policy.kind.lists else [item] * many)
+    alone = (mechanism.tally(reports[k : k + 1]) for k in range(many))
     greedy = next(t for t in alone if t.part_n[best] and t.counts[best, item])
     times = 2 * n
     fake = d.Tally(mechanism, times * greedy.part_n, times * greedy.counts, {})
