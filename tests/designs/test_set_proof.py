@@ -165,6 +165,9 @@ def test_two_levels_come_to_the_published_bound():
         {"items": [10, 90.5]},
         {"items": []},
         {"budgets": [1]},
+        {"budgets": [1e-13, 2e-13]},
+        {"phi": [[1e308, 1e308], [1e308, 1], [1, 1]]},
+        {"phi": [[1e200, 1e200], [1e200, 1], [1, 1]]},
         {"sizes": [0, 0.5]},
         {"sizes": [0, "much"]},
         {"phi": [[1, 2]]},
@@ -202,12 +205,14 @@ def test_certify_and_check_by_command(tmp_path, monkeypatch):
     assert "Proved again: question: no mechanism with this guarantee has" in checked.output
 
     whole = json.loads(Path("pages.proof.json").read_text())
-    weaker, other = copy.deepcopy(whole), copy.deepcopy(whole)
+    weaker, other, odd = (copy.deepcopy(whole) for _ in range(3))
+    odd["proofs"]["question"]["sizes"] = [0, "much", 1]
     weaker["proofs"]["question"]["phi"][1][0] *= 2
     other["proofs"]["question"]["budgets"] = [1.0, 2.5]
     for document, sentence in (
         (weaker, "the certificate claims"),
         (other, "the mechanism has [2, 3] at [1.0, 2.0]"),
+        (odd, "this is not a proof"),
         ({**whole, "proofs": {"x": 1}}, '"x" is no question'),
     ):
         Path("changed.json").write_text(json.dumps(document))

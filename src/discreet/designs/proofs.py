@@ -92,11 +92,11 @@ def verify_proof(mechanism: Mechanism, proof: Mapping[str, object]) -> tuple[flo
             f"the proof is of {proof.get('items')} items at budgets {proof.get('budgets')}; the "
             f"mechanism has {list(items)} at {list(budgets)}"
         )
+    bound = verify(proof)  # first: it refuses what is no proof
     sizes = People.at_shares(mechanism).sizes
-    told = np.array(proof.get("sizes"), dtype=object)
-    if told.shape != sizes.shape or not np.allclose(told.astype(float), sizes, atol=1e-6):
+    told = np.array(proof["sizes"], dtype=float)
+    if told.shape != sizes.shape or not np.allclose(told, sizes, atol=1e-6):
         raise DiscreetError("the proof is for people with other numbers of items")
-    bound = verify(proof)
     if bound < claimed.lower_bound * (1 - 1e-6):
         raise DiscreetError(
             f"the proof proves a lower bound of {bound:.6g}; the certificate claims "

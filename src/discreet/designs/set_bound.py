@@ -23,7 +23,7 @@ import numpy as np
 
 from discreet.arrays.types import Floats
 from discreet.check.certificate import FAIR, Certificate
-from discreet.designs.set_proof import Proof, prove, verify
+from discreet.designs.set_proof import LEAST_BUDGET, Proof, prove, verify
 from discreet.designs.task import Task
 from discreet.policy import Policy
 
@@ -76,7 +76,8 @@ def _problem(task: Task) -> tuple[tuple[int, ...], tuple[float, ...], tuple[floa
     if not (uniform and even and 0 < s < m and (task.weights == 1).all()):
         return None
     items, budgets = levels_of(task.policy)
-    if len(items) > _LEVELS or math.comb(s + len(items), s) > _CLASSES:
+    small = budgets[0] < LEAST_BUDGET
+    if small or len(items) > _LEVELS or math.comb(s + len(items), s) > _CLASSES:
         return None
     sizes = np.eye(s + 1)[s] if task.people is None else task.people
     return items, budgets, tuple(sizes.tolist())

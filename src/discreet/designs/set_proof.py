@@ -19,6 +19,7 @@ from discreet.designs.weighing import Term, Weights, best_weights
 from discreet.errors import DiscreetError
 
 FORMAT = "discreet-proof/1"
+LEAST_BUDGET = 1e-9  # below it chances are all the same to a float
 Proof = dict[str, Any]  # as it is in a file
 _RIDGES = (0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 1e-5, 0.0)
 _NEAR = 1e-4  # a column that is worth less than this above the others changes nothing
@@ -50,8 +51,12 @@ def prove(
 def verify(proof: Mapping[str, Any]) -> float:
     """The lower bound that a proof proves. It holds whatever the prices in the proof are."""
     problem, prices = _read(proof)
-    most, _ = problem.most(prices)
-    return problem.lower_bound(problem.centred(prices), most) * _MARGIN
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        most, _ = problem.most(prices)
+        bound = problem.lower_bound(problem.centred(prices), most) if most > 0 else np.nan
+    if not np.isfinite(bound):  # a comparison with it would say nothing
+        raise DiscreetError("this is not a proof: its prices are too large or too small to compute")
+    return bound * _MARGIN
 
 
 def _read(proof: Mapping[str, Any]) -> tuple[Relaxed, ClassPrices]:
@@ -64,7 +69,7 @@ def _read(proof: Mapping[str, Any]) -> tuple[Relaxed, ClassPrices]:
         fits = (
             (items == whole).all() and (items > 0).all() and len(items) == len(budgets)
             and (sizes >= 0).all() and abs(sizes.sum() - 1) < 1e-6 and len(sizes) <= 1 + sum(whole)
-            and (budgets > 0).all() and len(sizes) > 1
+            and (budgets >= LEAST_BUDGET).all() and len(sizes) > 1
         )  # fmt: skip
         problem = Relaxed(whole, budgets.tolist(), sizes / sizes.sum()) if fits else None
     except (TypeError, ValueError, OverflowError):
