@@ -76,13 +76,13 @@ def design(
         made.save(output)
         proofs = save_proofs(made, output)
     described = _describe(draft, made, shares, options)
-    whole = facts.describe_survey(made)
     if as_json:
+        whole = facts.describe_survey(made)
         asked = [{"question": q.name, **d} for q, d in zip(made.listed, described, strict=True)]
         print_json({**described[0], **whole} if len(asked) == 1 else {**whole, "asked": asked})
         return
     if len(made.listed) > 1:
-        surveys.survey(made, whole["published"])
+        surveys.survey(made, facts.describe_survey(made)["published"])
     elif made.public:
         surveys.groups(made)
     for question, each in zip(made.listed, described, strict=True):

@@ -50,7 +50,7 @@ def forecast(draft: SurveyFile, users: int) -> tuple[Survey, SurveyForecast]:
     """Design the survey of a draft and say what so many people will show."""
     made = design_survey(draft)
     promise = made.promise()
-    people = max(users * made.answers // len(made.listed), 1)
+    people = facts.share_evenly(made, users)
     return made, {
         "name": made.name,
         "users": users,
@@ -59,7 +59,7 @@ def forecast(draft: SurveyFile, users: int) -> tuple[Survey, SurveyForecast]:
         "caution": promise.caution,
         "promise": promise.sentence,
         "fingerprint": made.fingerprint,
-        "questions": [_question(question, people) for question in made.listed],
+        "questions": [_question(q, people[q.name]) for q in made.listed],
     }
 
 

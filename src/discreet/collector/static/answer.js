@@ -996,8 +996,8 @@ class Page {
 
   #showChosen() {
     const { sorted, items: labels } = this.choices;
-    const rest = sorted.length > FEW ? [text("more", { n: sorted.length - FEW })] : [];
-    const items = [...sorted.slice(0, FEW).map((k) => quoted(labels[k])), ...rest].join(", ");
+    const { shown, rest } = listLabels(labels, sorted, FEW);
+    const items = [...shown.map(quoted), ...rest].join(", ");
     const key = this.mechanism ? "sure" : "sureOpenly";
     $("sure-title").textContent = text(sorted.length ? key : "sureNone", { items });
   }

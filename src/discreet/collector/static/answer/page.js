@@ -4,7 +4,7 @@ import { $ } from "./dom.js";
 import { showAbout, showPlace } from "./invitation.js";
 import { resumeOthers } from "./others.js";
 import { listPromises, showOpenly, showPromise, showTogether } from "./promise.js";
-import { copyProof, showReceipt, showReports } from "./report.js";
+import { copyProof, listLabels, showReceipt, showReports } from "./report.js";
 import { showProblem, status } from "./status.js";
 import { Wording } from "./wording.js";
 import { quoted, text } from "./words.js";
@@ -277,8 +277,8 @@ export class Page {
 
   #showChosen() {
     const { sorted, items: labels } = this.choices;
-    const rest = sorted.length > FEW ? [text("more", { n: sorted.length - FEW })] : [];
-    const items = [...sorted.slice(0, FEW).map((k) => quoted(labels[k])), ...rest].join(", ");
+    const { shown, rest } = listLabels(labels, sorted, FEW);
+    const items = [...shown.map(quoted), ...rest].join(", ");
     const key = this.mechanism ? "sure" : "sureOpenly";
     $("sure-title").textContent = text(sorted.length ? key : "sureNone", { items });
   }

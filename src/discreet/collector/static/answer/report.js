@@ -123,7 +123,7 @@ function receiptOf(survey, { question, id, content, report }, wording) {
 }
 
 /** The labels of the first so many items, and how many more there are. */
-function listLabels(items, named, most) {
+export function listLabels(items, named, most) {
   const n = named.length - most;
   return {
     shown: named.slice(0, most).map((k) => items[k]),
