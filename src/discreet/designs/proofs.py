@@ -13,6 +13,7 @@ from discreet.designs.set_bound import levels_of
 from discreet.designs.set_proof import verify
 from discreet.errors import DiscreetError, MechanismError
 from discreet.mechanism import Mechanism
+from discreet.policy.files import write_text
 from discreet.policy.labels import quoted
 from discreet.policy.sniff import parse_document
 from discreet.survey import Survey
@@ -28,7 +29,7 @@ def save_proofs(survey: Survey, path: str) -> str | None:
         return None
     beside = path.removesuffix(".json") + ".proof.json"
     document = {"survey": survey.fingerprint, "proofs": proofs}
-    Path(beside).write_text(json.dumps(document, indent=1) + "\n")
+    write_text(beside, json.dumps(document, indent=1) + "\n")
     return beside
 
 
