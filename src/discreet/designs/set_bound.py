@@ -29,7 +29,7 @@ from discreet.policy import Policy
 
 NO_BOUND = "for sets of several budgets, or of sizes that vary, no formula for a bound is known"
 _HINT = "; certify searches a proof"
-_ANY = "the best possible is meant of any mechanism, whatever level it counts worse"
+_ANY = "the best possible of all mechanisms, whether they count a level worse or not"
 _MARGIN = 1 - 1e-9  # for the rounding of the formulas below
 _GRAPHS = 600  # items up to which all numbers of edges are tried
 _CLASSES, _LEVELS = 200, 3  # the search of a proof takes too long beyond
