@@ -899,6 +899,9 @@ def test_estimates_that_are_kept_are_few(serve):
         ("views=raw", "views are shrunk, consistent, separated by commas"),
         ("views=shrunk,x", "views are shrunk, consistent"),
         ("format=xml", "format must be json or csv"),
+        ("confidence=0.9&confidence=0.9", "confidence is given more than once; give it once"),
+        ("views=shrunk&views=consistent", "views is given more than once; give it once"),
+        ("format=csv&format=json", "format is given more than once; give it once"),
         (
             "top=5",
             'the parameter "top" is unknown; the parameters are confidence, views, format, '

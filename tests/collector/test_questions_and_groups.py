@@ -626,6 +626,8 @@ def test_every_table_has_a_mark_of_its_own(answered):
         ("question=", "question must be one of"),
         ("by=age", "by names public questions, which are region, shift"),
         ("by=region&by=none", "by names public questions"),
+        ("question=age&question=ill", "question is given more than once; give it once"),
+        ("by=region&by=shift&by=region", "by names a public question more than once"),
     ],
 )
 def test_tables_that_there_are_not_are_refused(answered, query, sentence):

@@ -43,7 +43,10 @@ class EstimateQuery:
                 f'the parameter "{min(unknown)[:80]}" is unknown; the parameters are confidence, '
                 "views, format, question and by",
             )
-        views = [name for value in query.getlist("views") for name in value.split(",") if name]
+        for name in set(query) - {"by"}:
+            if len(query.getlist(name)) > 1:
+                raise Problem("query", f"{name} is given more than once; give it once")
+        views = [name for name in query.get("views", "").split(",") if name]
         if not set(views) <= set(VIEWS):
             raise Problem("query", f"views are {', '.join(VIEWS)}, separated by commas")
         try:
@@ -58,7 +61,10 @@ class EstimateQuery:
         if kind not in ("json", "csv"):
             raise Problem("query", "format must be json or csv")
         chosen = tuple(name for name in VIEWS if name in views)
-        return cls(confidence, chosen, kind, query.get("question"), tuple(query.getlist("by")))
+        by = tuple(query.getlist("by"))
+        if len(set(by)) < len(by):
+            raise Problem("query", "by names a public question more than once; name each once")
+        return cls(confidence, chosen, kind, query.get("question"), by)
 
     def wanted(self, survey: Survey) -> documents.Wanted:
         """The table that is asked for; of a survey, the first question if none is named."""
@@ -70,7 +76,7 @@ class EstimateQuery:
         if not set(self.by) <= set(public):
             listed = ", ".join(public) or "none: this survey asks nothing openly"
             raise Problem("query", f"by names public questions, which are {listed}")
-        by = tuple(public.index(name) for name in dict.fromkeys(self.by))
+        by = tuple(public.index(name) for name in self.by)
         return documents.Wanted(survey.listed[place], place, by)
 
     def __str__(self) -> str:

@@ -196,7 +196,8 @@ DOCUMENT: dict[str, Json] = {
                 "collection is open, batches are of one group by all public questions together; "
                 "in the end, what is left is added up by one public question, and then over all "
                 "groups. So every question and every `by` can be asked for; `n` says how many "
-                "reports a table counts.",
+                "reports a table counts. A parameter that is given more than once is refused; `by` "
+                "may be repeated with different names.",
                 "security": [{"organiser": []}, {}],
                 "parameters": [
                     {
