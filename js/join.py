@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 STATIC = Path(__file__).resolve().parent.parent / "src" / "discreet" / "collector" / "static"
-TARGETS = ("discreet", "answer", "results")  # folders with a main.js; each becomes a file of its name
+TARGETS = ("discreet", "answer", "results")  # folders with a main.js; a file each
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)
 _DECLARED = re.compile(
     r"^(export )?(?:async )?(?:const|let|class|function) (?:([\w$]+)|[\[{]([\w$, ]+)[\]}])",

@@ -36,7 +36,7 @@ REFUSALS = {
     "header": Refusal(400, f"The header {wire.HEADER} is missing."),
     "empty": Refusal(400, "The body is empty."),
     "frame": Refusal(400, "The body is not a whole number of frames."),
-    "query": Refusal(400, "A parameter is unknown, has a wrong value, or is given more than once.", ESTIMATE),
+    "query": Refusal(400, "A parameter is unknown, wrong, or given more than once.", ESTIMATE),
     "token": Refusal(401, "The organiser's token is missing or wrong.", ESTIMATE),
     "early": Refusal(403, "The collection has not opened yet."),
     "unknown": Refusal(404, "There is no such collection.", ANY),
