@@ -120,7 +120,7 @@ def take_part(address: str) -> None:
     from discreet.collector import limits
     from discreet.data.examples import example, made_up_answers
     from discreet.designs import design
-    from discreet.device.wire import ID_SIZE, path_of, upload_headers
+    from discreet.device.wire import ID_SIZE, collection_path, upload_headers
     from discreet.survey import Survey
 
     mechanism = design(example("health-survey"))
@@ -130,7 +130,7 @@ def take_part(address: str) -> None:
     for start in range(0, len(reports), limits.FRAMES):
         some = reports[start : start + limits.FRAMES]
         body = b"".join(secrets.token_bytes(ID_SIZE) + bytes(report) for report in some)
-        path = f"{address}{path_of(survey.name)}/reports"
+        path = f"{address}{collection_path(survey.name)}/reports"
         httpx.post(path, content=body, headers=headers, timeout=60).raise_for_status()
 
 

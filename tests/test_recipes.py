@@ -68,8 +68,8 @@ class BackwardsCoder(BitsCoder):
     def pack(self, part, bits):
         return super().pack(part, bits)[::-1]
 
-    def part_of(self, report):
-        return super().part_of(report[::-1])
+    def read_part(self, report):
+        return super().read_part(report[::-1])
 
     def bits(self, report):
         return super().bits(report[::-1])

@@ -141,7 +141,7 @@ def keeps(prime, s, part, factors):
     return bottom > 0 and all(within)
 
 
-def part_of(prime, s, active, limit, taus, factors, chance=D, slope=1):
+def read_part(prime, s, active, limit, taus, factors, chance=D, slope=1):
     """A part with these thresholds that tells as much as it may: high = slope * low."""
 
     def made(low):
@@ -173,7 +173,7 @@ def hits_of(levels, prime, s, parts, groups=None, **more):
         for group in range(max(groups) + 1)
     ]
     made = [
-        part_of(prime, s, active, limit, taus, factors, chance, *slope)
+        read_part(prime, s, active, limit, taus, factors, chance, *slope)
         for active, limit, taus, chance, *slope in parts
     ]
     return signed(body_of(policy, {"kind": "hits", "prime": prime}, s, made, groups))

@@ -1170,7 +1170,7 @@ HIDDEN = [
 ]  # see the test of what is hidden
 
 
-def places_of(body):
+def item_places(body):
     found = []
 
     def walk(value, path):
@@ -1188,7 +1188,7 @@ def mutate(rng, body):
     added anywhere.
     """
     changed = copy.deepcopy(body)
-    *inner, key = rng.choice(places_of(body))
+    *inner, key = rng.choice(item_places(body))
     home = changed
     for step in inner:
         home = home[step]
@@ -1522,7 +1522,7 @@ def edges(numerators):
         yield [n - 1 if y else n for n, y in zip(numerators, below, strict=True)], below
 
 
-def parts_of(document_, group):
+def make_parts(document_, group):
     """(part, its draw) for the first and the last draw of every part, for a group
     (None: nothing held); one part needs no draw.
     """
@@ -1557,7 +1557,7 @@ def bits_cases(rng, document_, off=0):
     cases, expect, of = [], [], groups_of(document_)
     for answer, sample, held in held_of(document_):
         group = None if held is None else of[held]
-        for k, front in parts_of(document_, group):
+        for k, front in make_parts(document_, group):
             part = document_["parts"][k]
             own = [] if held is None or not part["own"][group] else [held]
             order = [
@@ -1605,7 +1605,7 @@ def all_draws(document_, answer, sample, held):
     """Per part and side of the own item: all draws, the reports, and how often each must come."""
     of = groups_of(document_)
     group = None if held is None else of[held]
-    for k, front in [*parts_of(document_, group)][::2]:
+    for k, front in [*make_parts(document_, group)][::2]:
         part = document_["parts"][k]
         speaks = held is not None and part["own"][group] > 0
         for own in (True, False) if speaks else (False,):
@@ -1668,7 +1668,7 @@ def ticket_cases(rng, document_, each=12):
     tickets = q ** (t + 1)
     for answer, sample, held in held_of(document_):
         group = None if held is None else of[held]
-        for (k, front), _ in product(parts_of(document_, group), range(each)):
+        for (k, front), _ in product(make_parts(document_, group), range(each)):
             part = document_["parts"][k]
             if held is None or not part["own"][group]:  # any ticket, whatever the item
                 number = rng.choice([0, tickets - 1, rng.randrange(tickets)])

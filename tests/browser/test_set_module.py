@@ -162,13 +162,13 @@ def in_words(factor):
     return f"{ceil(100 * factor) / 100:g}"
 
 
-def levels_of(document, factors):
+def budgets_with_sizes(document, factors):
     return [factors[g] for g in document["groups"]]
 
 
 def check_items(document, found, factors):
     """Per level the log-ratio, and the sentence rounded up."""
-    each = levels_of(document, factors)
+    each = budgets_with_sizes(document, factors)
     assert found["levelEpsilons"] == pytest.approx([log(x) for x in each], rel=1e-13, abs=1e-15)
     sentences = [x["sentence"] for x in found["promises"]][: len(each)]
     ends = [re.search(r"by at most a factor of ([\d.,]+)\.$", x)[1] for x in sentences]

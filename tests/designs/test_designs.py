@@ -39,7 +39,7 @@ WORST = {1: 184.9, 2: 36.9, 3: 12.2, 4: 6.1}  # of the same designs
 MINIMAX = {1: 177.9, 2: 31.6, 3: 9.1, 4: 3.2}  # what a smallest worst case has to reach
 
 
-def levels_of(*rows, **settings):
+def budgets_with_sizes(*rows, **settings):
     """A policy from (budget, number of items), and weights where they are given."""
     named = [
         (f"L{k}", e, [f"{k}.{i}" for i in range(n)], *weight)
@@ -85,9 +85,9 @@ def test_the_figures_of_subset(eps):
 def test_the_figures_that_the_reference_gives():
     """Figures of an independent design, to all their digits."""
     for policy, figure in (
-        (levels_of((1, 5), (1.2, 5), (2, 90)), 172.398),
-        (levels_of((3, 5), (3.6, 5), (6, 90)), 7.8995),
-        (levels_of((1, 50), (2, 50)), 328.472),
+        (budgets_with_sizes((1, 5), (1.2, 5), (2, 90)), 172.398),
+        (budgets_with_sizes((3, 5), (3.6, 5), (6, 90)), 7.8995),
+        (budgets_with_sizes((1, 50), (2, 50)), 328.472),
     ):
         assert design(policy).expected_mse() == pytest.approx(figure, rel=1e-5)
 
@@ -107,7 +107,7 @@ def test_the_smallest_worst_case(eps):
 
 
 def test_one_level_is_the_best_subset_selection():
-    policy = levels_of((1, 20))
+    policy = budgets_with_sizes((1, 20))
     mechanism, plain = design(policy), design(policy, "ss")
     assert mechanism.expected_mse() == pytest.approx(65.6844, rel=1e-6)
     assert plain.expected_mse() == pytest.approx(65.6844, rel=1e-6)
@@ -223,7 +223,7 @@ def test_plain_ldp_is_the_best_of_plain_ldp(toy):
     found = best_plain(toy)
     assert found.model == "ss"
     assert found.expected_mse() == min(design(toy, m).expected_mse() for m in BASELINES[:4])
-    policy = levels_of((1, 3), (2, 3), kind="set")
+    policy = budgets_with_sizes((1, 3), (2, 3), kind="set")
     assert best_plain(policy, padding=1).model in ("oue", "rappor", "strict")
     found = best_plain(policy, padding=2)  # hits at the smallest budget
     assert found.model == "strict" and found.guarantee().ldp_epsilon <= 1
@@ -329,7 +329,7 @@ def test_no_column_beats_those_of_the_boxes_with_explicit_pairs(policy):
 
 def test_fewer_boxes_are_beaten():
     """The twin: without one of the boxes of `min`, some direction is better."""
-    policy = levels_of((1, 2), (1.3, 1), (2.5, 2))
+    policy = budgets_with_sizes((1, 2), (1.3, 1), (2.5, 2))
     columns, m = columns_of(policy), 2**policy.m
     assert len(columns) == 3 * m
     for k in range(3):
@@ -387,16 +387,16 @@ def test_the_bound_sees_a_design_that_is_not_the_best(toy):
 
 def test_what_is_not_certified_says_why():
     for policy, note in (
-        (levels_of((1, 3), (2, 3), kind="set", padding=1), "a set is sampled"),
-        (levels_of((1, 3), (2, 3), kind="set", padding=2), "no formula for a bound"),
+        (budgets_with_sizes((1, 3), (2, 3), kind="set", padding=1), "a set is sampled"),
+        (budgets_with_sizes((1, 3), (2, 3), kind="set", padding=2), "no formula for a bound"),
         (evenly(1, 1.9, 12), "budgets"),
-        (levels_of((1, 2), (20, 2), notion="avg"), "above 14"),
+        (budgets_with_sizes((1, 2), (20, 2), notion="avg"), "above 14"),
     ):
         certificate = design(policy).certificate
         assert certificate.lower_bound is certificate.gap is None
         assert note in certificate.note
         assert certificate.sentence.startswith("not certified")
-    free = levels_of((1, 2), (2, 2), pairs=(Pair("L0", "L1", None),))
+    free = budgets_with_sizes((1, 2), (2, 2), pairs=(Pair("L0", "L1", None),))
     certificate = design(free).certificate
     assert certificate.lower_bound is not None and certificate.sentence.startswith("the best")
 
@@ -469,14 +469,16 @@ def test_opt1_and_opt2_are_the_optimum_of_their_programs(notion, data):
 def test_edges(notion, model, budgets):
     """One item, one level, lone items, equal budgets, beyond twice the smallest, 0.01 to 20."""
     for size in (1, 3):
-        mechanism = design(levels_of(*((eps, size) for eps in budgets), notion=notion), model)
+        mechanism = design(
+            budgets_with_sizes(*((eps, size) for eps in budgets), notion=notion), model
+        )
         assert np.isfinite(mechanism.expected_mse()) and np.isfinite(mechanism.worst_case_mse)
         assert mechanism.guarantee().holds
 
 
 @pytest.mark.parametrize("notion", ["min", "avg"])
 def test_uniform_budgets_give_the_plain_mechanisms(notion):
-    policy = levels_of((1, 3), (1, 3), notion=notion)
+    policy = budgets_with_sizes((1, 3), (1, 3), notion=notion)
     assert design(policy, "opt1").a == pytest.approx(design(policy, "rappor").a, abs=1e-8)
     assert design(policy, "opt2").b == pytest.approx(design(policy, "oue").b, abs=1e-8)
     grr = design(policy, "grr")
@@ -484,22 +486,24 @@ def test_uniform_budgets_give_the_plain_mechanisms(notion):
     assert grr.b == pytest.approx([1 / 6] * 2, abs=1e-12)  # that an item is named, on average
     best = design(policy, "ss").expected_mse()
     assert design(policy).expected_mse() == pytest.approx(best, rel=1e-6)
-    binary = design(levels_of((1, 2)), "grr")
+    binary = design(budgets_with_sizes((1, 2)), "grr")
     assert binary.a == pytest.approx([math.e / (math.e + 1)], abs=1e-7)
 
 
 def test_huge_budgets_become_the_identity():
     for eps, models in ((44, ("subset", "opt0", "grr", "ss")), (30, ("rappor", "opt1"))):
         for model in models:
-            assert design(levels_of((eps, 3)), model).expected_mse() < 1e-4, model
-    assert design(levels_of((44, 3)), "grr").a == pytest.approx([1], abs=1e-8)
+            assert design(budgets_with_sizes((eps, 3)), model).expected_mse() < 1e-4, model
+    assert design(budgets_with_sizes((44, 3)), "grr").a == pytest.approx([1], abs=1e-8)
     for model in ("oue", "opt2"):  # a = 1/2 always: only the holders' own noise is left
-        assert design(levels_of((44, 3)), model).expected_mse() == pytest.approx(1, rel=1e-6)
+        assert design(budgets_with_sizes((44, 3)), model).expected_mse() == pytest.approx(
+            1, rel=1e-6
+        )
 
 
 def test_default_encodings():
     for m, kind in ((1000, Fixed), (1001, Ticket)):
-        policy = levels_of((1, 10), (2, m - 10))
+        policy = budgets_with_sizes((1, 10), (2, m - 10))
         assert isinstance(design(policy).encoding, kind)
         assert design(policy, "opt0").encoding == design(policy, "oue").encoding == Bits()
     assert design(policy, encoding="bits").encoding == Bits()
@@ -509,7 +513,7 @@ def test_default_encodings():
 @pytest.mark.parametrize("model", ["subset", "opt0", "oue"])
 def test_tickets_of_few_items(model):
     for m in (1, 2, 5):
-        mechanism = design(levels_of((3.5, m)), model, encoding="ticket")
+        mechanism = design(budgets_with_sizes((3.5, m)), model, encoding="ticket")
         assert mechanism.report_size == 4 and mechanism.guarantee().holds
 
 
@@ -517,7 +521,9 @@ def test_tickets_of_few_items(model):
 def test_bits_of_many_levels_are_near_those_of_few(notion):
     """Eight budgets are searched by columns, nine as many: one more item hardly matters."""
     few, many = (
-        small_bits(levels_of(*((1 + k / 10, 20) for k in range(t)), notion=notion)).expected_mse()
+        small_bits(
+            budgets_with_sizes(*((1 + k / 10, 20) for k in range(t)), notion=notion)
+        ).expected_mse()
         for t in (8, 9)
     )
     per_item = (few / 160, many / 180)
@@ -581,7 +587,9 @@ def test_nothing_protected_is_refused():
 
 
 def test_many_levels_with_explicit_pairs():
-    policy = levels_of(*((1 + k / 5, 2) for k in range(8)), pairs=(Pair("L1", "L5", None),))
+    policy = budgets_with_sizes(
+        *((1 + k / 5, 2) for k in range(8)), pairs=(Pair("L1", "L5", None),)
+    )
     mechanism = design(policy)
     assert mechanism.certificate.lower_bound is None and "pairs" in mechanism.certificate.note
     assert mechanism.expected_mse() <= design(policy, "opt0").expected_mse() * (1 + 1e-9)
@@ -615,7 +623,7 @@ def test_bad_arguments_get_a_sentence(toy, arguments, sentence):
 
 
 def test_set_input_needs_a_padding_and_no_plain_subsets():
-    policy = levels_of((1, 3), kind="set")
+    policy = budgets_with_sizes((1, 3), kind="set")
     with pytest.raises(DesignError, match="needs a padding"):
         design(policy)
     for model in ("grr", "ss"):
@@ -632,7 +640,7 @@ def test_set_input_needs_a_padding_and_no_plain_subsets():
 @pytest.mark.parametrize("model", ["opt0", "subset", "ss"])
 def test_a_budget_too_small_for_the_grid_is_refused(model):
     with pytest.raises(DesignError, match="at least 1e-6|too small"):
-        design(levels_of((1e-12, 3)), model)
+        design(budgets_with_sizes((1e-12, 3)), model)
 
 
 def test_priors_by_level_and_by_name(toy):
@@ -710,7 +718,7 @@ def test_lone_items_that_nothing_protects_from_each_other_are_refused():
 
 def three(eps, sizes=(5, 5, 90), **settings):
     rows = zip((eps, 1.2 * eps, 2 * eps), sizes, strict=True)
-    return levels_of(*rows, **{"kind": "set", **settings})
+    return budgets_with_sizes(*rows, **{"kind": "set", **settings})
 
 
 @pytest.mark.parametrize(
@@ -730,10 +738,10 @@ def test_hits_have_the_variances_that_were_proved_possible(budgets, padding, exp
 
 @pytest.mark.parametrize(("eps", "expected"), [(1, 20.7), (2, 3.80), (4, 0.383)])
 def test_the_integers_have_them_too(eps, expected):
-    mechanism = design(levels_of((eps, 100_000), kind="set"), padding=5)
+    mechanism = design(budgets_with_sizes((eps, 100_000), kind="set"), padding=5)
     assert mechanism.encoding.prime == 2**31 - 1 and mechanism.report_size == 1 + 4 * 7
     assert theory.absent_variance(mechanism)[0] == pytest.approx(expected, rel=0.006)
-    small = design(levels_of((eps, 60_000), kind="set"), padding=5)
+    small = design(budgets_with_sizes((eps, 60_000), kind="set"), padding=5)
     assert small.encoding.prime == 65_521 and small.report_size == 1 + 2 * 7
     assert theory.absent_variance(small)[0] == pytest.approx(expected, rel=0.006)
 
@@ -759,7 +767,7 @@ def test_hits_of_many_budgets():
 
 def test_weights_and_priors_shift_the_parts_of_hits():
     plain = theory.level_variance(design(three(1), padding=5))
-    policy = levels_of((1, 5, 100.0), (1.2, 5), (2, 90), kind="set")
+    policy = budgets_with_sizes((1, 5, 100.0), (1.2, 5), (2, 90), kind="set")
     heavy = theory.level_variance(design(policy, padding=5))
     assert heavy[0] < 0.8 * plain[0] and heavy[2] > plain[2]
     shares = np.array([0.9] * 5 + [0.001] * 95)
@@ -773,14 +781,14 @@ def test_hits_of_strict_policies_and_huge_budgets():
     assert strict.guarantee().set_factor <= exact.factor(Budget.parse(1))
     for eps in (0.01, 8, 15, 30):
         for padding in (2, 12, 20):
-            policy = levels_of((eps, 5), (2 * eps, 90), kind="set")
+            policy = budgets_with_sizes((eps, 5), (2 * eps, 90), kind="set")
             mechanism = design(policy, "hits", padding=padding)
             assert mechanism.model == "hits" and mechanism.check() is None
 
 
 def test_strict_binds_every_model_by_the_smallest_budget_of_all():
     pairs = (Pair("L0", "L1", 0.5), Pair("L1", "L1", None))
-    policy = levels_of((1, 2), (2, 3), kind="set", strict=True, pairs=pairs)
+    policy = budgets_with_sizes((1, 2), (2, 3), kind="set", strict=True, pairs=pairs)
     for model in ("subset", "opt0", "opt1", "oue", "hits"):
         found = design(policy, model, padding=2).guarantee()
         assert found.set_factor <= exact.factor(Budget.parse("0.5")), model
@@ -794,12 +802,12 @@ def test_strict_binds_every_model_by_the_smallest_budget_of_all():
 
 def test_hits_are_refused_where_they_do_not_apply():
     for other in ({"notion": "avg"}, {"pairs": (Pair("L0", "L1", 2),)}):
-        policy = levels_of((1, 2), (2, 3), kind="set", **other)
+        policy = budgets_with_sizes((1, 2), (2, 3), kind="set", **other)
         assert design(policy, padding=2).model == "subset"
         with pytest.raises(DesignError, match="use the model subset"):
             design(policy, "hits", padding=2)
     with pytest.raises(DesignError, match="use the model subset"):
-        design(levels_of((1, 3)), "hits")
+        design(budgets_with_sizes((1, 3)), "hits")
     with pytest.raises(DesignError, match="whose reports are polynomials"):
         design(three(1), "hits", encoding="ticket", padding=3)
     assert design(three(1), encoding="ticket", padding=3).model == "subset"
@@ -835,4 +843,4 @@ def test_many_budgets_at_priors_with_nobody_in_some_of_them():
         rows = [(round(float(e), 3), 2) for e in budgets]
         prior = [x / (2 * max(shares.sum(), 1e-9)) for x in np.repeat(shares, 2)]
         if shares.sum() > 0:
-            assert design(levels_of(*rows), prior=prior).guarantee().holds
+            assert design(budgets_with_sizes(*rows), prior=prior).guarantee().holds

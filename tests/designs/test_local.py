@@ -29,7 +29,7 @@ def random_table(seed):
     return r, rng.choice([1.0, 1, 2, 4, 10], t)
 
 
-def best_of(boxes, sizes):
+def pick_best(boxes, sizes):
     one = np.ones(len(sizes))
     return (
         ColumnSearch(boxes, sizes, sizes / sizes.sum(), one, sizes, fixed=True).solve(False).value
@@ -39,9 +39,9 @@ def best_of(boxes, sizes):
 @pytest.mark.parametrize("seed", range(6))
 def test_it_is_near_the_best_where_all_boxes_are_known(seed):
     r, sizes = random_table(seed)
-    best = best_of(all_boxes(r, sizes), sizes)
+    best = pick_best(all_boxes(r, sizes), sizes)
     search = LocalSearch(r, sizes, sizes / sizes.sum(), np.ones(len(sizes)))
-    found = best_of(search.boxes(), sizes)
+    found = pick_best(search.boxes(), sizes)
     assert best * (1 - 1e-6) <= found <= 1.01 * best
 
 
@@ -51,7 +51,7 @@ def test_a_search_that_does_not_climb_is_seen():
         r, sizes = random_table(seed)
         search = LocalSearch(r, sizes, sizes / sizes.sum(), np.ones(len(sizes)))
         first = Boxes(*search._first_boxes())
-        assert best_of(first, sizes) > 1.02 * best_of(all_boxes(r, sizes), sizes)
+        assert pick_best(first, sizes) > 1.02 * pick_best(all_boxes(r, sizes), sizes)
 
 
 def test_eight_levels_without_a_solver(monkeypatch):

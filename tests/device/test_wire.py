@@ -8,7 +8,7 @@ from discreet.device import wire
 
 
 def test_a_path_holds_any_name():
-    assert wire.path_of("a b/ü?") == "/v1/collections/a%20b%2F%C3%BC%3F"
+    assert wire.collection_path("a b/ü?") == "/v1/collections/a%20b%2F%C3%BC%3F"
     assert wire.upload_headers("f") == {
         "Content-Type": "application/octet-stream",
         "Discreet-Survey": "f",

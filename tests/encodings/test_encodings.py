@@ -129,7 +129,7 @@ def by_pattern(mechanism, reports):
     found = Counter()
     for report, share in reports.items():
         coder = mechanism.coder
-        found[coder.part_of(report), tuple(coder.named(report))] += share
+        found[coder.read_part(report), tuple(coder.named(report))] += share
     return found
 
 
@@ -291,7 +291,7 @@ def test_an_encoding_says_how_its_reports_name_items(made):
     """
     mechanism = made()
     coder, parts = mechanism.coder, range(len(mechanism.parts))
-    named = {y: (coder.part_of(y), coder.named(y)) for y in enumerated(mechanism, [0])}
+    named = {y: (coder.read_part(y), coder.named(y)) for y in enumerated(mechanism, [0])}
     sizes = [
         {tuple(sum(coder.group(i) == g for i in items) for g in set(mechanism.groups))
          for part, items in named.values() if part == o}
@@ -311,7 +311,7 @@ def test_what_is_named_independently_is_a_product_of_chances(made):
     law, coder = enumerated(mechanism, [0]), mechanism.coder
     independent = True
     for o in range(len(mechanism.parts)):
-        rows = {y: p for y, p in law.items() if coder.part_of(y) == o}
+        rows = {y: p for y, p in law.items() if coder.read_part(y) == o}
         whole = sum(rows.values())
         for pair in combinations(range(mechanism.m), 2):
             chance = [
@@ -338,7 +338,7 @@ def test_counts_are_right_for_everybody_or_the_encoding_says_so(made):
 def chance_named(mechanism, items, part):
     """Of the first of these items in reports of a part."""
     coder = mechanism.coder
-    rows = {y: p for y, p in enumerated(mechanism, items).items() if coder.part_of(y) == part}
+    rows = {y: p for y, p in enumerated(mechanism, items).items() if coder.read_part(y) == part}
     return sum(p for y, p in rows.items() if items[0] in coder.named(y)) / sum(rows.values())
 
 

@@ -94,7 +94,7 @@ def test_every_report_is_read_as_it_was_written(make):
     for o, named in picked.reports(document)[:3000]:
         report = picked.pack(document, o, named)
         assert mechanism.coder.check(report) is None
-        assert mechanism.coder.part_of(report) == o
+        assert mechanism.coder.read_part(report) == o
         assert set(mechanism.coder.named(report)) == named
 
 

@@ -10,7 +10,7 @@ from discreet.device.pins import PromiseError, check_budgets, unlike
 from discreet.errors import DataError, PolicyError
 from discreet.survey import Question
 from discreet.survey.crosses import cross
-from discreet.survey.told import labels_of, told_by, told_openly
+from discreet.survey.told import told_by, told_openly, translated_labels
 
 AGE = d.Policy.from_budgets({"young": 1, "old": 2}, question="How old?")
 ILL = d.Policy.from_budgets({"HIV": 1, "flu": 2, "none": 2}, question="What?")
@@ -38,7 +38,7 @@ def whole():
 
 
 def test_every_label_of_every_language_is_told(whole):
-    assert labels_of(whole, "age") == [["young", "jung"], ["old"]]
+    assert translated_labels(whole, "age") == [["young", "jung"], ["old"]]
     assert told_openly(whole) == ["north", "Norden", "south"]
     told = told_by(whole, whole.question("ill"), [1.0, 2.0])
     assert dict(told.by_label()) == {"HIV": 1.0, "flu": 2.0, "Grippe": 2.0, "none": 2.0}

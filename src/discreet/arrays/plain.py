@@ -55,7 +55,7 @@ class PlainBlocks(BlockCoder):
             report = row.tobytes()
             reasons.append(coder.check(report))
             if reasons[-1] is None:
-                part[k] = coder.part_of(report)
+                part[k] = coder.read_part(report)
         which = {why: np.array([x == why for x in reasons]) for why in coder.reasons}
         return part, {why: rows for why, rows in which.items() if rows.any()}
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 22  # scores worked out at a time
 
 
-def places_of(mechanism: Mechanism, items: Iterable[str | int] | None) -> Ints:
+def item_places(mechanism: Mechanism, items: Iterable[str | int] | None) -> Ints:
     """The places of these items, given by label or index; None: of all items."""
     if items is None:
         return np.arange(mechanism.m)
@@ -36,9 +36,9 @@ def scores(
     mechanism: Mechanism, reports: object, items: Iterable[str | int] | None, arrow: bool
 ) -> Floats | pa.RecordBatch:
     """The scores of reports (reports x items), as an array or as Arrow columns."""
-    places = places_of(mechanism, items)
-    found, _ = score(mechanism, reports, places)
-    return as_arrow(mechanism, found, places) if arrow else found
+    places = item_places(mechanism, items)
+    scores_, _ = score(mechanism, reports, places)
+    return as_arrow(mechanism, scores_, places) if arrow else scores_
 
 
 def score(mechanism: Mechanism, reports: object, places: Ints) -> tuple[Floats, Bools]:

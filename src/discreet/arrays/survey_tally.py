@@ -97,14 +97,14 @@ class SurveyTally:
         2
         """
         chosen = tuple(by) or tuple(range(len(self.survey.public)))
-        found: dict[tuple[int, ...], Tally] = {}
+        by_group: dict[tuple[int, ...], Tally] = {}
         for slot, tally in self._of(place):
             group = slot[len(self.survey.listed) > 1 :]
             key = tuple(group[k] for k in chosen)
             if ANY in key and not partly:
                 continue
-            found[key] = found[key] + tally if key in found else tally
-        return dict(sorted(found.items()))
+            by_group[key] = by_group[key] + tally if key in by_group else tally
+        return dict(sorted(by_group.items()))
 
     def _of(self, place: int) -> Iterator[tuple[Slot, Tally]]:
         several = len(self.survey.listed) > 1

@@ -147,10 +147,10 @@ def _replaced(f: Densities, a: int, n: int, h: int | None) -> Fraction | None:
 
 def cuts(parts: Sequence[PickChances]) -> list[list[int]]:
     """The places of the parts of every cut: those with the same active groups."""
-    found: dict[tuple[int, ...], list[int]] = {}
+    by_active: dict[tuple[int, ...], list[int]] = {}
     for o, part in enumerate(parts):
-        found.setdefault(tuple(part.active), []).append(o)
-    return list(found.values())
+        by_active.setdefault(tuple(part.active), []).append(o)
+    return list(by_active.values())
 
 
 def active_items(part: PickChances, sizes: Sequence[int]) -> int:

@@ -101,7 +101,7 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
     """Run a collector on this machine, in a temporary folder."""
     from discreet.collector import rehearsal, scratch, server
     from discreet.collector.store import open_store
-    from discreet.device.wire import page_of
+    from discreet.device.wire import page_path
     from discreet.errors import DataError
     from discreet.survey import Survey
 
@@ -124,15 +124,15 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
         )
         for path, what in (
             (
-                f"{page_of(health.name)}/results",
+                f"{page_path(health.name)}/results",
                 "to watch the counts appear, with honest error bars",
             ),
             (
-                f"{page_of(health.name)}#{health.fingerprint}",
+                f"{page_path(health.name)}#{health.fingerprint}",
                 "to answer yourself, as a participant",
             ),
             (
-                f"{page_of(five.name)}#{five.fingerprint}",
+                f"{page_path(five.name)}#{five.fingerprint}",
                 "for the five answers: see what happens when you answer again",
             ),
         ):

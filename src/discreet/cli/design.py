@@ -284,7 +284,7 @@ def plan(
         )
     forecasts.plan(planned)
     if draft.public and question is None:
-        told = group_sizes.sentence_of(draft.public, draft.about.least, users)
+        told = group_sizes.describe_least(draft.public, draft.about.least, users)
         layout.print_sentence(layout.console(), escape(told))
 
 

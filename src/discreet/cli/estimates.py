@@ -212,13 +212,13 @@ def compare(
     if plot:
         comparisons[0].plot(plot, top)
     documents = []
-    for found in comparisons:
-        rows = found.table().take(found.ranked[:top]).rows()
-        n = dict(zip(found.names, (found.first.n, found.second.n), strict=True))
-        facts = {"n": n, "confidence": confidence, "about": about, "sentence": found.sentence}
-        documents.append({**facts, "note": found.note, "items": rows})
+    for comparison in comparisons:
+        rows = comparison.table().take(comparison.ranked[:top]).rows()
+        n = dict(zip(comparison.names, (comparison.first.n, comparison.second.n), strict=True))
+        facts = {"n": n, "confidence": confidence, "about": about, "sentence": comparison.sentence}
+        documents.append({**facts, "note": comparison.note, "items": rows})
         if not as_json:
-            terminal.comparison(found, rows)
+            terminal.comparison(comparison, rows)
     if as_json:
         print_json({"pairs": documents} if b is None else documents[0])
     elif len(comparisons) > 1:

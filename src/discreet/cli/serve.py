@@ -21,7 +21,7 @@ from discreet.cli.group import (
     print_json,
     store_option,
 )
-from discreet.device.wire import page_of
+from discreet.device.wire import page_path
 from discreet.errors import DataError
 from discreet.survey.about import moment
 
@@ -207,7 +207,7 @@ def _create(store: str, surveys: Iterable[Survey], keep: str) -> dict[str, str]:
 
 
 def _describe(survey: Survey, state: str, base: str) -> CollectionFacts:
-    link = base + page_of(survey.name)
+    link = base + page_path(survey.name)
     return {
         "name": survey.name,
         "state": state,

@@ -170,7 +170,7 @@ def result(
         "translations": {k: t.to_canonical() for k, t in survey.translations.items()},
         "confidence": confidence,
         "about": ABOUT,
-        "ordered": question.policy.notion == "scale",
+        "ordered": question.policy.rule.ordered,
         "levels": expected.levels(question.mechanism, mine.n),
         "plain_model": expected.plain_model,
         "certificate": _certificate(question.mechanism),

@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from discreet.device.wire import page_of, path_of
+from discreet.device.wire import collection_path, page_path
 
 _FOLDER = files("discreet.collector") / "static"
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -159,7 +159,7 @@ def index(collections: Iterable[tuple[str, str, bool, str]], unreadable: Iterabl
     cards = []
     for name, title, rehearsal, state in collections:
         mark = '<span class="chip">rehearsal</span>' if rehearsal else ""
-        link = page_of(name)
+        link = page_path(name)
         answer = (
             f'<a class="button" href="{link}">Answer</a>'
             if state == "open"
@@ -192,7 +192,7 @@ def index(collections: Iterable[tuple[str, str, bool, str]], unreadable: Iterabl
 
 def results(name: str, title: str, open_results: bool) -> str:
     """The results page of a collection; results.js fetches the numbers."""
-    link = f"{path_of(name)}/estimate"
+    link = f"{collection_path(name)}/estimate"
     body = Template(read("results.html")).substitute(
         link=escape(link),
         name=escape(name),

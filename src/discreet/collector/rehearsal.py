@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.collector.lan import OwnCertificate
 from discreet.data.examples import made_up_answers
-from discreet.device.wire import ID_SIZE, front, path_of, upload_headers
+from discreet.device.wire import ID_SIZE, collection_path, front, upload_headers
 from discreet.mechanism import Mechanism
 from discreet.survey import Survey
 from discreet.survey.about import REHEARSAL
@@ -66,7 +66,7 @@ def arrive(
         body = b"".join(secrets.token_bytes(ID_SIZE) + content for content in some)
         with suppress(OSError, http.client.HTTPException):
             connection = _connection(address, certificate)
-            connection.request("POST", path_of(survey.name) + "/reports", body, headers)
+            connection.request("POST", collection_path(survey.name) + "/reports", body, headers)
             if connection.getresponse().status == 200:
                 done += len(some)
             connection.close()

@@ -144,7 +144,7 @@ def _check_headers(headers: dict[bytes, bytes], collection: Collection) -> None:
     if mark != collection.survey.fingerprint.encode():
         reason, got = ("survey", "is that of another survey") if mark else ("header", "is missing")
         detail = (
-            f"the header {wire.HEADER} {got}; fetch {wire.path_of(collection.name)} and "
+            f"the header {wire.HEADER} {got}; fetch {wire.collection_path(collection.name)} and "
             "send its fingerprint"
         )
         raise Problem(reason, detail)

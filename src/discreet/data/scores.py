@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from discreet.arrays.scores import as_arrow, places_of, score
+from discreet.arrays.scores import as_arrow, item_places, score
 from discreet.arrays.types import Ints
 from discreet.data.counting import report_rows
 from discreet.data.files import Advance
@@ -76,7 +76,7 @@ def _score_files(
     advance: Advance = lambda _: None,
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Batches of scores, all of one schema, and how many rows of each were refused."""
-    places, others = places_of(mechanism, items), tuple(dict.fromkeys(columns))
+    places, others = item_places(mechanism, items), tuple(dict.fromkeys(columns))
     if len(set(places.tolist())) < len(places):
         raise DataError("an item is named twice; name each once")
     for name in others:

@@ -43,14 +43,14 @@ def question_files(names: Iterable[str]) -> dict[str, str]:
     >>> question_files(["age", "a b", "a?b"])
     {'age': 'age', 'a b': 'a_b', 'a?b': 'a_b-2'}
     """
-    found: dict[str, str] = {}
+    stems: dict[str, str] = {}
     for name in names:
         stem, k = file_name(name).lstrip(".") or "_", 2
         place = stem
-        while place in found.values():
+        while place in stems.values():
             place, k = f"{stem}-{k}", k + 1
-        found[name] = place
-    return found
+        stems[name] = place
+    return stems
 
 
 def tally_survey(

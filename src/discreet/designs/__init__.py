@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from discreet.arrays.types import Prior
 from discreet.designs import each, hits, plain, sets, unary
-from discreet.designs.set_subset import people_of
+from discreet.designs.set_subset import shares_by_size
 from discreet.designs.task import Task
 from discreet.encodings.hits import unfit_for_hits
 from discreet.errors import DesignError
@@ -88,7 +88,7 @@ def design(
             f"design takes a Policy, got {type(policy).__name__}; Policy.load reads a file, "
             "Policy.from_levels makes one"
         )
-    people = None if sizes is None else people_of(sizes, padding or policy.padding)
+    people = None if sizes is None else shares_by_size(sizes, padding or policy.padding)
     task = Task(policy, prior, encoding, padding, certify, goal, people)
     if model is None and default_model(policy, task.padding, encoding) == "hits":
         with threadpool_limits(1, "blas"):
@@ -160,7 +160,7 @@ def allowed(policy: Policy, padding: int | None = None) -> tuple[str, ...]:
 
 def best_plain(policy: Policy, prior: Prior = "uniform", padding: int | None = None) -> Mechanism:
     """The plain-LDP mechanism with the smallest expected error: the choice without levels."""
-    return best_of(plains(policy, prior, padding), prior)
+    return pick_best(plains(policy, prior, padding), prior)
 
 
 def plains(
@@ -184,6 +184,6 @@ def _strict(policy: Policy, prior: Prior, padding: int | None) -> dict[str, Mech
     return {"strict": replace(mechanism, model="strict", certificate=None)}
 
 
-def best_of(mechanisms: Mapping[str, Mechanism], prior: Prior = "uniform") -> Mechanism:
+def pick_best(mechanisms: Mapping[str, Mechanism], prior: Prior = "uniform") -> Mechanism:
     """The mechanism with the smallest expected error."""
     return min(mechanisms.values(), key=lambda mechanism: mechanism.expected_mse(prior))

@@ -11,7 +11,7 @@ from discreet.arrays.types import Floats, sum_by_place
 from discreet.check.certificate import Certificate
 from discreet.check.exact import D
 from discreet.check.parts import Part
-from discreet.designs.rounding import SHRINKS, parts_of, shrink_until_checked, unary
+from discreet.designs.rounding import SHRINKS, make_parts, shrink_until_checked, unary
 from discreet.designs.set_bound import one_by_one
 from discreet.designs.task import Task
 from discreet.encodings import Each
@@ -65,7 +65,7 @@ def _ask_each(
         own = np.ones((1, len(eps)))
         return shrink_until_checked(
             lambda shrink: make(
-                parts_of(
+                make_parts(
                     task.policy,
                     Each(),
                     groups,

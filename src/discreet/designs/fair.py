@@ -41,7 +41,7 @@ class Limits:
     @classmethod
     def for_model(cls, task: Task, model: Model) -> Limits:
         """The limits of a model for a task."""
-        made = plain_of(task, model)
+        made = design_plain(task, model)
         variance = theory.level_variance(made, task.prior)
         absent = theory.absent_variance(made, task.prior) / made.scale**2
         return cls(made, variance, absent, task)
@@ -69,12 +69,12 @@ def fair(task: Task, model: Model, design: Callable[[Limits], Mechanism]) -> Mec
         if excess > _MOST:
             break
         limits = replace(limits, tight=limits.tight + 1.1 * excess)
-    found = made.certificate or Certificate(0.0, None)
+    certificate = made.certificate or Certificate(0.0, None)
     same = replace(limits.plain, model=made.model)
-    return same.certified(replace(found, value=task.score(same)))
+    return same.certified(replace(certificate, value=task.score(same)))
 
 
-def plain_of(task: Task, model: Model) -> Mechanism:
+def design_plain(task: Task, model: Model) -> Mechanism:
     """Plain LDP of the kind of a model, as a mechanism of the task's policy."""
     policy = task.policy
     flat = Policy.from_levels([("all", task.smallest, policy.items)], kind=str(policy.kind))

@@ -126,7 +126,7 @@ class Groups:
     @property
     def few(self) -> bool:
         """Whether the columns of every piece are searched, because there are few groups."""
-        if self.task.policy.notion == "scale":
+        if self.task.policy.rule.ordered:
             return True
         lists = self.task.policy.kind.lists
         closed = self.task.closed is not None or self.task.one_way or lists
@@ -136,7 +136,7 @@ class Groups:
     def misses_boxes(self) -> bool:
         """Whether some boxes are not enumerated: explicit pairs of too many levels."""
         task = self.task
-        if task.closed is not None or task.one_way or task.policy.notion == "scale":
+        if task.closed is not None or task.one_way or task.policy.rule.ordered:
             return False
         if task.policy.kind.lists:
             return len(self.pair_budgets) > boxes_.MOST_WITH_PAIRS
@@ -164,7 +164,7 @@ class Groups:
     def _whole_boxes(self, piece: tuple[int, ...], lone: bool) -> Boxes | None:
         """All boxes at the whole budgets, whose logarithms shrink as the budgets do."""
         policy = self.task.policy
-        if policy.notion == "scale":
+        if policy.rule.ordered:
             return boxes_.scale_boxes(policy.m, self.task.smallest, policy.cap)
         sizes = self.sizes[list(piece)] if lone else np.maximum(self.sizes[list(piece)], 2)
         if not vertices.few_enough(sizes):

@@ -132,7 +132,7 @@ class LocalSearch(ColumnSearch):
         t = len(self.m)
         lone = np.hstack((np.eye(t), -np.eye(t)))[self.m == 1]
         equal = np.vstack((np.concatenate((self.x * b, self.x * (1 - b))), lone))
-        found = linprog(
+        solution = linprog(
             -np.concatenate((of_H, of_L)),
             self._rows,
             np.zeros(len(self._rows)),
@@ -140,7 +140,7 @@ class LocalSearch(ColumnSearch):
             np.eye(1, len(equal))[0],
             method="highs-ds",
         )
-        return (found.x[:t], found.x[t:]) if found.status == 0 else None
+        return (solution.x[:t], solution.x[t:]) if solution.status == 0 else None
 
     def _widened(self, H: Floats, L: Floats, b: Floats) -> Box:
         """Ends that no item is at, as far out as the others allow, so that b can move."""
@@ -164,8 +164,8 @@ class LocalSearch(ColumnSearch):
             *((level, -level, np.where(level > 0, 1 / self.m, 0)) for level in apart),
             *((price, price - 0.3 * self.x, self._some_b(1)[0]) for price in prices),
         ]
-        found = [(self._program(of_H, of_L, b), b) for of_H, of_L, b in programs]
-        boxes = [self._widened(*box, b) for box, b in found if box is not None]
+        solutions = [(self._program(of_H, of_L, b), b) for of_H, of_L, b in programs]
+        boxes = [self._widened(*box, b) for box, b in solutions if box is not None]
         one = np.ones(t)
         return _distinct(
             np.array([one, *(H for H, _ in boxes)]), np.array([one, *(L for _, L in boxes)])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.arrays.types import Floats
-from discreet.designs.rounding import SHRINKS, parts_of, shrink_until_checked
+from discreet.designs.rounding import SHRINKS, make_parts, shrink_until_checked
 from discreet.encodings import Fixed
 from discreet.errors import DesignError
 from discreet.mechanism import Mechanism
@@ -68,7 +68,7 @@ def _subset(task: Task, model: str, k: int) -> Mechanism:
     def rounded(shrink: float) -> Mechanism:
         e = min(task.smallest, 20.0) * (1 - shrink)
         own = np.array([[k * math.exp(e) / (k * math.exp(e) + m - k)]])
-        parts = parts_of(policy, Fixed(), groups, one, own, np.array([[k if m > 1 else 0]]))
+        parts = make_parts(policy, Fixed(), groups, one, own, np.array([[k if m > 1 else 0]]))
         return Mechanism(policy, model, Fixed(), groups, parts, shares, None, task.prior_name)
 
     return shrink_until_checked(rounded, (0.0, *SHRINKS))

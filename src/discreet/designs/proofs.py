@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet.arrays.people import People
-from discreet.designs.set_bound import levels_of
+from discreet.designs.set_bound import budgets_with_sizes
 from discreet.designs.set_proof import verify
 from discreet.errors import DiscreetError, MechanismError
 from discreet.mechanism import Mechanism
@@ -84,7 +84,7 @@ def verify_proof(mechanism: Mechanism, proof: Mapping[str, object]) -> tuple[flo
     expected error, as its certificate says it; raises DiscreetError if the proof is of something
     else, or proves less than the certificate claims.
     """
-    items, budgets = levels_of(mechanism.policy)
+    items, budgets = budgets_with_sizes(mechanism.policy)
     claimed = mechanism.certificate
     if claimed is None or claimed.lower_bound is None:
         raise DiscreetError("the mechanism claims no lower bound, so there is nothing to prove")

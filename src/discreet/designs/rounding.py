@@ -19,7 +19,7 @@ _UNBOUND, _ROUND_OFF = 300.0, 1e-12
 _STEPS = [0.0] + [2.0**-k for k in range(44, 3, -2)]  # of u and w of a model with one part
 
 
-def parts_of(
+def make_parts(
     policy: Policy,
     encoding: Encoding,
     groups: tuple[int, ...],
@@ -123,7 +123,7 @@ def unary(
 
     def rounded(step: float) -> Mechanism:
         a, b = _integers(u * (1 - step), w * (1 - step), base)
-        parts = parts_of(policy, encoding, groups, one, a[None] / D, b[None])
+        parts = make_parts(policy, encoding, groups, one, a[None] / D, b[None])
         mechanism = make(parts)
         refuse_silence(policy, parts)
         return mechanism

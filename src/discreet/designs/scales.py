@@ -25,7 +25,7 @@ MOST_PROVED = 20  # points of a scale whose bound takes some seconds
 def is_long(policy: Policy) -> bool:
     """Whether a scale has too many walks to look at all of them."""
     most = MOST_POINTS if policy.cap is None else MOST_CAPPED
-    return policy.notion == "scale" and policy.m > most
+    return policy.rule.ordered and policy.m > most
 
 
 def mean_weights(items: Floats) -> Floats:

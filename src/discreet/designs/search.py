@@ -14,7 +14,7 @@ from discreet.designs import scales
 from discreet.designs.columns import ColumnSearch, Design
 from discreet.designs.fair import Limits
 from discreet.designs.groups import Groups
-from discreet.designs.rounding import parts_of, refuse_silence, shrink_until_checked
+from discreet.designs.rounding import make_parts, refuse_silence, shrink_until_checked
 from discreet.designs.task import Task
 from discreet.encodings import Encoding
 from discreet.errors import DesignError
@@ -56,7 +56,7 @@ class Search:
         case is always of the items.
         """
         policy = self.task.policy
-        return policy.estimate if policy.notion == "scale" and not self.task.worst else "items"
+        return policy.estimate if policy.rule.ordered and not self.task.worst else "items"
 
     @cached_property
     def weights(self) -> Floats:
@@ -137,7 +137,7 @@ class Search:
         self, shares: Floats, how: Callable[[ColumnSearch], Design], fixed: bool
     ) -> list[Design]:
         """The design of every piece; pieces that are alike are designed once."""
-        found: dict[bytes, Design] = {}
+        solved: dict[bytes, Design] = {}
         designs = []
         for piece in self.groups.pieces:
             problem = self.problem(shares, 0.0, fixed, piece)
@@ -146,9 +146,9 @@ class Search:
                 for x in (problem.H, problem.L, problem.m, problem.x, problem.W, problem.caps)
                 if x is not None
             )
-            if key not in found:
-                found[key] = how(problem)
-            designs.append(found[key])
+            if key not in solved:
+                solved[key] = how(problem)
+            designs.append(solved[key])
         return designs
 
     def at(
@@ -187,7 +187,9 @@ class Search:
         chance, own, other = _with_plain_part(
             np.vstack(chances), np.vstack(owns), np.vstack(others), np.concatenate(plain)
         )
-        parts = parts_of(task.policy, self.encoding, g.of_level, chance, own, other, g.pair_budgets)
+        parts = make_parts(
+            task.policy, self.encoding, g.of_level, chance, own, other, g.pair_budgets
+        )
         if self.encoding.unfit_size(task.policy.m, len(parts)):
             raise DesignError(
                 f"{task.policy.m} items and {len(parts)} parts do not fit into 4 bytes; use bits"

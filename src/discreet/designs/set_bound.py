@@ -58,7 +58,7 @@ def _bound(task: Task) -> float | None:
     return float(task.weights[0]) * one_level(task.policy.m, s, float(task.eps[0]))
 
 
-def levels_of(policy: Policy) -> tuple[tuple[int, ...], tuple[float, ...]]:
+def budgets_with_sizes(policy: Policy) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """The budgets that differ, ascending, and how many items have each."""
     items: dict[float, int] = {}
     for budget, size in zip(policy.effective_budgets, policy.level_sizes, strict=True):
@@ -75,7 +75,7 @@ def _problem(task: Task) -> tuple[tuple[int, ...], tuple[float, ...], tuple[floa
     even = task.even and np.ptp(task.shares / task.sizes) < 1e-12
     if not (uniform and even and 0 < s < m and (task.weights == 1).all()):
         return None
-    items, budgets = levels_of(task.policy)
+    items, budgets = budgets_with_sizes(task.policy)
     small = budgets[0] < LEAST_BUDGET
     if small or len(items) > _LEVELS or math.comb(s + len(items), s) > _CLASSES:
         return None

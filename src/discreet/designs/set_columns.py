@@ -174,7 +174,7 @@ def price(tables: Tables, at: Weighed, start: Floats) -> tuple[Floats, Floats]:
     told = np.sqrt(task.m / tables.noise)[:, None, None] * at.told[:, None] * tables.told
     level = np.broadcast_to((math.sqrt(task.m) * at.level)[:, None], told.shape[1:])
     best = np.full((len(tables.sizes), len(task.spreads)), -np.inf)
-    found = np.ones((*best.shape, *told.shape[1:]))
+    columns = np.ones((*best.shape, *told.shape[1:]))
     turn = np.broadcast_to(start, (*best.shape, 2))
     for _ in range(_NARROW):
         form = 2 * turn[..., :1, None] * told[:, None] + 2 * turn[..., 1:, None] * level
@@ -194,10 +194,10 @@ def price(tables: Tables, at: Weighed, start: Floats) -> tuple[Floats, Floats]:
         )
         score = (turn**2).sum(axis=-1) - (used * at.price[:, None]).sum(axis=(2, 3))
         better = score > best + 1e-9 * np.abs(np.where(np.isfinite(best), best, 0))
-        best, found = np.where(better, score, best), np.where(better[..., None, None], f, found)
+        best, columns = np.where(better, score, best), np.where(better[..., None, None], f, columns)
         if not better.any():
             break
-    return best + at.price.sum(), found
+    return best + at.price.sum(), columns
 
 
 def scores(columns: CutColumns, at: Weighed) -> Floats:
@@ -257,14 +257,14 @@ class ShareProgram:
         from scipy.optimize import linprog  # takes long to load
 
         worth = np.array([0, 0, *(-self.chance[c] * form[c] for c in self.cells)])
-        found = linprog(
+        program = linprog(
             worth, self.matrix, np.zeros(self.matrix.shape[0]), self.norm, [1.0],
             bounds=(0, None), method="highs-ds",
         )  # fmt: skip
-        if found.status:
+        if program.status:
             return None
-        f = np.full(self.chance.shape, found.x[0])
-        for cell, value in zip(self.cells, found.x[2:], strict=True):
+        f = np.full(self.chance.shape, program.x[0])
+        for cell, value in zip(self.cells, program.x[2:], strict=True):
             f[cell] = value
         return f
 

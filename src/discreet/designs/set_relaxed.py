@@ -208,19 +208,19 @@ class Relaxed:
     def most(self, prices: ClassPrices) -> tuple[float, ClassColumns]:
         """A number that no column's score exceeds, and the best column that was met."""
         prices = self.centred(prices)
-        bound, best, found = 0.0, -np.inf, None
+        bound, best, best_columns = 0.0, -np.inf, None
         for box in self.boxes:
             if box.radius.max() < 1e-12:
                 continue
-            above, at = self._most_of(prices, box, best)
+            above, at = self._best_in_box(prices, box, best)
             bound = max(bound, above)
             columns, score = self.climb(prices, box, *at)
-            if score[0] > best or found is None:
-                best, found = float(score[0]), columns
-        assert found is not None
-        return max(bound, best), found
+            if score[0] > best or best_columns is None:
+                best, best_columns = float(score[0]), columns
+        assert best_columns is not None
+        return max(bound, best), best_columns
 
-    def _most_of(
+    def _best_in_box(
         self, prices: ClassPrices, box: ClassBox, best: float
     ) -> tuple[float, tuple[Floats, Floats]]:
         """The same of one box of chances, by parting the directions."""

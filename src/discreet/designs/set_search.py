@@ -45,8 +45,8 @@ def best_cut(task: CutTask, fits: int | None = None, rounds: int = ROUNDS) -> Cu
     best = privset(task.m, task.s, task.smallest)
     tables = Tables.for_sizes(task, _sizes(task, best, fits))
     search = _Search(tables, best)
-    found = search.run(rounds)
-    kept = _with_all_classes(tables, *_fewer(found))
+    weighed = search.run(rounds)
+    kept = _with_all_classes(tables, *_fewer(weighed))
     columns, at = kept
     return CutDesign(task, tables.sizes[columns.place], columns.f, at.mu, at.cost)
 
@@ -60,14 +60,14 @@ def privset(m: int, s: int, factor: float) -> int:
     """The best size of a subset of m items and s dummies that is likelier by a factor if it names
     any own item or dummy (PrivSet, Wang et al. 2018): a good place to begin.
     """
-    found = []
+    errors = []
     for k in range(1, m):
         miss = comb(m, k) / comb(m + s, k)
         named = factor * k * s / (m + s) / (factor - (factor - 1) * miss)
         a, b = named / s, (k - named) / m
         if a > b:
-            found.append(((s * a * (1 - a) + (m - s) * b * (1 - b)) / (a - b) ** 2, k))
-    return min(found)[1] if found else 1
+            errors.append(((s * a * (1 - a) + (m - s) * b * (1 - b)) / (a - b) ** 2, k))
+    return min(errors)[1] if errors else 1
 
 
 def _sizes(task: CutTask, best: int, fits: int | None) -> list[int]:
@@ -102,7 +102,7 @@ class _Search:
         sizes = self.tables.sizes.tolist()
         near = min(range(count), key=lambda a: abs(sizes[a] - max(1, self.best)))
         few = ({1, 3, 6, 12, count - 1} if J < 8 else {near, count - 1}) - {0}
-        found = [(0, one)]
+        columns = [(0, one)]
         for a in sorted(x for x in few if x < count) or [0]:
             for spread in (task.spreads[0], task.spreads[-1]):
                 ends = [tuple(x[:, None] for x in task.bounds(float(spread)))]
@@ -110,18 +110,18 @@ class _Search:
                 if task.out is not None:  # mild ones, which hold whatever other items do
                     ends.append((one, one * min(task.out, task.smallest)))
                 for low, high in ends[1:]:
-                    found.append((a, np.where(n > 0, high, low) * one))
+                    columns.append((a, np.where(n > 0, high, low) * one))
                     for c in range(J + 1):
-                        found.append((a, np.where(j == c, high, low) * one))
+                        columns.append((a, np.where(j == c, high, low) * one))
                         if c:
-                            found.append((a, np.where((j == c) & (n > 0), high, low) * one))
+                            columns.append((a, np.where((j == c) & (n > 0), high, low) * one))
         for a, k in enumerate(sizes):
             if 0 <= self.best - k <= task.s:
                 dummies, E = self.best - k, task.smallest
                 missed = [comb(c, dummies) / comb(task.s, dummies) for c in range(J + 1)]
                 level = 1 + (E - 1) * (1 - np.array(missed))[:, None]
-                found.append((a, np.where(n > 0, E, level) * one))
-        return [(a, f) for a, f in found if keeps_others(task, f, self.tables.chance[a])]
+                columns.append((a, np.where(n > 0, E, level) * one))
+        return [(a, f) for a, f in columns if keeps_others(task, f, self.tables.chance[a])]
 
     def run(self, rounds: int) -> tuple[CutColumns, Weighed]:
         """Alternate between the best weights and the best new columns; the ridge goes to 0."""
@@ -163,14 +163,16 @@ class _Search:
         )
         heavy = np.argsort(-at.mu)[:3]
         chance = self.rng.normal(size=2) * np.abs(forms[heavy[0]]).max()
-        found: list[tuple[float, int, Floats]] = []
+        candidates: list[tuple[float, int, Floats]] = []
         for start in (*forms[heavy], chance):
             score, f = price(self.tables, at, start)
             best = np.unravel_index(np.argsort(-score, axis=None)[:8], score.shape)
-            found += [(float(score[a, b]), int(a), f[a, b]) for a, b in zip(*best, strict=True)]
-        found.sort(key=lambda row: -row[0])
+            candidates += [
+                (float(score[a, b]), int(a), f[a, b]) for a, b in zip(*best, strict=True)
+            ]
+        candidates.sort(key=lambda row: -row[0])
         different: dict[tuple[int, float], tuple[int, Floats]] = {}
-        for score_, a, column in found:
+        for score_, a, column in candidates:
             different.setdefault((a, round(score_ / at.cost, 7)), (a, column))
         best_ones = list(different.values())[:12]
         place = np.array([a for a, _ in best_ones])
@@ -196,9 +198,9 @@ class _Search:
         return f if keeps_others(task, f, chance) else np.ones_like(f)
 
 
-def _fewer(found: tuple[CutColumns, Weighed]) -> tuple[CutColumns, Weighed]:
+def _fewer(weighed: tuple[CutColumns, Weighed]) -> tuple[CutColumns, Weighed]:
     """Fewer columns at next to no loss: equal ones are joined, and those that matter least go."""
-    columns, at = found
+    columns, at = weighed
     mu, first = at.mu.copy(), dict[tuple[int, bytes], int]()
     for i in np.argsort(-mu).tolist():
         key = (int(columns.place[i]), np.round(columns.f[i], 8).tobytes())

@@ -172,7 +172,7 @@ def _group_sizes(task: Task, groups: tuple[int, ...]) -> list[int]:
     return [int(x) for x in sum_by_place(groups, task.sizes, max(groups) + 1)]
 
 
-def people_of(sizes: Mapping[int, float], padding: int | None) -> Floats:
+def shares_by_size(sizes: Mapping[int, float], padding: int | None) -> Floats:
     """Shares of people with 0, 1, …, padding items; larger sets are cut to the padding."""
     numbers = [*sizes, *sizes.values()]
     whole = all(type(size) is int and size >= 0 for size in sizes)

@@ -17,7 +17,7 @@ from discreet.designs.fair import Limits, fair
 from discreet.designs.fields import best_field
 from discreet.designs.groups import FEW, Groups
 from discreet.designs.notions import CLOSED
-from discreet.designs.rounding import parts_of, refuse_silence, shrink_until_checked
+from discreet.designs.rounding import make_parts, refuse_silence, shrink_until_checked
 from discreet.designs.search import FINE, Search
 from discreet.designs.task import Task, replace_encoding
 from discreet.encodings import Bits, Encoding, Fixed, Ticket
@@ -32,7 +32,7 @@ SMALL = 1000  # items up to which reports are subsets of fixed size, and bits th
 def subset(task: Task) -> Mechanism:
     """The best mechanism for the policy, the prior and the encoding, with its certificate."""
     task.refuse_unprotected()
-    mean_alone = task.policy.notion == "scale" and task.policy.estimate == "mean"
+    mean_alone = task.policy.rule.ordered and task.policy.estimate == "mean"
     if not task.fair or mean_alone or len(task.sizes) == 1:
         return _design(task, None)
     return fair(task, subset, lambda limits: _design(task, limits))
@@ -41,7 +41,7 @@ def subset(task: Task) -> Mechanism:
 def _design(task: Task, limits: Limits | None) -> Mechanism:
     """The best mechanism within limits of the levels' errors, where there are any."""
     ticket = task.encoding == "ticket" or (task.encoding is None and task.policy.m > SMALL)
-    if ticket and task.policy.notion == "scale":
+    if ticket and task.policy.rule.ordered:
         raise DesignError(
             'encoding = "ticket" is for many items, and a scale has few; leave it out'
         )
@@ -129,7 +129,7 @@ def _design_many(task: Task, ticket: bool) -> Mechanism:
 
     def rounded(shrink: float) -> Mechanism:
         c = chances(encoding, shrink)
-        parts = parts_of(
+        parts = make_parts(
             task.policy, encoding, groups.of_level, c.chance, c.own[:, :t], c.other[:, :t]
         )
         refuse_silence(task.policy, parts)

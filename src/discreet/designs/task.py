@@ -127,7 +127,7 @@ class Task:
     @property
     def one_way(self) -> bool:
         """Whether every answer is protected by its own budget alone, whatever the other is."""
-        return self.policy.notion == "one-way" and not self.policy.pair_budgets
+        return not self.policy.rule.mutual and not self.policy.pair_budgets
 
     @property
     def levels(self) -> Levels:

@@ -42,7 +42,7 @@ def closure(r: Floats, sizes: Floats) -> Floats:
 
 def components(r: Floats) -> list[list[int]]:
     """The levels that finite budgets connect, in either direction."""
-    left, found = set(range(len(r))), []
+    left, components = set(range(len(r))), []
     near = np.isfinite(r) | np.isfinite(r.T)
     while left:
         seen, todo = set(), [min(left)]
@@ -52,8 +52,8 @@ def components(r: Floats) -> list[list[int]]:
                 seen.add(k)
                 todo += np.flatnonzero(near[k]).tolist()
         left -= seen
-        found.append(sorted(seen))
-    return found
+        components.append(sorted(seen))
+    return components
 
 
 def few_enough(sizes: Floats) -> bool:
@@ -93,13 +93,13 @@ def _supports(d: Floats) -> list[Bools]:
         part for part in parts if set(np.flatnonzero(reach[list(part)].any(axis=0))) == {*part}
     ]
     rest = [part for part in parts if part not in sinks]
-    found = {tuple(np.isin(np.arange(t), part)) for part in sinks}
+    supports = {tuple(np.isin(np.arange(t), part)) for part in sinks}
     for count in range(1, len(rest) + 1):
         for chosen in combinations(rest, count):
             on: Bools = np.asarray(reach[[k for part in chosen for k in part]].any(axis=0))
             if len(components(d[np.ix_(on, on)])) == 1:
-                found.add(tuple(on))
-    return [np.array(support) for support in sorted(found)]
+                supports.add(tuple(on))
+    return [np.array(support) for support in sorted(supports)]
 
 
 def _points(d: Floats, sizes: Floats, support: Bools) -> tuple[list[Point], Floats]:

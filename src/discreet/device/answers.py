@@ -38,7 +38,7 @@ def asked_names(survey: Survey) -> list[str]:
     return openly + [question.name for question in survey.listed if question.of is None]
 
 
-def group_of(survey: Survey, answers: Answers) -> list[int]:
+def public_places(survey: Survey, answers: Answers) -> list[int]:
     """The places of the public answers."""
     places = []
     for public in survey.public:

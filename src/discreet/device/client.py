@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from discreet.device.answers import Answers, by_name, group_of, perturb_one
+from discreet.device.answers import Answers, by_name, perturb_one, public_places
 from discreet.device.ledger import (
     COUNTED,
     DRAWN,
@@ -33,7 +33,7 @@ from discreet.device.ledger import (
 )
 from discreet.device.pins import PromiseError, check_budgets, read_limit, unlike
 from discreet.device.randomness import SystemRandomness
-from discreet.device.wire import front, front_size, origin, path_of, upload_headers
+from discreet.device.wire import collection_path, front, front_size, origin, upload_headers
 from discreet.errors import ClientError, DataError, short_fingerprint
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
@@ -230,7 +230,7 @@ class Client:
         limits = [x for x in (read_limit(max_total), self.max_total) if x is not None]
         most, survey = min(limits, default=None), asked.survey
         answers = by_name(survey, answer)
-        group = group_of(survey, answers)
+        group = public_places(survey, answers)
         if survey.answers < len(survey.listed):
             self.draw(asked)  # written down even if the answers are refused: nobody draws again
         with self.ledger.locked() as entries:
@@ -347,7 +347,7 @@ class Client:
     # ---- talk ------------------------------------------------------------------------------------
 
     def _path(self, name: str) -> str:
-        return self.url + path_of(name)
+        return self.url + collection_path(name)
 
     def _request(
         self, url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None

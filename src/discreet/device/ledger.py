@@ -235,11 +235,11 @@ def _number(epsilon: float | None) -> float:
 def find_entries(entries: list[Entry], origin: str, survey: Survey) -> list[Entry]:
     """The entries of this survey at this address, in the order of its questions."""
     wanted = (origin, survey.name, survey.fingerprint)
-    found = [e for e in entries if (e["origin"], e["name"], e["fingerprint"]) == wanted]
+    drawn = [e for e in entries if (e["origin"], e["name"], e["fingerprint"]) == wanted]
     places = {question.name: k for k, question in enumerate(survey.listed)}
-    if any(entry["question"] not in places for entry in found):
+    if any(entry["question"] not in places for entry in drawn):
         raise LedgerError("the ledger holds a question that this survey does not have")
-    return sorted(found, key=lambda entry: places[entry["question"]])
+    return sorted(drawn, key=lambda entry: places[entry["question"]])
 
 
 def refuse_unless_agreed(
@@ -297,7 +297,7 @@ def _overlap(survey: Survey, mine: list[Entry], earlier: list[Entry]) -> Overlap
     everything = math.fsum(_number(entry["budgets"]["whole"]) for entry in [*earlier, *mine])
     if not sums:
         return OverlapError(None, everything, len(earlier))
-    epsilon, item = max(sums, key=lambda found: found[0])  # the first: in the survey's own language
+    epsilon, item = max(sums, key=lambda pair: pair[0])  # the first: in the survey's own language
     whole = None
     if any(question.policy.kind.lists for question in survey.listed):
         whole = "whole lists", everything
@@ -321,11 +321,11 @@ Spent = tuple[dict[str, float], set[str]]  # budgets by look; the looks that wer
 
 def _spent(entry: Entry) -> Spent:
     """The budget of every look of an item; the larger, where two labels are one item."""
-    found: dict[str, float] = {}
+    largest: dict[str, float] = {}
     for item, k in zip(entry["items"], entry["budgets"]["levelOf"], strict=True):
         for look in looks(item):
-            found[look] = max(found.get(look, 0.0), _number(entry["budgets"]["levels"][k]))
-    return found, _looks(entry["told"])
+            largest[look] = max(largest.get(look, 0.0), _number(entry["budgets"]["levels"][k]))
+    return largest, _looks(entry["told"])
 
 
 def _spent_on(item: str, spent: list[Spent], openly: bool) -> list[float]:

@@ -15,12 +15,12 @@ HEADER = "Discreet-Survey"  # the fingerprint of an upload's survey
 BINARY = "application/octet-stream"
 
 
-def path_of(collection: str) -> str:
+def collection_path(collection: str) -> str:
     """The path of a collection."""
     return f"{COLLECTIONS}/{quote(collection, safe='')}"
 
 
-def page_of(collection: str) -> str:
+def page_path(collection: str) -> str:
     """The path of its page for participants."""
     return f"/c/{quote(collection, safe='')}"
 

@@ -177,7 +177,7 @@ class Coder(ABC, Generic[P]):
         """The items that a report names."""
 
     @abstractmethod
-    def part_of(self, report: bytes) -> int:
+    def read_part(self, report: bytes) -> int:
         """The part that a report belongs to."""
 
     @abstractmethod
@@ -216,13 +216,13 @@ class SamplingCoder(Coder[Part]):
 
     def law(self, report: bytes, items: Sequence[int]) -> Fraction:
         """The exact probability of this report for a person who holds these items."""
-        part, named = self.part_of(report), set(self.named(report))
+        part, named = self.read_part(report), set(self.named(report))
         places = 1 if self.padding is None else max(len(items), self.padding)
-        one = sum((self._law_of(report, part, named, item) for item in items), Fraction(0))
+        one = sum((self._named_law(report, part, named, item) for item in items), Fraction(0))
         empty = places - len(items)
-        return (one + (empty * self._law_of(report, part, named, None) if empty else 0)) / places
+        return (one + (empty * self._named_law(report, part, named, None) if empty else 0)) / places
 
-    def _law_of(self, report: bytes, part: int, named: set[int], held: int | None) -> Fraction:
+    def _named_law(self, report: bytes, part: int, named: set[int], held: int | None) -> Fraction:
         group = None if held is None else self.group(held)
         chance, own = self._chances(group)[part], Fraction(1)
         named_own = 0 if group is None else self.parts[part].ints.own[group]

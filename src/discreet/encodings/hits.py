@@ -141,7 +141,7 @@ class HitsCoder(Coder[HitsPart]):
         steps = range(1, len(report), self.width)
         return [int.from_bytes(report[k : k + self.width], "little") for k in steps]
 
-    def part_of(self, report: bytes) -> int:
+    def read_part(self, report: bytes) -> int:
         """The part that a report belongs to."""
         return report[0]
 

@@ -38,7 +38,7 @@ class PackedCoder(SamplingCoder):
         """The bits of a report."""
         return int.from_bytes(report[self.front :], "little")
 
-    def part_of(self, report: bytes) -> int:
+    def read_part(self, report: bytes) -> int:
         """The part that a report belongs to."""
         return report[0] if self.front else 0
 
@@ -46,11 +46,11 @@ class PackedCoder(SamplingCoder):
         """The reason why this is not a report of the mechanism, or None."""
         if len(report) != self.size:
             return "length"
-        if self.part_of(report) >= len(self.parts):
+        if self.read_part(report) >= len(self.parts):
             return "part"
         if self.bits(report) >> self.m:
             return "tail"
-        return self._check(self.part_of(report), self.bits(report))
+        return self._check(self.read_part(report), self.bits(report))
 
     def _check(self, part: int, bits: int) -> str | None:
         """What is wrong with the bits of a report of this part."""

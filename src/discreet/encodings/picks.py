@@ -224,7 +224,7 @@ class PicksCoder(Coder[PicksPart]):
                     return o, run.numbers[draw(source, ways)]
         raise AssertionError("a draw lies below the sum")
 
-    def part_of(self, report: bytes) -> int:
+    def read_part(self, report: bytes) -> int:
         """The part that a report belongs to."""
         return report[0]
 

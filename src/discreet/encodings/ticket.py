@@ -114,7 +114,7 @@ class TicketCoder(SamplingCoder):
             wrong = item >= self.m or not self.parts[part].ints.chance[self.group(item)]
         return "ticket" if wrong else None
 
-    def part_of(self, report: bytes) -> int:
+    def read_part(self, report: bytes) -> int:
         """The part that a report belongs to."""
         return int.from_bytes(report, "little") // self.tickets
 

@@ -39,11 +39,11 @@ def laws(estimate: Estimate, about: str) -> list[formulas.Variance]:
     """The variance of every count as a function of the true one. Weighted reports have a second
     law: holders whom chance left out may be heavier than those who were seen.
     """
-    found = [variance(estimate, about)]
+    variances = [variance(estimate, about)]
     if estimate.weighting is not None and estimate.weighting.unseen is not None:
         noise, luck = estimate.weighting.unseen
-        found.append(noise if about == "respondents" else noise + luck)
-    return found
+        variances.append(noise if about == "respondents" else noise + luck)
+    return variances
 
 
 def freedom(estimate: Estimate) -> float:
@@ -79,8 +79,8 @@ def counts(
     estimate: Estimate, about: str, confidence: float, simultaneous: bool
 ) -> tuple[Floats, Floats]:
     """The ends of the intervals of the counts."""
-    found, free = laws(estimate, about), freedom(estimate)
-    return outer(estimate.counts, found, estimate.step, confidence, simultaneous, free)
+    variances, free = laws(estimate, about), freedom(estimate)
+    return outer(estimate.counts, variances, estimate.step, confidence, simultaneous, free)
 
 
 def uncut_shares(estimate: Estimate, about: str, confidence: float, simultaneous: bool) -> Shares:

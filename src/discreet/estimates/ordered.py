@@ -32,7 +32,7 @@ def cumulative(policy: Policy) -> dict[str, list[int]]:
     >>> cumulative(Policy.from_scale(["never", "rarely", "often"]))
     {'up to rarely': [0, 1]}
     """
-    if policy.notion != "scale":
+    if not policy.rule.ordered:
         return {}
     taken = {*policy.items, *(total.name for total in policy.totals)}
     sums = {f"up to {policy.items[k]}": list(range(k + 1)) for k in range(1, policy.m - 1)}
@@ -44,7 +44,7 @@ def has_mean(estimate: Estimate) -> bool:
     them together.
     """
     mechanism = estimate.mechanism
-    return mechanism.policy.notion == "scale" and (
+    return mechanism.policy.rule.ordered and (
         not mechanism.encoding.fixed_size or _is_silent(mechanism)
     )
 
@@ -74,7 +74,7 @@ def mean(
 ) -> Row:
     """The mean of the values of people's answers, with its standard error and interval."""
     mechanism = estimate.mechanism
-    if mechanism.policy.notion != "scale":
+    if not mechanism.policy.rule.ordered:
         raise DataError("a mean is of an ordered question; make one with scale = … in the policy")
     if not has_mean(estimate):
         raise DataError(

@@ -124,17 +124,17 @@ def save_comparisons(
     several pairs fit into one table; otherwise in the heads.
     """
     tables = []
-    for found in comparisons:
-        names = ("first", "second") if named else found.names
-        columns = dict(found.table().columns)
+    for comparison in comparisons:
+        names = ("first", "second") if named else comparison.names
+        columns = dict(comparison.table().columns)
         heads = [*columns]
         shares = dict(zip(heads[2:4], (f"share_{name}" for name in names), strict=True))
-        front = dict(zip(names, found.names, strict=True)) if named else {}
-        sizes = (found.first.n, found.second.n)
+        front = dict(zip(names, comparison.names, strict=True)) if named else {}
+        sizes = (comparison.first.n, comparison.second.n)
         back = {
             **dict(zip((f"n_{name}" for name in names), sizes, strict=True)),
             "confidence": confidence,
-            "about": found.about,
+            "about": comparison.about,
         }
         rows = Table({shares.get(head, head): columns[head] for head in heads})
         tables.append(rows.beside(front, back))

@@ -198,8 +198,8 @@ def shrink(estimate: Estimate, pool: str = "all") -> Shrunk:
             "raw counts"
         )
     if pool == "auto":
-        pool = max(("all", "level"), key=lambda kind: _held_out(estimate, _pool_of(estimate, kind)))
-    pool_of = _pool_of(estimate, pool)
+        pool = max(("all", "level"), key=lambda kind: _held_out(estimate, _pools(estimate, kind)))
+    pool_of = _pools(estimate, pool)
     m = estimate.mechanism.m
     own, mean, square, mixtures = np.empty(m), np.empty(m), np.empty(m), []
     for k in range(pool_of.max() + 1):
@@ -247,7 +247,7 @@ def _clipped(y: Floats, sd: Floats, n: int) -> tuple[Floats, Floats]:
     return first - over, second - over2 - 2 * n * over
 
 
-def _pool_of(estimate: Estimate, kind: str) -> Ints:
+def _pools(estimate: Estimate, kind: str) -> Ints:
     level_of = estimate.mechanism.arrays.level_of.astype(np.int64)
     return level_of if kind == "level" else level_of * 0
 

@@ -49,9 +49,9 @@ def table(
     stderr = np.sqrt(noises[0].at(np.clip(np.nan_to_num(counts), 0, largest * n)))
     low, high = outer(counts, noises, step, confidence, False, freedom(estimate))
     check_about(about)
-    found = [noise + luck for noise, luck in both] if about == "population" else noises
+    variances = [noise + luck for noise, luck in both] if about == "population" else noises
     within = np.clip(counts, 0, largest * n)
-    ends = outer(within, found, step, confidence, False, freedom(estimate))
+    ends = outer(within, variances, step, confidence, False, freedom(estimate))
     shares = counts / n, *(np.clip(end / n, 0, largest) for end in ends)
     labels = np.array([*sums], object), np.full(len(sums), "total", object)
     columns = *labels, counts, stderr, low, high, *shares
@@ -71,8 +71,8 @@ def shares_together(
     more = [noise + luck if about == "population" else noise for noise, luck in both]
     counts = np.append(estimate.counts, summed)
     step = np.append(estimate.step, [estimate.step[x].max() for x in places])
-    found = [joined(*pair) for pair in zip(laws(estimate, about), more, strict=True)]
-    ends = outer(counts, found, step, confidence, True, freedom(estimate))
+    joint_laws = [joined(*pair) for pair in zip(laws(estimate, about), more, strict=True)]
+    ends = outer(counts, joint_laws, step, confidence, True, freedom(estimate))
     return Shares(*(x / estimate.n for x in (counts, *ends)))
 
 

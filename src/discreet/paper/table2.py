@@ -10,7 +10,7 @@ from discreet.arrays import theory
 from discreet.check.exact import D
 from discreet.data.examples import example
 from discreet.designs import design
-from discreet.designs.rounding import parts_of
+from discreet.designs.rounding import make_parts
 from discreet.encodings import Bits
 from discreet.mechanism import Mechanism
 from discreet.paper.boxed import boxed
@@ -75,7 +75,7 @@ def _rounded(policy: Policy) -> Mechanism:
     """IDUE with the printed, rounded probabilities; they pass the exact check too."""
     flips, groups = np.array(PRINTED["opt0"][:4]), (0, 1)
     own, other = 1 - flips[None, :2], np.rint(flips[None, 2:] * D)
-    parts = parts_of(policy, Bits(), groups, np.ones((1, 2)), own, other)
+    parts = make_parts(policy, Bits(), groups, np.ones((1, 2)), own, other)
     return Mechanism(policy, "opt0", Bits(), groups, parts, (D // 5, D - D // 5))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from discreet.policy.labels import quoted
-from discreet.policy.notions import NOTIONS
 
 if TYPE_CHECKING:
     from discreet.policy.policy import Policy
@@ -25,7 +24,7 @@ def differences(mine: Policy, other: Policy) -> list[str]:
     sentences += _items(mine, other)
     if not sentences and mine.items != other.items:
         sentences.append("the items are in another order")
-    if not sentences and not NOTIONS[mine.notion].complete and _blocks_differ(mine, other):
+    if not sentences and not mine.rule.complete and _blocks_differ(mine, other):
         sentences.append("the levels group the items in another way")
     if not sentences and (mine.pairs or other.pairs) and _pairs_differ(mine, other):
         sentences.append("the explicit pair budgets differ")

@@ -26,6 +26,7 @@ class Notion(NamedTuple):
     mutual: bool = True  # r[l, c] is r[c, l]; otherwise it may be infinite in one direction alone
     for_lists: bool = True  # whole lists can be protected by it
     complete: bool = True  # protects every pair of answers, but for open levels
+    ordered: bool = False  # the levels are points in an order, one item each
 
 
 def _smaller(budgets: Sequence[Budget], i: int, j: int, cap: int | None) -> PairBudget:
@@ -58,5 +59,5 @@ NOTIONS = {
     # which level an answer is in becomes known
     "blocks": Notion(_within, for_lists=False, complete=False),
     # every level is a point, in their order; a budget per step between two points
-    "scale": Notion(_steps, for_lists=False),
+    "scale": Notion(_steps, for_lists=False, ordered=True),
 }

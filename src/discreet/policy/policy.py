@@ -17,7 +17,7 @@ from discreet.policy.differences import differences
 from discreet.policy.kinds import Kind
 from discreet.policy.labels import quoted
 from discreet.policy.lazy import cached_property
-from discreet.policy.notions import NOTIONS, PairBudget
+from discreet.policy.notions import NOTIONS, Notion, PairBudget
 from discreet.policy.places import find_integer_like, find_place
 from discreet.policy.totals import Total, read_totals
 from discreet.policy.validation import check_policy, read_last, refuse_unknown
@@ -257,6 +257,15 @@ class Policy:
         """
         return tuple(k for k, level in enumerate(self.levels) if level.budget.is_open)
 
+    @property
+    def rule(self) -> Notion:
+        """The entry of the policy's notion: what there is to ask about it.
+
+        >>> Policy.from_scale(["low", "middle", "high"], step=1).rule.ordered
+        True
+        """
+        return NOTIONS[self.notion]
+
     @cached_property
     def is_mutual(self) -> bool:
         """Whether every pair of levels is protected in both directions alike.
@@ -264,7 +273,7 @@ class Policy:
         >>> Policy.from_budgets({"a": 1, "b": 2}, notion="one-way").is_mutual
         False
         """
-        return NOTIONS[self.notion].mutual and not any(pair.one_way for pair in self.pairs)
+        return self.rule.mutual and not any(pair.one_way for pair in self.pairs)
 
     @cached_property
     def effective_budgets(self) -> tuple[Budget, ...]:
@@ -316,7 +325,7 @@ class Policy:
         if not self.strict and (i, j) in self._explicit:
             explicit = self._explicit[i, j]
             return None if explicit is None else ((explicit, explicit),)
-        return NOTIONS[self.notion].pair(self.effective_budgets, i, j, self.cap)
+        return self.rule.pair(self.effective_budgets, i, j, self.cap)
 
     def pair_epsilon(self, i: int, j: int) -> float:
         """The same as a float; infinite where the pair is not protected.
@@ -356,7 +365,7 @@ class Policy:
             "kind": str(self.kind),
             **({"strict": self.strict} if self.kind.pads else {}),
             "notion": self.notion,
-            **({"cap": self.cap or 0} if self.notion == "scale" else {}),
+            **({"cap": self.cap or 0} if self.rule.ordered else {}),
             "items": list(self.items),
             "level_of": list(self.level_of),
             "levels": [{"name": level.name, "epsilon": level.budget.text} for level in self.levels],

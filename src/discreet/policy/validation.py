@@ -25,7 +25,7 @@ def check_policy(policy: Policy) -> None:
     _check_items(policy)
     _check_levels(policy)
     if policy.notion not in NOTIONS:  # who writes levels is not offered a scale, which has none
-        named = ", ".join(name for name in NOTIONS if name != "scale")
+        named = ", ".join(name for name, rule in NOTIONS.items() if not rule.ordered)
         raise PolicyError(
             f"notion = {quoted(policy.notion)} must be one of {named}; an ordered question has "
             "scale = 1 instead"
@@ -93,7 +93,7 @@ def _check_texts(policy: Policy) -> None:
     for item in policy.last:
         if item not in policy.index:
             raise PolicyError(f"last names {quoted(item)}, which is not an item")
-    if policy.last and policy.notion == "scale":
+    if policy.last and policy.rule.ordered:
         raise PolicyError("last does not go with a scale, whose points are shown in their order")
 
 
@@ -181,9 +181,9 @@ def _check_pairs(policy: Policy) -> None:
 
 def _check_notion(policy: Policy) -> None:
     """Open levels, one-way pairs, blocks and scales where they can be kept."""
-    notion, kind = NOTIONS[policy.notion], policy.kind
+    rule, kind = policy.rule, policy.kind
     levels = [level.name for level in policy.levels if level.budget.is_open]
-    if levels and (policy.notion != "one-way" or kind.lists):
+    if levels and (rule.mutual or kind.lists):
         raise PolicyError(
             f'level {quoted(levels[0])} is open, which goes with notion = "one-way" and kind = '
             '"single" only; give it an epsilon'
@@ -191,22 +191,22 @@ def _check_notion(policy: Policy) -> None:
     if levels and len(levels) == len(policy.levels) and not policy.pairs:
         raise PolicyError("every level is open, so nothing is protected; give one an epsilon")
     one_way = any(pair.one_way for pair in policy.pairs)
-    if kind.pads and (one_way or not notion.for_lists):
+    if kind.pads and (one_way or not rule.for_lists):
         what = "one_way pairs" if one_way else f'notion = "{policy.notion}"'
         raise PolicyError(
             f'{what} cannot protect whole lists; use notion = "min" or "avg", or kind = "each" '
             "with one-way, which protects every item on its own"
         )
-    if kind.alone and policy.notion in ("blocks", "scale"):
+    if kind.alone and (rule.ordered or not rule.complete):
         raise PolicyError(
             f'notion = "{policy.notion}" is about two answers, and kind = "each" protects every '
             "item on its own; leave one of them out"
         )
-    if policy.notion == "blocks" and len(policy.levels) > MAX_LEVELS_WITH_PAIRS:
+    if not rule.complete and len(policy.levels) > MAX_LEVELS_WITH_PAIRS:
         raise PolicyError(
             f"blocks are at most {MAX_LEVELS_WITH_PAIRS} levels, got {len(policy.levels)}"
         )
-    if policy.notion == "scale":
+    if rule.ordered:
         _check_scale(policy)
     elif policy.cap is not None or policy.estimate != "both":
         raise PolicyError("cap and estimate are for a scale; leave them out")

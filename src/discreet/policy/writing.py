@@ -55,7 +55,7 @@ def _text(policy: Policy, items_file: str | None) -> str:
     if policy.totals:
         lines += ["", "[totals]"]
         lines += [f"{_value(name)} = {_value(list(items))}" for name, items in policy.totals]
-    for k, level in enumerate(policy.levels if policy.notion != "scale" else ()):
+    for k, level in enumerate(policy.levels if not policy.rule.ordered else ()):
         lines += ["", "[[level]]", f"name = {_value(level.name)}"]
         is_open = level.budget.is_open
         lines.append("open = true" if is_open else f"epsilon = {_value(level.budget.text)}")
@@ -74,9 +74,9 @@ def _text(policy: Policy, items_file: str | None) -> str:
 
 def _notion(policy: Policy) -> list[str]:
     """The notion as a file says it."""
-    if policy.notion == "blocks":
+    if not policy.rule.complete:
         return ["blocks = true"]
-    if policy.notion != "scale":
+    if not policy.rule.ordered:
         return [f"notion = {_value(policy.notion)}"]
     step = policy.levels[0].budget
     lines = [f"scale = {_value(step.text)}"]

@@ -12,7 +12,6 @@ from functools import lru_cache
 from discreet.check import exact
 from discreet.mechanism import Mechanism
 from discreet.policy import Budget, Policy
-from discreet.policy.notions import NOTIONS
 from discreet.promises.words import MARGIN, in_words, root_in_words
 
 Paths = tuple[tuple[float, ...], ...]  # per ordered pair of levels
@@ -47,7 +46,7 @@ def longest(policy: Policy) -> list[float]:
     """
     # in a set an item has another input of its level: itself with others
     lone = [size == 1 and not policy.kind.lists for size in policy.level_sizes]
-    reach = NOTIONS[policy.notion].reach
+    reach = policy.rule.reach
     if policy.pair_budgets or reach is None:
         return [
             max(0.0 if i == j and alone else path for j, path in enumerate(row))
@@ -69,7 +68,7 @@ def has_gaps(policy: Policy) -> bool:
     """Whether some answers are left without any protection from each other, apart from open
     levels: not even through others.
     """
-    complete = NOTIONS[policy.notion].complete
+    complete = policy.rule.complete
     if policy.strict or (complete and all(pair.budget is not None for pair in policy.pairs)):
         return False
     lone = [size == 1 and not policy.kind.lists for size in policy.level_sizes]

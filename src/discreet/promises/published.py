@@ -94,9 +94,9 @@ def together(
     """
     _check(delta)
     filled = [(epsilon, n) for epsilon, n in reports if n]
-    found = [(epsilon, published(epsilon, n, delta / answers)) for epsilon, n in filled]
+    pairs = [(epsilon, published(epsilon, n, delta / answers)) for epsilon, n in filled]
     known = sum(sorted((epsilon for epsilon, _ in filled), reverse=True)[:answers])
-    most = sorted((x.epsilon if x else epsilon for epsilon, x in found), reverse=True)[:answers]
+    most = sorted((x.epsilon if x else epsilon for epsilon, x in pairs), reverse=True)[:answers]
     if not filled or not sum(most) < known:
         return None
     least = min(n for _, n in filled)

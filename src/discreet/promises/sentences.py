@@ -29,31 +29,31 @@ def caution(guarantee: Guarantee) -> str:
     where a pair of answers is not protected at all, or only one way.
     """
     policy = guarantee.policy
-    kind, found = policy.kind, []
-    if policy.notion == "blocks":
-        found.append(
+    kind, cautions = policy.kind, []
+    if not policy.rule.complete:
+        cautions.append(
             "It may become known which group of answers yours is in; it is protected within its "
             "group only."
         )
     elif kind.alone and not policy.is_mutual:
-        found.append("That you do not have something may become known.")
+        cautions.append("That you do not have something may become known.")
     elif paths.has_gaps(policy):
-        found.append(
+        cautions.append(
             "Some answers are not protected from each other: whoever sees your report may know "
             "which of them is yours."
         )
     if policy.open_levels:
         names = " and ".join(f'"{policy.levels[k].name}"' for k in policy.open_levels)
-        found.append(
+        cautions.append(
             f"Answers of {names} are not protected: your report may show such an answer as it is. "
             "That one of the other answers is not yours may become known."
         )
     largest = _largest(guarantee)
     if largest > WEAK:
         between = "having and not having an answer" if kind.lists else "two answers"
-        found.append(_weak(between, in_words(largest)))
-    if found:
-        return " ".join(found)
+        cautions.append(_weak(between, in_words(largest)))
+    if cautions:
+        return " ".join(cautions)
     if kind.pads and guarantee.set_factor > WEAK:
         return _weak("two lists of answers", in_words(guarantee.set_factor))
     if kind.alone and guarantee.ldp_epsilon > math.log(WEAK):
@@ -88,7 +88,7 @@ def sentences(guarantee: Guarantee) -> list[str]:
     """One sentence per level, one of whole lists, then one per pair that is not protected. A scale
     has one per distance instead.
     """
-    if guarantee.policy.notion == "scale" and len(guarantee.mechanisms) == 1:
+    if guarantee.policy.rule.ordered and len(guarantee.mechanisms) == 1:
         return _distances(guarantee.policy)
     return [*_levels(guarantee), *guarantee.list_promises(), *_unprotected(guarantee)]
 
@@ -137,7 +137,7 @@ def _promise(guarantee: Guarantee) -> tuple[str, Callable[[int], str]]:
             lambda k: _lowered(guarantee.level_epsilons[k], len(guarantee.mechanisms)),
         )
     others = "any other"
-    if policy.notion == "blocks":
+    if not policy.rule.complete:
         others = "any other of this group"
     elif paths.has_gaps(policy):
         others = "any other that it is protected from"

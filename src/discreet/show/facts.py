@@ -16,10 +16,10 @@ from discreet.check.exact_sets import LARGEST
 from discreet.designs import (
     BASELINES,
     alternatives,
-    best_of,
     best_plain,
     default_model,
     design,
+    pick_best,
     plains,
     why,
 )
@@ -61,7 +61,7 @@ def describe(mechanism: Mechanism, prior: Prior = "uniform", name: str = "") -> 
     shares = _with_shares(prior)
     mine = theory.level_variance(mechanism, shares)
     plain = {name: theory.level_variance(m, shares) for name, m in others.items()}
-    best = best_of(others, prior).model
+    best = pick_best(others, prior).model
     guarantee = mechanism.guarantee()
     against = _ratios(mine, plain[best])
     levels: list[LevelFacts] = [
@@ -156,7 +156,7 @@ def plan(
     outlook.check_target(target)
     models = alternatives(policy, prior, padding, goal)
     plain_models = {name: models[name] for name in BASELINES if name in models}
-    plain_best = best_of(plain_models, prior).model
+    plain_best = pick_best(plain_models, prior).model
     shares = _with_shares(prior)
     rows = [
         row for m in models.values() for row in forecast_levels(m, users, shares, target, about)

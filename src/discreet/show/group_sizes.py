@@ -34,10 +34,10 @@ def smallest_group(people: float, groups: int) -> int:
 def sentence(survey: Survey, users: int) -> str:
     """What to expect of the groups of a survey that so many people answer."""
     share = survey.answers / len(survey.listed)
-    return sentence_of(survey.public, survey.about.least, users, share)
+    return describe_least(survey.public, survey.about.least, users, share)
 
 
-def sentence_of(public: Sequence[Public], least: int, users: int, share: float = 1) -> str:
+def describe_least(public: Sequence[Public], least: int, users: int, share: float = 1) -> str:
     """The same by its public questions, the least answers that are shown, and the share of the
     people who answer a question.
     """

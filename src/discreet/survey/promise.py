@@ -103,8 +103,8 @@ class SurveyPromise:
             promised = own.mechanism.guarantee().factors
             for level, mine in set(zip(own.policy.level_of, levels, strict=True)):
                 others = [k for k, count in counts.items() if count > (k in mine)]
-                found = max(factor_against(q.mechanism, one, others) for one in mine)
-                if found > promised[level] and in_words(found) != in_words(promised[level]):
+                largest = max(factor_against(q.mechanism, one, others) for one in mine)
+                if largest > promised[level] and in_words(largest) != in_words(promised[level]):
                     return True
         return False
 
@@ -149,21 +149,21 @@ class SurveyPromise:
         """
         if len(self.survey.listed) == 1:
             return self._guarantee(0).caution
-        found = [
+        cautions = [
             f"{q.name}: {caution}"
             for k, q in enumerate(self.survey.listed)
             if (caution := self._guarantee(k).caution)
         ]
         together = self._together(_raised_factor)
-        if together > WEAK and (self.survey.answers > 1 or not found):
+        if together > WEAK and (self.survey.answers > 1 or not cautions):
             change = "change the odds between two records"
             if together < self.factor:  # the odds against an answer have no limit
                 change = "raise the odds of your answers"
-            found.append(
+            cautions.append(
                 f"This is weak protection: everything you send together can {change} by up to "
                 f"{_factor(together)}."
             )
-        return " ".join(found)
+        return " ".join(cautions)
 
     def _guarantee(self, k: int) -> Guarantee:
         return self.survey.listed[k].mechanism.guarantee()

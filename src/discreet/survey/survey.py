@@ -212,13 +212,13 @@ class Survey:
         {}
         """
         only = self.listed[0].name if len(self.listed) == 1 else None
-        found = {}
+        titles = {}
         for language, said in self.translations.items():
             words = said.questions.get(only) if only else None
             title = words.text if words and words.text else ""
             if title or said.about:
-                found[language] = (title or self.name, [*said.about.values()])
-        return found
+                titles[language] = (title or self.name, [*said.about.values()])
+        return titles
 
     @property
     def group_count(self) -> int:

@@ -33,7 +33,7 @@ def told_by(survey: Survey, question: Question, levels: Sequence[float]) -> Told
     """
     policy = question.policy
     if question.of is None:
-        return _spread(labels_of(survey, question.name), levels, policy.level_of)
+        return _spread(translated_labels(survey, question.name), levels, policy.level_of)
     first, second = question.of
     policies = survey.question(first).policy, survey.question(second).policy
     budgets = [
@@ -41,7 +41,7 @@ def told_by(survey: Survey, question: Question, levels: Sequence[float]) -> Told
         for axis in (0, 1)
         for cells in margins(*policies, axis)
     ]
-    labels = [*labels_of(survey, first), *labels_of(survey, second)]
+    labels = [*translated_labels(survey, first), *translated_labels(survey, second)]
     return _spread(labels, budgets, range(len(budgets)))
 
 
@@ -52,7 +52,7 @@ def _spread(
     return Told([label for item in labels for label in item], list(levels), places)
 
 
-def labels_of(survey: Survey, name: str) -> list[list[str]]:
+def translated_labels(survey: Survey, name: str) -> list[list[str]]:
     """The labels of every item of a question, in the languages of the survey: its own first."""
     translations = survey.translations.values()
     items = survey.question(name).policy.items
