@@ -283,6 +283,36 @@ const KINDS = Object.freeze({
   each: Object.freeze({ lists: true, pads: false, alone: true }),
 });
 
+// ---- policy/notions.js --------------------------------------------------------------------------
+
+/**
+ * The notions: rules that give the budget of every ordered pair of levels from the levels' budgets.
+ * `pair(i, j, terms)` lists levels; twice the budget of an answer of level i over one of level j is
+ * the least of the sums of their budgets. null: not protected. `hits`: the check of counted hits
+ * proves this notion. `mutual`: both directions are alike. `lists`: whole lists can be protected.
+ * `complete`: every pair of answers is protected, but for open levels. `ordered`: the levels are
+ * points in an order, one item each.
+ */
+const NOTIONS = Object.freeze({
+  min: makeNotion((i, j) => [[i, i], [j, j]], { hits: true }),
+  avg: makeNotion((i, j) => [[i, j]]),
+  // an answer is protected by its own budget, whatever the other one is; levels may be open
+  "one-way": makeNotion((i, j, { isOpen }) => (isOpen(i) ? null : [[i, i]]),
+    { mutual: false, lists: false }),
+  // which level an answer is in becomes known
+  blocks: makeNotion((i, j) => (i === j ? [[i, i]] : null), { lists: false, complete: false }),
+  // every level is a point, in their order; a budget per step between two points
+  scale: makeNotion((i, j, { cap }) => {
+    const steps = Math.min(Math.abs(i - j), cap || Infinity);
+    return steps ? [Array(2 * steps).fill(i)] : null; // a point has one answer
+  }, { lists: false, ordered: true }),
+});
+
+function makeNotion(pair, like = {}) {
+  const usual = { hits: false, mutual: true, lists: true, complete: true, ordered: false };
+  return Object.freeze({ pair, ...usual, ...like });
+}
+
 // ---- check/exact.js -----------------------------------------------------------------------------
 
 /*
@@ -410,7 +440,7 @@ function readBounds(levels, budgets, groupOf, lists) {
   const closed = budgets.explicit.size ? undefined : CLOSED[budgets.notion];
   const lone = sizes.map((size) => size === 1 && !lists); // has no other answer to be told from
   const each = () => everyPair(pairSquares(budgets, groupOf, lone));
-  const isJoined = budgets.notion === "scale" && names.length < levels.length;
+  const isJoined = NOTIONS[budgets.notion].ordered && names.length < levels.length;
   const brokenPair = closed && !isJoined ? onlyExtremes(closed, least, lone, budgets.cap) : each();
   return { names, least, brokenPair };
 }
@@ -1662,34 +1692,6 @@ class Fixed extends Bitmap {
   }
 }
 
-// ---- policy/notions.js --------------------------------------------------------------------------
-
-/**
- * The notions: rules that give the budget of every ordered pair of levels from the levels' budgets.
- * `pair(i, j, terms)` lists levels; twice the budget of an answer of level i over one of level j is
- * the least of the sums of their budgets. null: not protected. `hits`: the check of counted hits
- * proves this notion. `mutual`: both directions are alike. `lists`: whole lists can be protected.
- * `complete`: every pair of answers is protected, but for open levels.
- */
-const NOTIONS = Object.freeze({
-  min: makeNotion((i, j) => [[i, i], [j, j]], { hits: true }),
-  avg: makeNotion((i, j) => [[i, j]]),
-  // an answer is protected by its own budget, whatever the other one is; levels may be open
-  "one-way": makeNotion((i, j, { isOpen }) => (isOpen(i) ? null : [[i, i]]),
-    { mutual: false, lists: false }),
-  // which level an answer is in becomes known
-  blocks: makeNotion((i, j) => (i === j ? [[i, i]] : null), { lists: false, complete: false }),
-  // every level is a point, in their order; a budget per step between two points
-  scale: makeNotion((i, j, { cap }) => {
-    const steps = Math.min(Math.abs(i - j), cap || Infinity);
-    return steps ? [Array(2 * steps).fill(i)] : null; // a point has one answer
-  }, { lists: false }),
-});
-
-function makeNotion(pair, { hits = false, mutual = true, lists = true, complete = true } = {}) {
-  return Object.freeze({ pair, hits, mutual, lists, complete });
-}
-
 // ---- encodings/arithmetic.js --------------------------------------------------------------------
 
 // Arithmetic modulo a prime.
@@ -2495,7 +2497,7 @@ const POLICY_KEYS = ["question", "kind", "notion", "items", "level_of", "levels"
 /** @returns {{policy: Policy, budgets: Budgets}} */
 function readPolicy(raw) {
   const pads = KINDS[object(raw, "the policy").kind]?.pads; // an unknown kind is refused below
-  const more = [...pads ? ["strict"] : [], ...raw.notion === "scale" ? ["cap"] : []];
+  const more = [...pads ? ["strict"] : [], ...NOTIONS[raw.notion]?.ordered ? ["cap"] : []];
   table(raw, [...POLICY_KEYS, ...more], "the policy", ["totals", "last"]);
   if (!isProse(raw.question)) {
     const allowed = "a text of one line, without control characters and those that nobody sees";
@@ -2513,7 +2515,7 @@ function readPolicy(raw) {
     return Object.freeze({ name: names[k], budget: text, epsilon, count: counts[k] });
   });
   const { pairs, explicit } = readPairs(raw.pairs, names);
-  if (raw.notion === "scale") checkScale(raw);
+  if (NOTIONS[raw.notion].ordered) checkScale(raw);
   const { question, kind, notion } = raw;
   const strict = readStrict(raw);
   const cap = raw.cap ?? 0;
@@ -2532,18 +2534,19 @@ function readPolicy(raw) {
 /** Refuse open levels, one-way pairs, blocks and scales where they cannot be kept. */
 function checkNotion({ kind, notion, levels, pairs, isMutual }, own) {
   const { pads, alone, lists } = KINDS[kind];
+  const rule = NOTIONS[notion];
   const open = own.filter((budget) => budget === OPEN).length;
-  if (open && (notion !== "one-way" || lists)) {
+  if (open && (rule.mutual || lists)) {
     throw refused("a level is open, which goes with the notion one-way and single answers only");
   }
   if (open === own.length && !pairs.length) throw refused("every level is open");
-  if (pads && (!NOTIONS[notion].lists || !isMutual)) {
+  if (pads && (!rule.lists || !isMutual)) {
     throw refused(`the notion ${quoted(notion)} or a one-way pair cannot protect whole lists`);
   }
-  if (alone && (notion === "blocks" || notion === "scale")) {
+  if (alone && (rule.ordered || !rule.complete)) {
     throw refused(`the notion ${quoted(notion)} is about two answers, and items stand alone here`);
   }
-  if (notion === "blocks" && levels.length > MOST_LEVELS) {
+  if (!rule.complete && levels.length > MOST_LEVELS) {
     throw refused(`${levels.length} levels are blocks, but at most ${MOST_LEVELS} may be`);
   }
 }
@@ -2623,7 +2626,7 @@ function readLast({ last, notion }, items) {
   if (last === undefined) return [];
   const known = new Set(items);
   const strange = distinct(list(last, "last"), "item").find((item) => !known.has(item));
-  if (!last.length || strange !== undefined || notion === "scale") {
+  if (!last.length || strange !== undefined || NOTIONS[notion].ordered) {
     throw refused("last must name some of the items, each once, and not those of a scale");
   }
   return last;
@@ -3019,7 +3022,7 @@ class Guarantee {
 
   promise(level, what) {
     const { factor, text } = this.factor(level);
-    if (this.#policy.notion === "scale") {
+    if (NOTIONS[this.#policy.notion].ordered) {
       return this.#distances().map(({ sentence }) => sentence).join(" ");
     }
     if (factor === Infinity) return say("shown", { what });
@@ -3035,7 +3038,7 @@ class Guarantee {
       if (this.#protected) return `${key}OneWayProtected`;
       return `${key}OneWay${this.fall(level) === Infinity ? "Known" : "Lowered"}`;
     }
-    if (notion === "blocks") return `${key}InBlock`;
+    if (!NOTIONS[notion].complete) return `${key}InBlock`;
     return this.#protected ? `${key}Protected` : key;
   }
 
@@ -3056,7 +3059,7 @@ class Guarantee {
       return { level: null, items: 0, examples: [], ...promise, whole: true };
     });
     const open = unprotectedPairs(this.#policy, this.#budgets);
-    if (this.#policy.notion === "scale") return this.#distances();
+    if (NOTIONS[this.#policy.notion].ordered) return this.#distances();
     return [...this.#levelPromises(), ...whole, ...open];
   }
 
@@ -3098,7 +3101,7 @@ class Guarantee {
   caution() {
     const { notion, kind, levels, isMutual } = this.#policy;
     const found = [];
-    if (notion === "blocks") found.push(say("cautionBlocks"));
+    if (!NOTIONS[notion].complete) found.push(say("cautionBlocks"));
     else if (kind === "each" && !isMutual) found.push(say("cautionLacking"));
     else if (this.#protected) found.push(say("cautionOpen"));
     const shown = levels.filter(({ epsilon }) => epsilon === Infinity);

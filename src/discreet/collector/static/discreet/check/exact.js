@@ -30,6 +30,7 @@
 import { violation } from "../errors.js";
 import { KINDS } from "../policy/kinds.js";
 import { quoted } from "../policy/labels.js";
+import { NOTIONS } from "../policy/notions.js";
 
 export const D = 2 ** 32; // exact as a Number, and so is every numerator over it
 
@@ -126,7 +127,7 @@ function readBounds(levels, budgets, groupOf, lists) {
   const closed = budgets.explicit.size ? undefined : CLOSED[budgets.notion];
   const lone = sizes.map((size) => size === 1 && !lists); // has no other answer to be told from
   const each = () => everyPair(pairSquares(budgets, groupOf, lone));
-  const isJoined = budgets.notion === "scale" && names.length < levels.length;
+  const isJoined = NOTIONS[budgets.notion].ordered && names.length < levels.length;
   const brokenPair = closed && !isJoined ? onlyExtremes(closed, least, lone, budgets.cap) : each();
   return { names, least, brokenPair };
 }

@@ -3,7 +3,8 @@
  * `pair(i, j, terms)` lists levels; twice the budget of an answer of level i over one of level j is
  * the least of the sums of their budgets. null: not protected. `hits`: the check of counted hits
  * proves this notion. `mutual`: both directions are alike. `lists`: whole lists can be protected.
- * `complete`: every pair of answers is protected, but for open levels.
+ * `complete`: every pair of answers is protected, but for open levels. `ordered`: the levels are
+ * points in an order, one item each.
  */
 export const NOTIONS = Object.freeze({
   min: makeNotion((i, j) => [[i, i], [j, j]], { hits: true }),
@@ -17,9 +18,10 @@ export const NOTIONS = Object.freeze({
   scale: makeNotion((i, j, { cap }) => {
     const steps = Math.min(Math.abs(i - j), cap || Infinity);
     return steps ? [Array(2 * steps).fill(i)] : null; // a point has one answer
-  }, { lists: false }),
+  }, { lists: false, ordered: true }),
 });
 
-function makeNotion(pair, { hits = false, mutual = true, lists = true, complete = true } = {}) {
-  return Object.freeze({ pair, hits, mutual, lists, complete });
+function makeNotion(pair, like = {}) {
+  const usual = { hits: false, mutual: true, lists: true, complete: true, ordered: false };
+  return Object.freeze({ pair, ...usual, ...like });
 }

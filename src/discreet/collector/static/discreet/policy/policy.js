@@ -30,7 +30,7 @@ const POLICY_KEYS = ["question", "kind", "notion", "items", "level_of", "levels"
 /** @returns {{policy: Policy, budgets: Budgets}} */
 export function readPolicy(raw) {
   const pads = KINDS[object(raw, "the policy").kind]?.pads; // an unknown kind is refused below
-  const more = [...pads ? ["strict"] : [], ...raw.notion === "scale" ? ["cap"] : []];
+  const more = [...pads ? ["strict"] : [], ...NOTIONS[raw.notion]?.ordered ? ["cap"] : []];
   table(raw, [...POLICY_KEYS, ...more], "the policy", ["totals", "last"]);
   if (!isProse(raw.question)) {
     const allowed = "a text of one line, without control characters and those that nobody sees";
@@ -48,7 +48,7 @@ export function readPolicy(raw) {
     return Object.freeze({ name: names[k], budget: text, epsilon, count: counts[k] });
   });
   const { pairs, explicit } = readPairs(raw.pairs, names);
-  if (raw.notion === "scale") checkScale(raw);
+  if (NOTIONS[raw.notion].ordered) checkScale(raw);
   const { question, kind, notion } = raw;
   const strict = readStrict(raw);
   const cap = raw.cap ?? 0;
@@ -67,18 +67,19 @@ export function readPolicy(raw) {
 /** Refuse open levels, one-way pairs, blocks and scales where they cannot be kept. */
 function checkNotion({ kind, notion, levels, pairs, isMutual }, own) {
   const { pads, alone, lists } = KINDS[kind];
+  const rule = NOTIONS[notion];
   const open = own.filter((budget) => budget === OPEN).length;
-  if (open && (notion !== "one-way" || lists)) {
+  if (open && (rule.mutual || lists)) {
     throw refused("a level is open, which goes with the notion one-way and single answers only");
   }
   if (open === own.length && !pairs.length) throw refused("every level is open");
-  if (pads && (!NOTIONS[notion].lists || !isMutual)) {
+  if (pads && (!rule.lists || !isMutual)) {
     throw refused(`the notion ${quoted(notion)} or a one-way pair cannot protect whole lists`);
   }
-  if (alone && (notion === "blocks" || notion === "scale")) {
+  if (alone && (rule.ordered || !rule.complete)) {
     throw refused(`the notion ${quoted(notion)} is about two answers, and items stand alone here`);
   }
-  if (notion === "blocks" && levels.length > MOST_LEVELS) {
+  if (!rule.complete && levels.length > MOST_LEVELS) {
     throw refused(`${levels.length} levels are blocks, but at most ${MOST_LEVELS} may be`);
   }
 }
@@ -158,7 +159,7 @@ function readLast({ last, notion }, items) {
   if (last === undefined) return [];
   const known = new Set(items);
   const strange = distinct(list(last, "last"), "item").find((item) => !known.has(item));
-  if (!last.length || strange !== undefined || notion === "scale") {
+  if (!last.length || strange !== undefined || NOTIONS[notion].ordered) {
     throw refused("last must name some of the items, each once, and not those of a scale");
   }
   return last;

@@ -1,5 +1,6 @@
 import { ONE, larger, square } from "../check/exact.js";
 import { KINDS } from "../policy/kinds.js";
+import { NOTIONS } from "../policy/notions.js";
 import { capital, localise, say } from "../words.js";
 import { effectiveBudgets, factorUp, protectedGroups, unprotectedPairs } from "./paths.js";
 import { roundUp, roundUpFloat } from "./rounding.js";
@@ -112,7 +113,7 @@ export class Guarantee {
 
   promise(level, what) {
     const { factor, text } = this.factor(level);
-    if (this.#policy.notion === "scale") {
+    if (NOTIONS[this.#policy.notion].ordered) {
       return this.#distances().map(({ sentence }) => sentence).join(" ");
     }
     if (factor === Infinity) return say("shown", { what });
@@ -128,7 +129,7 @@ export class Guarantee {
       if (this.#protected) return `${key}OneWayProtected`;
       return `${key}OneWay${this.fall(level) === Infinity ? "Known" : "Lowered"}`;
     }
-    if (notion === "blocks") return `${key}InBlock`;
+    if (!NOTIONS[notion].complete) return `${key}InBlock`;
     return this.#protected ? `${key}Protected` : key;
   }
 
@@ -149,7 +150,7 @@ export class Guarantee {
       return { level: null, items: 0, examples: [], ...promise, whole: true };
     });
     const open = unprotectedPairs(this.#policy, this.#budgets);
-    if (this.#policy.notion === "scale") return this.#distances();
+    if (NOTIONS[this.#policy.notion].ordered) return this.#distances();
     return [...this.#levelPromises(), ...whole, ...open];
   }
 
@@ -191,7 +192,7 @@ export class Guarantee {
   caution() {
     const { notion, kind, levels, isMutual } = this.#policy;
     const found = [];
-    if (notion === "blocks") found.push(say("cautionBlocks"));
+    if (!NOTIONS[notion].complete) found.push(say("cautionBlocks"));
     else if (kind === "each" && !isMutual) found.push(say("cautionLacking"));
     else if (this.#protected) found.push(say("cautionOpen"));
     const shown = levels.filter(({ epsilon }) => epsilon === Infinity);
