@@ -794,7 +794,7 @@ def test_one_report_proves_nothing_of_anyone(kind):
     made = survey(kind)
     reports = possible(made)
     collection = Collection(1, kind, made, "counts", closed_by_organiser=False)
-    expected, wanted = documents.Expected(made.mechanism), documents.Wanted(made.only, 0, ())
+    expected, wanted = documents.Expected(made.mechanism), documents.ResultTable(made.only, 0, ())
     found = [
         documents.result(collection, SurveyTally.count(made, [report]), expected, wanted, 0.95, [])
         for report in reports

@@ -128,7 +128,7 @@ class Expected:
         ]
 
 
-class Wanted(NamedTuple):
+class ResultTable(NamedTuple):
     """Which table of results: of a question, and by which public questions."""
 
     question: Question
@@ -140,7 +140,7 @@ def result(
     collection: Collection,
     tally: SurveyTally,
     expected: Expected,
-    wanted: Wanted,
+    wanted: ResultTable,
     confidence: float,
     views: Sequence[str],
     history: Sequence[Event] = (),
@@ -224,7 +224,7 @@ def _rows(
 
 
 def _groups(
-    survey: Survey, tally: SurveyTally, wanted: Wanted, published: bool
+    survey: Survey, tally: SurveyTally, wanted: ResultTable, published: bool
 ) -> dict[tuple[int, ...], Tally]:
     """The groups of a table. Without the token, all that there can be: that a group has an answer
     is told by none of those that are hidden.
@@ -281,7 +281,7 @@ def published(survey: Survey, tally: SurveyTally, by: tuple[int, ...]) -> str:
 def csv(
     survey: Survey,
     tally: SurveyTally,
-    wanted: Wanted,
+    wanted: ResultTable,
     confidence: float,
     views: Sequence[str],
 ) -> bytes:

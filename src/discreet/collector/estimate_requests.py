@@ -66,7 +66,7 @@ class EstimateQuery:
             raise Problem("query", "by names a public question more than once; name each once")
         return cls(confidence, chosen, kind, query.get("question"), by)
 
-    def wanted(self, survey: Survey) -> documents.Wanted:
+    def wanted(self, survey: Survey) -> documents.ResultTable:
         """The table that is asked for; of a survey, the first question if none is named."""
         names = [question.name for question in survey.listed]
         if self.question is not None and self.question not in names:
@@ -77,7 +77,7 @@ class EstimateQuery:
             listed = ", ".join(public) or "none: this survey asks nothing openly"
             raise Problem("query", f"by names public questions, which are {listed}")
         by = tuple(public.index(name) for name in self.by)
-        return documents.Wanted(survey.listed[place], place, by)
+        return documents.ResultTable(survey.listed[place], place, by)
 
     def __str__(self) -> str:
         text = "-".join((str(self.confidence), *self.views, self.kind))
@@ -136,7 +136,7 @@ class EstimateRequests:
         collection: Collection,
         tally: SurveyTally,
         query: EstimateQuery,
-        wanted: documents.Wanted,
+        wanted: documents.ResultTable,
         history: list[Event],
         published: bool,
     ) -> bytes:
