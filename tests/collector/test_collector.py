@@ -14,7 +14,9 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+import pandas as pd
 import pytest
+from checks import must_fail
 from collecting import (
     BEARER,
     DEADLINE,
@@ -45,6 +47,7 @@ from discreet.errors import DataError
 from discreet.estimates import saving
 from discreet.estimates.table import COLUMNS
 from discreet.estimates.views import VIEWS
+from discreet.show import outlook
 
 
 class Service:
@@ -773,6 +776,21 @@ def test_of_nothing_and_of_one_report_there_is_little_to_say(serve, kind):
     assert found["n"] == 1 and len(found["items"]) == made.mechanism.m
 
 
+def test_what_few_reports_show_is_said(serve):
+    """The smallest share that is seen in all items together, and how many reports show a tenth."""
+    made, service = survey("bits"), serve("bits")
+    found = estimate(service, "bits").json()
+    noises = outlook.noises(made.mechanism, "uniform")
+    m = made.mechanism.m
+    assert found["visible"] is None and found["common"] == 0.1
+    assert found["needed"] == max(outlook.users_needed(noise, 0.1, m) for noise in noises)
+    service.post(made, frames(made, 3))
+    assert estimate(service, "bits").json()["visible"] is None
+    service.post(made, frames(made, 2000))
+    seen = min(outlook.visible_share(noise, 2003, m) for noise in noises)
+    assert estimate(service, "bits").json()["visible"] == pytest.approx(seen)
+
+
 def possible(made):
     """Reports that can be sent: those of 2000 people and, of independent bits, all and none of
     every part.
@@ -824,12 +842,46 @@ def test_csv_holds_the_same_numbers(serve):
     assert asked.content == answer.content
 
 
-def test_labels_that_are_hard_for_csv_survive(serve):
-    labels = ['a,b "c"', "'d';e", "ü漢", "=1+1", " f "]
-    policy = d.Policy.from_levels([("le,vel", 1, labels[:2]), ("x", 2, labels[2:])])
+HARD = ['a,b "c"', "'d';e", "ü漢", "=1+1", " f ", "# C#"]
+
+
+def hard_labels(serve):
+    """A survey whose labels are hard for CSV, with ten reports."""
+    policy = d.Policy.from_levels([("le,vel", 1, HARD[:2]), ("x", 2, HARD[2:])])
     made = d.Survey("hard", [d.design(policy, "opt0")])
     service = serve(made)
     service.post(made, frames(made, 10))
+    return made, service
+
+
+def test_an_explained_table_is_read_as_it_says(serve):
+    """By pandas and by hand: the same numbers, after lines that say what they are."""
+    made, service = hard_labels(serve)
+    plain = estimate(service, "hard", format="csv", views="shrunk").content
+    told = estimate(service, "hard", format="csv", views="shrunk", explained="true").content
+    assert told.endswith(plain)
+    lines = told.removesuffix(plain).decode().splitlines()
+    assert all(line.startswith("# ") for line in lines)
+    text = "\n".join(lines)
+    assert "10 reports" in text and made.fingerprint in text and "95 % interval" in text
+    assert "population" in text and "shrunk" in text and "comment='#'" in text
+    known = {column.strip('"') for column in plain.decode().splitlines()[0].split(",")}
+    named = {word.strip(" ,:") for line in lines for word in line.partition(":")[0].split()}
+    assert {*COLUMNS, *saving.LAST} <= named & known
+    table = pd.read_csv(io.BytesIO(told), comment="#")
+    expected = pd.read_csv(io.BytesIO(plain))
+    pd.testing.assert_frame_equal(table, expected)
+    assert list(table["item"]) == [*HARD[:3], "'=1+1", *HARD[4:]]
+    must_fail(
+        pd.testing.assert_frame_equal,
+        pd.read_csv(io.BytesIO(told.replace(b'"', b"")), comment="#", on_bad_lines="skip"),
+        expected,
+    )
+
+
+def test_labels_that_are_hard_for_csv_survive(serve):
+    _, service = hard_labels(serve)
+    labels = [*HARD]
     table = list(
         csv.DictReader(
             io.StringIO(estimate(service, "hard", format="csv").content.decode(), newline="")
@@ -837,7 +889,7 @@ def test_labels_that_are_hard_for_csv_survive(serve):
     )
     labels[3] = "'=1+1"  # never a formula
     assert [(row["item"], row["level"]) for row in table] == list(
-        zip(labels, ["le,vel"] * 2 + ["x"] * 3)
+        zip(labels, ["le,vel"] * 2 + ["x"] * 4)
     )
 
 
@@ -901,11 +953,13 @@ def test_estimates_that_are_kept_are_few(serve):
         ("format=xml", "format must be json or csv"),
         ("confidence=0.9&confidence=0.9", "confidence is given more than once; give it once"),
         ("views=shrunk&views=consistent", "views is given more than once; give it once"),
+        ("explained=1&format=csv", "explained must be true or false, and true only for csv"),
+        ("explained=true", "explained must be true or false, and true only for csv"),
         ("format=csv&format=json", "format is given more than once; give it once"),
         (
             "top=5",
             'the parameter "top" is unknown; the parameters are confidence, views, format, '
-            "question and by",
+            "explained, question and by",
         ),
     ],
 )

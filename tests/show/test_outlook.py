@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -67,6 +68,22 @@ def test_a_visible_share_stands_out_four_times_in_five(level):
     place = (0, 3)[level]
     check_visible(mechanism, place, share, n)
     must_fail(check_visible, mechanism, place, 0.5 * share, n)
+
+
+@pytest.mark.parametrize("items", [1, 5, 1000])
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
+def test_the_people_that_it_takes_see_the_share(items, share):
+    for noise in outlook.noises(d.design(POLICY), "uniform"):
+        people = outlook.users_needed(noise, share, items)
+        assert outlook.visible_share(noise, people, items) <= share * (1 + 1e-9)
+        assert outlook.visible_share(noise, people - 1, items) > share
+
+
+def test_of_many_items_together_only_larger_shares_are_seen():
+    (noise, *_) = outlook.noises(d.design(POLICY), "uniform")
+    alone, together = (outlook.visible_share(noise, 1000, items) for items in (1, 5))
+    sure = (NormalDist().inv_cdf(1 - (1 - 0.95**0.2) / 2) + 0.84) / (1.96 + 0.84)
+    assert together / alone == pytest.approx(sure, rel=0.02)
 
 
 def found_different(mechanism, difference, users, repeats=300):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from discreet.arrays import theory
 from discreet.arrays.survey_tally import SurveyTally
 from discreet.arrays.tally import Tally
+from discreet.collector.explanation import explanation
 from discreet.collector.store import Collection, Event
 from discreet.designs import best_plain
 from discreet.estimates import saving
@@ -22,10 +23,11 @@ from discreet.estimates.views import VIEWS
 from discreet.mechanism import Mechanism
 from discreet.promises.paths import acting
 from discreet.promises.words import finite
-from discreet.show import facts
+from discreet.show import facts, outlook
 from discreet.survey import Question, Survey
 
 ABOUT = "population"  # whom results are about
+COMMON = 0.1  # the share for which it is said how many reports show it
 MOST_SURE = 1_000  # items that are named because they stand out from zero
 
 
@@ -111,6 +113,24 @@ class Expected:
         self.fake = Reach.for_mechanism(mechanism).sentence(mechanism)
         self._acting = acting(mechanism.policy)
         self._variances = theory.level_variance(mechanism), theory.level_variance(best)
+        noises = [x for x in outlook.noises(mechanism, "uniform") if math.isfinite(x.absent)]
+        self._noises = sorted(noises, key=lambda noise: noise.absent)
+        self._items = mechanism.m
+
+    def visible(self, n: int) -> float | None:
+        """The smallest share that so many reports show, of an item of the level that is counted
+        best; None where they show nothing.
+        """
+        if not n or not self._noises:
+            return None
+        share = outlook.visible_share(self._noises[0], n, self._items)
+        return share if share < 1 else None
+
+    def needed(self) -> int | None:
+        """How many reports show an item of any level that COMMON of all people have."""
+        if not self._noises:
+            return None
+        return outlook.users_needed(self._noises[-1], COMMON, self._items)
 
     def levels(self, mechanism: Mechanism, n: int) -> list[dict[str, Any]]:
         """Per level the standard error to expect of n reports, here and with plain LDP."""
@@ -173,10 +193,13 @@ def result(
         "ordered": question.policy.rule.ordered,
         "levels": expected.levels(question.mechanism, mine.n),
         "plain_model": expected.plain_model,
+        "common": COMMON,
+        "needed": expected.needed(),
         "certificate": _certificate(question.mechanism),
         "fake": expected.fake,
         "odd": oddities(mine, estimate=estimate),
         "history": [event._asdict() for event in history],
+        "visible": expected.visible(mine.n),
         **_rows(mine, estimate, confidence, views),
         "groups": [],
     }
@@ -185,6 +208,7 @@ def result(
             {
                 "group": dict(zip(document["by"], _labels(survey, wanted.by, key), strict=True)),
                 "hidden": group.n == 0,
+                "visible": expected.visible(group.n),
                 **_rows(group, of_group, confidence, views),
                 "margins": _margins(survey, question, of_group, confidence),
             }
@@ -284,8 +308,15 @@ def csv(
     wanted: ResultTable,
     confidence: float,
     views: Sequence[str],
+    explained: bool = False,
 ) -> bytes:
-    """The same table as `discreet estimate -o` writes; of no reports, its head."""
+    """The same table as `discreet estimate -o` writes; of no reports, its head. With lines of
+    explanation in front where that is asked for.
+    """
+    if explained:
+        n, by = tally.question(wanted.place).n, [survey.public[k].name for k in wanted.by]
+        lines = explanation(survey, wanted.question, by, n, confidence, views)
+        return lines + csv(survey, tally, wanted, confidence, views)
     mine = tally.question(wanted.place)
     if wanted.by:
         groups = {

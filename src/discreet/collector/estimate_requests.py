@@ -31,17 +31,18 @@ class EstimateQuery:
     kind: str  # json or csv
     question: str | None = None
     by: tuple[str, ...] = ()  # names of public questions
+    explained: bool = False  # whether lines of explanation stand in front of the CSV
 
     @classmethod
     def from_request(cls, request: Request) -> EstimateQuery:
         """Read the query string; the Accept header decides if there is no `format`."""
         query = request.query_params
-        unknown = set(query) - {"confidence", "views", "format", "question", "by"}
+        unknown = set(query) - {"confidence", "views", "format", "question", "by", "explained"}
         if unknown:
             raise Problem(
                 "query",
                 f'the parameter "{min(unknown)[:80]}" is unknown; the parameters are confidence, '
-                "views, format, question and by",
+                "views, format, explained, question and by",
             )
         for name in set(query) - {"by"}:
             if len(query.getlist(name)) > 1:
@@ -60,11 +61,14 @@ class EstimateQuery:
         kind = query.get("format") or accepted
         if kind not in ("json", "csv"):
             raise Problem("query", "format must be json or csv")
+        explained = query.get("explained", "false")
+        if explained not in ("true", "false") or (kind == "json" and explained == "true"):
+            raise Problem("query", "explained must be true or false, and true only for csv")
         chosen = tuple(name for name in VIEWS if name in views)
         by = tuple(query.getlist("by"))
         if len(set(by)) < len(by):
             raise Problem("query", "by names a public question more than once; name each once")
-        return cls(confidence, chosen, kind, query.get("question"), by)
+        return cls(confidence, chosen, kind, query.get("question"), by, explained == "true")
 
     def wanted(self, survey: Survey) -> documents.ResultTable:
         """The table that is asked for; of a survey, the first question if none is named."""
@@ -80,7 +84,8 @@ class EstimateQuery:
         return documents.ResultTable(survey.listed[place], place, by)
 
     def __str__(self) -> str:
-        text = "-".join((str(self.confidence), *self.views, self.kind))
+        form = f"{self.kind}-explained" if self.explained else self.kind
+        text = "-".join((str(self.confidence), *self.views, form))
         if self.question is None and not self.by:
             return text
         more = "\0".join((self.question or "", *self.by))
@@ -142,7 +147,14 @@ class EstimateRequests:
     ) -> bytes:
         about = collection.survey.about
         if query.kind == "csv":
-            return documents.csv(collection.survey, tally, wanted, query.confidence, query.views)
+            return documents.csv(
+                collection.survey,
+                tally,
+                wanted,
+                query.confidence,
+                query.views,
+                query.explained,
+            )
         mechanism = wanted.question.mechanism
         expected = self._expected_errors(mechanism)
         document = documents.result(

@@ -75,6 +75,11 @@ _ESTIMATED: dict[str, Json] = {
         "minimum": 0,
         "description": "Items whose simultaneous 95 % interval is above zero.",
     },
+    "visible": {
+        **_MAYBE,
+        "description": "The smallest share that so many reports will probably (4 times in 5) tell "
+        "from chance, of an item of the level that is counted best; null where they tell nothing.",
+    },
     "sure": _list(_TEXT),
     "margins": _list(_object({"question": _TEXT, "items": _list(_ROW)})),
     "views": _list(_object({"name": {"enum": list(VIEWS)}, "about": _TEXT})),
@@ -220,6 +225,13 @@ DOCUMENT: dict[str, Json] = {
                     },
                     {"name": "format", "in": "query", "schema": {"enum": ["json", "csv"]}},
                     {
+                        "name": "explained",
+                        "in": "query",
+                        "schema": {"type": "boolean"},
+                        "description": "For csv: lines that begin with # and explain the columns "
+                        "stand in front. False by default.",
+                    },
+                    {
                         "name": "question",
                         "in": "query",
                         "schema": _TEXT,
@@ -341,6 +353,11 @@ DOCUMENT: dict[str, Json] = {
                         )
                     ),
                     "plain_model": _TEXT,
+                    "common": _NUMBER,
+                    "needed": {
+                        "type": ["integer", "null"],
+                        "description": "Reports that show an item that a share of `common` has.",
+                    },
                     "certificate": _TEXT,
                     "fake": _TEXT,
                     "odd": _list(_TEXT),

@@ -42,20 +42,35 @@ class Noise(NamedTuple):
         return self.absent + max(self.slope * p - self.bend * p**2, 0.0)
 
 
-def visible_share(noise: Noise, users: int) -> float:
-    """The smallest share that stands out from zero with a chance of 80 %."""
-    share = 0.0
+def visible_share(noise: Noise, users: int, items: int = 1) -> float:
+    """The smallest share that stands out from zero with a chance of 80 %, where so many items are
+    looked at together.
+    """
+    sure, share = _sure_of(items), 0.0
     for _ in range(60):  # p = (1.96 sd(0) + 0.84 sd(p)) / sqrt(n) + step / 2n, from below
-        both = _SURE * math.sqrt(noise.absent) + _LIKELY * math.sqrt(noise.at(share))
+        both = sure * math.sqrt(noise.absent) + _LIKELY * math.sqrt(noise.at(share))
         share = both / math.sqrt(users) + noise.step / 2 / users
     return share
+
+
+def users_needed(noise: Noise, share: float, items: int = 1) -> int:
+    """How many people it takes until such a share stands out with a chance of 80 %."""
+    both = _sure_of(items) * math.sqrt(noise.absent) + _LIKELY * math.sqrt(noise.at(share))
+    # share = both x + step / 2 x^2 with x = 1 / sqrt(n)
+    x = 2 * share / (both + math.sqrt(both**2 + 2 * noise.step * share))
+    return math.ceil(1 / x**2)
+
+
+def _sure_of(items: int) -> float:
+    """Standard errors of intervals that hold for so many items together, with 95 %."""
+    return NormalDist().inv_cdf(1 - (1 - 0.95 ** (1 / items)) / 2)
 
 
 def visible_difference(noise: Noise, users: int, items: int) -> float:
     """The smallest difference between two halves of the people that `compare`, which looks at all
     items together, calls certain with a chance of 80 %; one half has a share of 10 %.
     """
-    sure = NormalDist().inv_cdf(1 - (1 - 0.95 ** (1 / items)) / 2)
+    sure = _sure_of(items)
     half, difference = users / 2, 0.0
     margin = math.sqrt(2) * (0.5 + (sure**2 - 1) / 6) * noise.step / half
     for _ in range(60):
