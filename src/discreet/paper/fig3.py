@@ -58,7 +58,7 @@ def _figures(setup: Setup, data: Data) -> list[Figure]:
         "the paper's Fig. 3."
     )
     beyond = (
-        "Beyond the paper, relative to opt0's exact theory: subset, the best there is at uniform "
+        "Beyond the paper, relative to opt0's exact theory: subset, our best at uniform "
         "answers, opt0 within the authors' box a >= 1/2 >= b, and tickets, reports of 4 bytes, "
         "instead of m bits."
     )

@@ -15,7 +15,7 @@ FACTORS, SHARES = (1.0, 1.2, 2.0), (0.05, 0.05, 0.9)
 
 PAPER_MODELS = ("rappor", "oue", "opt0", "opt1", "opt2")
 THREE_MODELS = ("rappor", "oue", "opt0")
-OURS = ("oue", "opt0", "subset")  # beyond the paper: plain LDP, the paper's best, the best there is
+OURS = ("oue", "opt0", "subset")  # beyond the paper: plain LDP, the paper's best, our best
 
 
 @dataclass(frozen=True)
