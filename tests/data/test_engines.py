@@ -366,7 +366,7 @@ def test_workers_without_discreet_get_one_sentence_and_tickets_do_not_need_it(
     )
     python.chmod(0o755)
     monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
-    monkeypatch.setattr(engine, "_CHECKED", set())
+    monkeypatch.setattr(engine, "_WORKERS", {})
     tickets, bits = MECHANISMS["ticket"], MECHANISMS["bits"]
     rows = tickets.perturb_many([0, 1, 2] * 100)
     numbers = spark.createDataFrame(pa.table({"report": rows.view("<u4")[:, 0].astype("int64")}))

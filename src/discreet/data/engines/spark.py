@@ -18,13 +18,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from discreet.arrays.grouped_tallies import add_by_group
 from discreet.arrays.tally import Tally
 from discreet.data.counting import Tallies, TalliesByValue, as_columns, check_group_count
 from discreet.data.engines import spark_workers
-from discreet.data.files import parquet_file
 from discreet.data.reports import By, Piece, check_with_columns, report_files, split_file
 from discreet.data.survey_answers import column_names
 from discreet.data.surveys import question_files
@@ -122,8 +121,8 @@ def _check_columns(dataframe: DataFrame, names: Iterable[str]) -> None:
 def _tally_column(dataframe: DataFrame, mechanism: Mechanism, column: str, by: By) -> Tallies:
     wanted = dict.fromkeys((column, *by, "fingerprint"))
     names = [name for name in wanted if name in dataframe.columns]
-    if mechanism.encoding.as_uint32:
-        return _tally_tickets(dataframe, mechanism, column, by, names)
+    if mechanism.encoding.as_uint32 and not _worker_python(dataframe.sparkSession)["there"]:
+        return _group_tickets(dataframe, mechanism, column, by, names)
     _check_workers(dataframe.sparkSession)
     partial = dataframe.select(*names).mapInArrow(
         spark_workers.count_reports(mechanism, column, by), spark_workers.PARTIAL_TALLIES
@@ -131,11 +130,11 @@ def _tally_column(dataframe: DataFrame, mechanism: Mechanism, column: str, by: B
     return _merge(partial, mechanism, dataframe.rdd.getNumPartitions(), by)
 
 
-def _tally_tickets(
+def _group_tickets(
     dataframe: DataFrame, mechanism: Mechanism, column: str, by: By, names: list[str]
 ) -> Tallies:
-    """Tickets are numbers, so Spark's own engine groups them. No Python runs on its workers, and
-    each distinct ticket is decoded once, here.
+    """Count tickets where the workers have no discreet. Tickets are numbers, so Spark's own engine
+    groups them, and each distinct ticket is decoded once, here.
     """
     from pyspark.sql import functions
 
@@ -210,27 +209,7 @@ def tally_files(
         pieces = _split_files(paths, mechanism, columns)
     if pieces is None:
         return _run(lambda: _read_by_spark(session(master), paths, mechanism, columns), what)
-    if mechanism.encoding.as_uint32:
-        return _run(lambda: _tally_ticket_files(session(master), pieces, mechanism, columns), what)
     return _run(lambda: _tally_pieces(session(master), pieces, mechanism, columns), what)
-
-
-def _tally_ticket_files(
-    spark: SparkSession, pieces: list[Piece], mechanism: Mechanism, by: By
-) -> Tallies:
-    """One job for all files with the same columns: Spark reads the columns of one file only, and
-    expects them in the others.
-    """
-    shapes: dict[tuple[bool, str], list[str]] = {}
-    for path in dict.fromkeys(str(piece.path) for piece in pieces):
-        with parquet_file(path) as file:
-            schema = file.schema_arrow
-        shape = "fingerprint" in schema.names, str(schema.field("report").type)
-        shapes.setdefault(shape, []).append(path)
-    tallies = _no_tallies(mechanism, by)
-    for paths in shapes.values():
-        add_by_group(tallies, _read_by_spark(spark, paths, mechanism, by))
-    return tallies
 
 
 def _read_by_spark(spark: SparkSession, paths: list[str], mechanism: Mechanism, by: By) -> Tallies:
@@ -328,6 +307,18 @@ def perturb_survey_files(
 
 def _check_workers(spark: SparkSession) -> None:
     """Say so in one sentence if the Python of the workers cannot import discreet."""
+    worker = _worker_python(spark)
+    if not worker["there"]:
+        raise DiscreetError(
+            f"the Python of Spark's workers, {worker['python']}, has no discreet; install it "
+            "there, or name one that has it in PYSPARK_PYTHON before the session is made"
+        )
+
+
+def _worker_python(spark: SparkSession) -> dict[str, Any]:
+    """Which Python the workers run, and whether discreet is there. Each application is asked
+    once.
+    """
 
     def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import importlib.util  # the worker may lack discreet, so nothing of this module is used
@@ -340,17 +331,13 @@ def _check_workers(spark: SparkSession) -> None:
             yield pa.RecordBatch.from_pydict({"there": [there], "python": [sys.executable]})
 
     key = spark.sparkContext.applicationId
-    if key not in _CHECKED:
+    if key not in _WORKERS:
         (row,) = spark.range(0, 1, 1, 1).mapInArrow(look, "there boolean, python string").collect()
-        if not row["there"]:
-            raise DiscreetError(
-                f"the Python of Spark's workers, {row['python']}, has no discreet; install it "
-                "there, or name one that has it in PYSPARK_PYTHON before the session is made"
-            )
-        _CHECKED.add(key)
+        _WORKERS[key] = row.asDict()
+    return _WORKERS[key]
 
 
-_CHECKED: set[str] = set()  # applications whose workers have discreet
+_WORKERS: dict[str, dict[str, Any]] = {}  # by application
 
 
 def _run(work: Callable[[], _T], what: str) -> _T:
