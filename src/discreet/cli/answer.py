@@ -136,10 +136,12 @@ def answer(
 
     This command asks for your answer, perturbs it here, and sends only the perturbed report.
 
-    Do not put the answer on the command line: other users and the shell's history could see it. A
-    script writes it to standard input and uses --yes, one item per line; for a set, a single line
-    with - means that none applies. Where a survey has several questions, a line is "name: answer",
-    for every question and every public one; the answers to the drawn ones are used.
+    Do not put the answer on the command line: other users and the shell's history could see it.
+
+    A script writes the answer to standard input and uses --yes. It writes one item per line; for a
+    set, a single line with - means that none applies. If the survey has several questions, it
+    writes a line "name: answer" for every question and every public one. Only answers to the drawn
+    questions are used.
 
     A ledger remembers what was sent. If a report may not have arrived, it is sent again first.
     """

@@ -41,7 +41,11 @@ if TYPE_CHECKING:
 @main.command(epilog="Example:  discreet design survey.toml -o survey.json")
 @click.argument("survey")
 @click.option("-o", "--output", help="Write the designed survey to this file.")
-@click.option("--certify", is_flag=True, help="Prove how good it is, even if that takes minutes.")
+@click.option(
+    "--certify",
+    is_flag=True,
+    help="Prove how close the design is to the best possible, even if that takes minutes.",
+)
 @padding_option
 @design_options
 @as_json
@@ -221,11 +225,11 @@ def plan(
     encoding: str | None,
     as_json: bool,
 ) -> None:
-    """Say what so many people will show, and forecast the error per level and model.
+    """Forecast what --users people will show: in words, and as errors per level and model.
 
-    Of a survey of several questions: what each number of answers per person costs, then what every
-    question will show. --question looks at one of them, as if all --users people answered that
-    question alone, with its whole budgets.
+    For a survey of several questions, it first compares how many questions each person could
+    answer, then forecasts every question. --question forecasts one of them, as if all --users
+    people answered that question alone, with its whole budgets.
     """
     from rich.markup import escape
 

@@ -110,9 +110,10 @@ def estimate(
 ) -> None:
     """Turn TALLY into counts of people and shares, with intervals.
 
-    TALLY is a tally, a folder of tallies by group, or files of reports to count first; with
-    --question also the folder that perturb, tally or export wrote of a survey. Counts are of the
-    people who answered, and unbiased. Shares are of the population that they were drawn from.
+    TALLY is a tally, a folder of tallies by group, or files of reports to count first. With
+    --question it can also be the folder that perturb, tally or export wrote for a survey. Counts
+    are about the people who answered, and unbiased. Shares are about the population that these
+    people were drawn from.
     """
     from discreet.arrays.grouped_tallies import group_name
     from discreet.cli.grouping import read_estimates
@@ -189,9 +190,9 @@ def compare(
 ) -> None:
     """Compare the tallies A and B of two groups or two dates, or all groups in a folder A.
 
-    Shows shares of A minus shares of B, with intervals that hold for all items together. In a
-    folder of tallies (`discreet tally --by`), every two groups are compared, and the intervals hold
-    for all pairs together.
+    Shows shares of A minus shares of B, with intervals that hold for all items together. For a
+    folder of tallies (`discreet tally --by`), it compares every pair of groups, with intervals that
+    hold for all pairs together.
     """
     from discreet.estimates import saving
     from discreet.show import terminal

@@ -153,10 +153,10 @@ about_option = click.option(
     type=click.Choice(["population", "respondents"]),
     default="population",
     show_default=True,
-    help="Whom shares are about: the people who answered, or those they were drawn from.",
+    help="What shares are about: the population, or only the people who answered.",
 )
 question_option = click.option(
-    "--question", metavar="NAME", help="The question, of a survey that has several."
+    "--question", metavar="NAME", help="The question, if the survey has several."
 )
 goal_option = click.option(
     "--goal",

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     help="The number of people who will answer, for the forecast.  [default: asks; 1,000]",
 )
 def new(output: str, template_name: str | None, users: int | None) -> None:
-    """Write a survey file: asks for questions, answers and how sensitive they are.
+    """Ask for questions, answers and how sensitive they are, and write a survey file.
 
-    Then says what so many people will show. Reads lines of standard input where there is no
-    terminal.
+    Then forecasts what the survey will show. A script can write the replies to standard input, one
+    per line.
     """
     require_suffix(output, ".toml")
     if Path(output).exists():
@@ -56,7 +56,7 @@ def new(output: str, template_name: str | None, users: int | None) -> None:
 
 
 def _forecast(text: str, people: int) -> list[str]:
-    """Lines that say what so many people will show; PolicyError if this is no survey."""
+    """The forecast in lines of text; PolicyError if the text is not a survey."""
     import tomllib
     from decimal import Decimal
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     required=True,
-    help="Write the reports here: a Parquet file; with Spark, or where a survey has several "
+    help="Write the reports here: a Parquet file. With Spark, or if the survey has several "
     "questions, a folder.",
 )
 @data_options
@@ -68,11 +68,11 @@ def perturb(
     """Perturb the answers in DATA with secure randomness.
 
     DATA is CSV, Parquet, FIMI .dat, or - for standard input. With --engine spark, it is a folder of
-    Parquet. This is for a pipeline on the participants' side: whoever runs it sees the answers.
+    Parquet. Run this on the participants' side, because it sees the answers.
 
-    Where a survey has several questions, or public ones, DATA has a column for each of them. The
-    questions that a person answers are drawn, and OUTPUT is a folder with a file per question, each
-    in an order of its own.
+    If the survey has several questions, or public ones, DATA needs a column for each of them. The
+    command draws the questions for every person. OUTPUT is then a folder with a file per question,
+    each in an order of its own.
     """
     from discreet.data.answers import ReadOptions, read_people
     from discreet.data.reports import check_with_columns, write_reports
@@ -167,8 +167,8 @@ def tally(
 ) -> None:
     """Count REPORTS into a tally.
 
-    REPORTS are Parquet files, folders of them, or tallies (.json) to add up. Where a survey has
-    several questions, they are the folder that perturb wrote, and OUTPUT is a folder.
+    REPORTS are Parquet files, folders of them, or tallies (.json) to add up. If the survey has
+    several questions, REPORTS is the folder that perturb wrote, and OUTPUT is a folder.
     """
     from discreet.arrays.grouped_tallies import add_by_group, group_name, save_groups
     from discreet.arrays.tally import Tally

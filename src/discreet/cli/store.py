@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     required=True,
-    help="Write the tally to this file (JSON); where there are several questions or public ones, a "
-    "folder with a file per question and group.",
+    help="Write the tally to this file (JSON). If there are several questions or public ones, write "
+    "a folder with a file per question and group.",
 )
 @click.option("--survey", "survey_file", help="Also write the survey to this file.")
 @click.option(
@@ -57,7 +57,7 @@ def export(
 ) -> None:
     """Write the tally of the collection NAME to a file.
 
-    The tally is the one that `discreet tally` would make. Only you can read the files.
+    This is the same tally that `discreet tally` makes. Only you can read the files.
     """
     from discreet.collector.store import sqlite_path
     from discreet.data.surveys import save_tallies, write_contents
@@ -95,8 +95,8 @@ def verify(names: tuple[str, ...], store: str, as_json: bool) -> None:
     Compares checksums, and ids with counts, and counts kept reports again. The exit code is 1 if
     something is wrong.
 
-    Consistent reports can still be fake. ODD marks counts that honest devices would hardly cause
-    (a false alarm in at most one of 1,000 collections).
+    Consistent reports can still be fake. ODD marks counts that probably did not come from honest
+    devices (a false alarm in at most one of 1,000 collections).
     """
     with _open(store) as opened:
         collections, unreadable = opened.listing()
