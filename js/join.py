@@ -1,4 +1,5 @@
-"""Join the JavaScript modules into the files that are served: discreet.js, answer.js, results.js.
+"""Join the JavaScript modules into the files that are served: discreet.js, answer.js,
+results.js, desk.js.
 
 `make js` runs it. A module starts with `import { … } from "…";` lines and exports declarations. The
 join puts the modules one after the other, dependencies first, without their imports and exports.
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 STATIC = Path(__file__).resolve().parent.parent / "src" / "discreet" / "collector" / "static"
-TARGETS = ("discreet", "answer", "results")  # folders with a main.js; a file each
+TARGETS = ("discreet", "answer", "results", "desk")  # folders with a main.js; a file each
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)
 _DECLARED = re.compile(
     r"^(export )?(?:async )?(?:const|let|class|function) (?:([\w$]+)|[\[{]([\w$, ]+)[\]}])",

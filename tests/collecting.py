@@ -300,7 +300,8 @@ class Server:
             "the collector has started",
         )
         assert self.process.poll() is None, self.log
-        self.url = re.search(r"(?:invitation +|Listening on )(http://[^/\s]+[0-9])", self.output)[1]
+        said = r"(?:invitation +|Listening on |desk is at )(http://[^/\s]+[0-9])"
+        self.url = re.search(said, self.output)[1]
         self.port = int(self.url.rsplit(":", 1)[1])
         until(self._answers, "the collector answers")
         return self

@@ -62,7 +62,11 @@ def test_without_new_it_only_says_where_the_token_is(here, monkeypatch):
     assert token("--new").exit_code == 0  # the first one is new, too
     made = tokens.read()
     assert token().stdout == "The organiser's token is in discreet.token.\n"
-    assert json.loads(token("--json").stdout) == {"token_file": "discreet.token", "new": False}
+    assert json.loads(token("--json").stdout) == {
+        "token_file": "discreet.token",
+        "new": False,
+        "tokens": 1,
+    }
     assert tokens.read() == made
     monkeypatch.setenv("DISCREET_TOKEN", TOKEN)
     assert token().stdout == "The organiser's token is in the environment.\n"

@@ -44,6 +44,7 @@ class ServerFacts(TypedDict):
     """What `serve` announces."""
 
     listening: str
+    desk: str
     token_file: str | None
     open_results: bool
     simulated_people: int
@@ -52,7 +53,7 @@ class ServerFacts(TypedDict):
 
 
 @main.command(epilog="Example:  discreet serve survey.toml --port 8000")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, metavar="[FILE]...")
 @store_option
 @click.option(
     "--host",
@@ -132,7 +133,8 @@ def serve(
 ) -> None:
     """Collect reports for each FILE, a survey (as you wrote it, or designed).
 
-    Runs until Ctrl-C. Needs the extra "serve".
+    Without FILE, you write your surveys at the desk, a page that only the token opens. Surveys that
+    the store has already go on. Runs until Ctrl-C. Needs the extra "serve".
     """
     import threading
 
@@ -142,6 +144,8 @@ def serve(
     from discreet.designs.surveys import survey_from_file
     from discreet.show import address
 
+    if rehearse and not files:
+        raise DataError("a rehearsal needs a survey file; without one, rehearse at the desk")
     if lan and (public_url or host != "127.0.0.1"):
         raise DataError("--lan takes this machine's own address; leave out --host and --public-url")
     own, certificate = lan_.own_address() if lan else "", None
@@ -169,6 +173,7 @@ def serve(
     here = public if lan else f"http://{shown}:{sock.getsockname()[1]}"
     facts: ServerFacts = {
         "listening": here,
+        "desk": f"{public or here}/desk",
         "token_file": token.file,
         "open_results": open_results,
         "simulated_people": rehearse or 0,
@@ -229,8 +234,10 @@ def _announce(facts: ServerFacts, public: bool, token: object) -> None:
             click.echo(f"  closes      {moment(collection['closes'])}")
         if collection["state"] == "closed":
             click.echo("  It is closed: nobody can answer it any more.")
-    if not facts["open_results"]:
-        click.echo(f"The organiser's token is in {token}.")
+    if not facts["collections"]:
+        click.echo("No survey is named: write one at the desk. Surveys in the store go on.")
+    click.echo(f"The organiser's desk is at {facts['desk']}")
+    click.echo(f"The organiser's token is in {token}.")
     if facts["certificate"]:
         _announce_lan(facts)
     elif public:
@@ -258,19 +265,27 @@ def _announce_lan(facts: ServerFacts) -> None:
 @main.command(epilog="Example:  discreet token --new")
 @click.option("--new", is_flag=True, help="Replace it. A running collector takes the new one.")
 @click.option(
+    "--add",
+    is_flag=True,
+    help="Make a new one and keep the old one, too, until --retire: for several organisers.",
+)
+@click.option("--retire", is_flag=True, help="End the older of two tokens.")
+@click.option(
     "--token-file",
     help="The file of the token, as for serve.  [default: DISCREET_TOKEN or discreet.token]",
 )
 @as_json
-def token(new: bool, token_file: str | None, as_json: bool) -> None:
+def token(new: bool, add: bool, retire: bool, token_file: str | None, as_json: bool) -> None:
     """Say where the organiser's token is, or replace it.
 
-    After you replace it, the old token stops working.
+    After you replace it, the old token stops working. With --add, both work.
     """
     from discreet.collector import tokens
 
+    if new + add + retire > 1:
+        raise DataError("--new, --add and --retire are three things; choose one")
     if os.environ.get("DISCREET_TOKEN") and not token_file:
-        if new:
+        if new or add or retire:
             raise DataError(
                 "the token is in the environment (DISCREET_TOKEN); change it there and start the "
                 "collector again"
@@ -280,6 +295,15 @@ def token(new: bool, token_file: str | None, as_json: bool) -> None:
         path = token_file or tokens.file()
         if new:
             tokens.renew(Path(path))
+        if add:
+            tokens.add(Path(path))
+        if retire and not tokens.retire(Path(path)):
+            raise DataError(f"there is only one token in {path}; --new replaces it")
         where = tokens.prepare(path)
-    sentence = f"The organiser's {'new ' * new}token is in {where}."
-    emit(as_json, {"token_file": where.file, "new": new}, sentence)
+    sentence = f"The organiser's {'new ' * (new or add)}token is in {where}."
+    if add:
+        sentence += " The old token works, too, until you run discreet token --retire."
+    if retire:
+        sentence += " The older token has stopped working."
+    facts = {"token_file": where.file, "new": new or add, "tokens": len(tokens.read_all())}
+    emit(as_json, facts, sentence)

@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.collector import documents, limits, openapi, pages, tokens
 from discreet.collector.commit import Committer
+from discreet.collector.desk import Desk
 from discreet.collector.estimate_requests import EstimateRequests
 from discreet.collector.expiry import Expiry
 from discreet.collector.headers import ANYONE, PREFLIGHT, with_headers
@@ -39,7 +40,7 @@ from discreet.show import address
 
 _BASE = wire.COLLECTIONS
 _REPORTS = re.compile(_BASE + "/([^/]+)/reports")
-_PAGE = re.compile(r"/(answer\.html|c/[^/]+(/results)?)?")
+_PAGE = re.compile(r"/(answer\.html|desk|c/[^/]+(/results)?)?")
 _GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 _MOVED = "moved"  # the query of a redirected page, so that it is redirected only once
 
@@ -72,6 +73,9 @@ class Collector:
         self.committer = Committer(store)
         self.uploads = Uploads(self.reader.find, self.committer, metrics)
         self._lock = token if isinstance(token, tokens.TokenCheck) else tokens.TokenCheck(token)
+        self.desk = Desk(
+            store, self.reader, self.committer, self.results, self._lock, open_results, public_url
+        )
         # plain and compressed, by fingerprint and state
         self._descriptions: dict[tuple[str, str], tuple[bytes, bytes]] = {}
 
@@ -210,6 +214,7 @@ class Collector:
             Route("/c/{name}", self.answer_page),
             Route("/c/{name}/results", self.results_page),
             Route("/static/{file}", self.static),
+            *self.desk.routes(),
         ]
         app = Starlette(
             routes=routes,

@@ -43,6 +43,18 @@ EXPIRE_AGAIN = 60.0  # until we try again to close a collection that could not b
 NAME = 200  # characters of a collection's name
 TOKEN = 16  # characters of the organiser's token, at least
 TOKEN_KINDS = 6  # different characters in it, at least
+TOKENS = 2  # that work at the same time, while one is being replaced
+
+# ---- the desk ------------------------------------------------------------------------------------
+SESSION_SECONDS = 12 * 3600.0  # until the organiser logs in again
+WRONG_TOKENS = 10  # of one address in WRONG_SECONDS; then its further ones are refused unread
+WRONG_SECONDS = 60.0
+WRONG_ADDRESSES = 1_000  # that are remembered; the oldest gives way
+DRAFT_SIZE = 1 << 20  # of the body of a request to the desk
+LOGIN_SIZE = 4 << 10
+LISTED = 1_000  # surveys
+REHEARSED = 100_000  # simulated people, at most
+LOG_LINES = 200  # of this worker's log, kept in memory
 
 # ---- answers -------------------------------------------------------------------------------------
 CONFIDENCE = (0.5, 0.9999)  # of intervals

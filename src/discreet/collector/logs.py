@@ -6,6 +6,8 @@ import json
 import logging
 import math
 import time
+from collections import deque
+from typing import ClassVar
 
 from discreet.collector import limits
 
@@ -59,6 +61,16 @@ class RateLimit(logging.Filter):
         return True
 
 
+class Recent(logging.Handler):
+    """Keeps the last lines in memory, for the desk."""
+
+    lines: ClassVar[deque[str]] = deque(maxlen=limits.LOG_LINES)  # of this process
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record."""
+        self.lines.append(self.format(record))
+
+
 LOGGING: dict[str, object] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -66,6 +78,7 @@ LOGGING: dict[str, object] = {
     "filters": {"rate limit": {"()": RateLimit}},
     "handlers": {
         "all": {"class": "logging.StreamHandler", "formatter": "json"},
+        "recent": {"()": Recent, "formatter": "json"},
         "rate limited": {
             "class": "logging.StreamHandler",
             "formatter": "json",
@@ -73,7 +86,7 @@ LOGGING: dict[str, object] = {
         },
     },
     "loggers": {
-        "discreet": {"handlers": ["all"], "level": "INFO", "propagate": False},
+        "discreet": {"handlers": ["all", "recent"], "level": "INFO", "propagate": False},
         "uvicorn": {"handlers": ["rate limited"], "level": "WARNING", "propagate": False},
     },
 }

@@ -25,7 +25,7 @@ from discreet.device.wire import collection_path, page_path
 
 _FOLDER = files("discreet.collector") / "static"
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-_SERVED = ("style.css", "results.js", "icon.svg")
+_SERVED = ("style.css", "results.js", "desk.css", "desk.js", "icon.svg")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'none'; "
@@ -56,21 +56,21 @@ def answer_file() -> bytes:
     """The whole page. It contains its own security policy: wherever it is hosted, only its own
     script and style run.
     """
+    return answer_with(answer_policy_with("", "connect-src https: http:"))
+
+
+def answer_with(policy: str, before: str = "") -> bytes:
+    """The page with this security policy, and with this before its script."""
     style, script = _style_and_script()
-    pieces = {
-        "policy": _only_these("connect-src https: http:"),
-        "icon": _icon(),
-        "style": style,
-        "script": script,
-    }
+    pieces = {"policy": policy, "icon": _icon(), "style": style, "script": script}
     whole = re.sub(r"/\*(\w+)\*/", lambda mark: pieces[mark[1]], _in_english())
-    return whole.encode()
+    return whole.replace('<script type="module">', f'{before}<script type="module">', 1).encode()
 
 
 @lru_cache(maxsize=1)
 def answer_policy() -> str:
     """The stricter policy with which we serve the page: it may talk to its own server only."""
-    return _only_these("connect-src 'self'") + "; frame-ancestors 'none'"
+    return answer_policy_with("", "connect-src 'self'") + "; frame-ancestors 'none'"
 
 
 def _in_english() -> str:
@@ -104,13 +104,17 @@ def _style_and_script() -> tuple[str, str]:
     return read("style.css"), read("discreet.js") + page
 
 
-def _only_these(connect: str) -> str:
+def answer_policy_with(more: str, connect: str) -> str:
+    """The policy of the page: its own style and script, these more scripts, and where it may
+    connect to.
+    """
     style, script = (
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
         for text in _style_and_script()
     )
+    scripts = f"{script} {more}".strip()
     return (
-        f"default-src 'none'; script-src {script}; style-src {style}; {connect}; img-src data:; "
+        f"default-src 'none'; script-src {scripts}; style-src {style}; {connect}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -133,8 +137,10 @@ def _icon() -> str:
 # ---- the other pages -----------------------------------------------------------------------------
 
 
-def _page(title: str, body: str, script: str = "") -> str:
+def _page(title: str, body: str, script: str = "", style: str = "") -> str:
     module = f'\n<script type="module" src="/static/{script}"></script>' if script else ""
+    if style:
+        module = f'\n<link rel="stylesheet" href="/static/{style}">{module}'
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -190,9 +196,14 @@ def index(collections: Iterable[tuple[str, str, bool, str]], unreadable: Iterabl
     )
 
 
-def results(name: str, title: str, open_results: bool) -> str:
-    """The results page of a collection; results.js fetches the numbers."""
-    link = f"{collection_path(name)}/estimate"
+def desk() -> str:
+    """The organiser's desk; desk.js fetches the rest."""
+    return _page("Desk · discreet", read("desk.html"), "desk.js", "desk.css")
+
+
+def results(name: str, title: str, open_results: bool, link: str = "") -> str:
+    """The results page of a collection; results.js fetches the numbers from `link`."""
+    link = link or f"{collection_path(name)}/estimate"
     body = Template(read("results.html")).substitute(
         link=escape(link),
         name=escape(name),

@@ -19,7 +19,7 @@ from discreet.encodings import REASONS
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
-UPLOAD, ESTIMATE, ANY = "an upload", "an estimate", "anything"
+UPLOAD, ESTIMATE, DESK, ANY = "an upload", "an estimate", "the desk", "anything"
 
 
 class Refusal(NamedTuple):
@@ -52,6 +52,11 @@ REFUSALS = {
     "busy": Refusal(503, "Too many reports are waiting; nothing was acknowledged. Try again."),
     "store": Refusal(503, "The store cannot be reached; nothing was acknowledged. Try again.", ANY),
     "damaged": Refusal(503, "This collection is damaged; nothing was acknowledged.", ANY),
+    "session": Refusal(401, "The organiser has not logged in.", DESK),
+    "origin": Refusal(403, "Another site asks, or not the desk's own page.", DESK),
+    "guesses": Refusal(429, "Too many wrong tokens.", DESK),
+    "draft": Refusal(422, "The survey file or the request is not valid.", DESK),
+    "refused": Refusal(409, "The survey's state does not allow this.", DESK),
     "http": Refusal(400, "The service does not understand this request.", "no endpoint"),
 }
 RETRY = MappingProxyType({"Retry-After": str(limits.RETRY)})

@@ -96,9 +96,10 @@ class StoreReading:
         """The first `most` collections, with how many reports each has; None if it is damaged or is
         just being closed.
         """
-        return [(c, self._report_count(c.name)) for c in self.collections()[:most]]
+        return [(c, self.report_count(c.name)) for c in self.collections()[:most]]
 
-    def _report_count(self, name: str) -> int | None:
+    def report_count(self, name: str) -> int | None:
+        """How many reports a collection has; None if it is damaged or is just being closed."""
         try:
             with self.reading(name, wait=False):
                 return self.counts.report_count(self.catalogue.get(name))

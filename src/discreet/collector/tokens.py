@@ -18,16 +18,34 @@ DEFAULT = "discreet.token"
 
 
 def read() -> str:
-    """Read the token from DISCREET_TOKEN or from the file that DISCREET_TOKEN_FILE names."""
-    secret, where = os.environ.get("DISCREET_TOKEN"), "DISCREET_TOKEN"
-    if not secret:
+    """The newest token that works."""
+    return read_all()[0]
+
+
+def read_all() -> list[str]:
+    """The tokens that work, the newest first: the lines of DISCREET_TOKEN, or of the file that
+    DISCREET_TOKEN_FILE names. There are two while one is being replaced.
+    """
+    text, where = os.environ.get("DISCREET_TOKEN"), "DISCREET_TOKEN"
+    if not text:
         where = file()
         try:
-            secret = Path(where).read_text(encoding="utf-8")
+            text = Path(where).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", "it is not text")
             raise DataError(f"the token file {where} cannot be read: {why}") from None
-    secret = secret.strip()
+    lines = [line.strip() for line in text.strip().split("\n")]
+    if len(lines) > limits.TOKENS:
+        raise DataError(
+            f"there are {len(lines)} tokens in {where}, one per line; at most {limits.TOKENS} work "
+            "at the same time: remove the old ones"
+        )
+    for line in lines:
+        _check(line, where)
+    return lines
+
+
+def _check(secret: str, where: str) -> None:
     if len(secret) < limits.TOKEN:
         raise DataError(
             f"the token in {where} has {len(secret)} characters; it must have at least "
@@ -38,7 +56,6 @@ def read() -> str:
             f"the token in {where} is weak: it must be ASCII with at least {limits.TOKEN_KINDS} "
             "different characters; remove the file and a new token is made"
         )
-    return secret
 
 
 class Place(NamedTuple):
@@ -72,7 +89,7 @@ def file() -> str:
 def make(path: Path) -> bool:
     """Write a new token that only this user can read, unless there is a file; return whether."""
     try:
-        _write(path)
+        _write(path, _new())
     except FileExistsError:
         return False
     except OSError as error:
@@ -83,12 +100,35 @@ def make(path: Path) -> bool:
 
 
 def renew(path: Path) -> None:
-    """Replace the token in this file atomically, keeping the file's owner. A running collector
-    uses the new token from the next request on.
+    """Replace the token in this file. A running collector uses the new one from the next request
+    on.
     """
+    _replace(path, _new())
+
+
+def add(path: Path) -> None:
+    """Write a new token into this file, above the one that is there: both work."""
+    _replace(path, _new(), _read_file(path)[0])
+
+
+def retire(path: Path) -> bool:
+    """Remove the older token from this file; returns whether there was one."""
+    newest, *older = _read_file(path)
+    if older:
+        _replace(path, newest)
+    return bool(older)
+
+
+def _read_file(path: Path) -> list[str]:
+    prepare(str(path))
+    return read_all()
+
+
+def _replace(path: Path, *tokens: str) -> None:
+    """Replace the content of a token file atomically, keeping the file's owner."""
     aside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        _write(aside)
+        _write(aside, *tokens)
         if path.exists():  # root may run this, but the collector's user must read it
             owner = path.stat()
             if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
@@ -100,12 +140,16 @@ def renew(path: Path) -> None:
         raise DataError(f"the token file {path} cannot be replaced: {error.strerror}") from None
 
 
-def _write(path: Path) -> None:
-    """Write a new token into a new file."""
+def _new() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def _write(path: Path, *tokens: str) -> None:
+    """Write tokens into a new file, one per line."""
     handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
         with os.fdopen(handle, "w") as made:
-            made.write(secrets.token_urlsafe(24) + "\n")
+            made.writelines(f"{token}\n" for token in tokens)
             made.flush()
             os.fsync(made.fileno())
     except OSError:  # a full disk: half a token would lock everyone out
@@ -114,38 +158,48 @@ def _write(path: Path) -> None:
 
 
 class TokenCheck:
-    """Checks tokens against the hash of the right one, in constant time. If the token is in a file,
+    """Checks tokens against the hashes of those that work, in constant time. If they are in a file,
     a changed file is read before the next check.
     """
 
-    def __init__(self, token: str, path: str = "") -> None:
-        self._hash, self._path = _hashed(token), path
+    def __init__(self, *tokens: str, path: str = "") -> None:
+        self._hashes, self._path = [_hashed(token) for token in tokens], path
         self._mark: tuple[int, int, int] | None = None  # the file's state when it was last read
 
     @classmethod
     def from_environment(cls) -> TokenCheck:
-        """Make the lock of the token in the environment or in its file."""
-        return cls(read(), "" if os.environ.get("DISCREET_TOKEN") else file())
+        """Make the lock of the tokens in the environment or in their file."""
+        return cls(*read_all(), path="" if os.environ.get("DISCREET_TOKEN") else file())
 
     def opens(self, header: str) -> bool:
-        """Whether an Authorization header has the right token."""
-        self._reload()
+        """Whether an Authorization header has a token that works."""
         scheme, _, token = header.partition(" ")
-        return hmac.compare_digest(_hashed(token), self._hash) and scheme.lower() == "bearer"
+        return self.find(token) is not None and scheme.lower() == "bearer"
 
-    def _reload(self) -> None:
-        """Read the token again if its file changed; if that fails, the old token still works."""
+    def find(self, token: str) -> bytes | None:
+        """The hash of this token if it works."""
+        hashed, right = _hashed(token), None
+        for live in self.hashes():
+            if hmac.compare_digest(hashed, live):
+                right = live
+        return right
+
+    def hashes(self) -> list[bytes]:
+        """The hashes of the tokens that work, now. If the file is not valid, the tokens that it
+        held before still work.
+        """
         mark = _mark(self._path)
         if mark != self._mark:
             self._mark = mark
             try:
-                self._hash = _hashed(read())
+                self._hashes = [_hashed(token) for token in read_all()]
             except DataError as error:
                 log_event("the token file is not valid; the old token works", problem=str(error))
+        return self._hashes
 
 
 def _hashed(token: str) -> bytes:
-    return hashlib.sha256(token.strip().encode()).digest()
+    return hashlib.sha256(token.strip().encode(errors="surrogatepass")).digest()
 
 
 def _mark(path: str) -> tuple[int, int, int] | None:

@@ -49,9 +49,14 @@ class SurveyForecast(TypedDict):
 def forecast(draft: SurveyFile, users: int) -> tuple[Survey, SurveyForecast]:
     """Design the survey of a draft and say what so many people will show."""
     made = design_survey(draft)
+    return made, tell(made, users)
+
+
+def tell(made: Survey, users: int) -> SurveyForecast:
+    """Say what so many people will show."""
     promise = made.promise()
     people = facts.share_evenly(made, users)
-    return made, {
+    return {
         "name": made.name,
         "users": users,
         "answers": made.answers,

@@ -54,6 +54,20 @@ def save(
         make_code(link).save(file, kind=kind[1:], scale=10, border=4)
 
 
+def link_button(link: str, title: str) -> str:
+    """HTML of a link that looks like a button, for somebody's own page. It has no script, and tells
+    the collector nothing about the page.
+
+    >>> print(link_button("https://a.example/c/b#0", "Fish & chips?"))
+    <a href="https://a.example/c/b#0" rel="noreferrer noopener" target="_blank"
+     style="display:inline-block;padding:.7em 1.3em;border-radius:9px;background:#0f766e;color:#fff;
+     font:600 1em/1.3 system-ui,sans-serif;text-decoration:none">Fish &amp; chips?</a>
+    """
+    return f"""<a href="{escape(link)}" rel="noreferrer noopener" target="_blank"
+ style="display:inline-block;padding:.7em 1.3em;border-radius:9px;background:#0f766e;color:#fff;
+ font:600 1em/1.3 system-ui,sans-serif;text-decoration:none">{escape(title)}</a>"""
+
+
 def poster(
     link: str,
     question: str,

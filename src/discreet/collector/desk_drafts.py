@@ -1,0 +1,182 @@
+"""A survey while it is being written: read, judged, designed, forecast. Nothing of it is stored."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from discreet.collector import documents
+from discreet.collector.problems import Json
+from discreet.collector.store import Collection, checked_name
+from discreet.designs.surveys import design_survey
+from discreet.errors import DiscreetError, PolicyError
+from discreet.policy.reading import read_question
+from discreet.show import forecast, group_sizes
+from discreet.survey import Survey
+from discreet.survey.about import About, moment
+from discreet.survey.public import Public
+from discreet.survey.reading import from_document
+from discreet.survey.writing import to_toml
+
+if TYPE_CHECKING:
+    from discreet.policy.types import JsonObject
+
+_KEPT = 16  # designs that are remembered: the next request mostly asks for the same
+
+
+class Misplaced(DiscreetError):
+    """What is wrong with a draft, and where: "about.notice", "question.0", "public.1", "name"."""
+
+    def __init__(self, where: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.where = where
+
+
+class Designed(NamedTuple):
+    """A draft that is valid: its file, and what will be asked."""
+
+    toml: str
+    survey: Survey
+
+
+def read_table(content: Mapping[str, object]) -> JsonObject:
+    """The survey file of a request: a text (`toml`), or its content (`document`)."""
+    text, document = content.get("toml"), content.get("document")
+    if isinstance(text, str):
+        try:
+            return tomllib.loads(text, parse_float=Decimal)
+        except (ValueError, RecursionError) as error:
+            raise Misplaced("file", f"this is not TOML: {error}") from None
+    if not isinstance(document, dict):
+        raise Misplaced("file", "a request has a survey file: toml (a text) or document")
+    return document
+
+
+def parse_body(body: bytes) -> dict[str, object]:
+    """The JSON object of a request. Decimal numbers stay as they are written."""
+    try:
+        content = json.loads(body, parse_float=Decimal, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise Misplaced("", "the body must be a JSON object")
+    return content
+
+
+def _refuse(name: str) -> object:
+    raise ValueError(name)
+
+
+def read(table: JsonObject) -> Designed:
+    """Design the survey of a draft; Misplaced says what is wrong and where."""
+    try:
+        _refuse_paths(table)
+        toml = to_toml(table)
+        survey = _design(toml)
+        checked_name(survey.name)
+    except DiscreetError as error:
+        raise Misplaced(_place(table, error), str(error)) from None
+    if survey.about.state(datetime.now(UTC)) == "closed":
+        over = moment(survey.about.closes)
+        raise Misplaced("about.closes", f"it would have closed on {over}; choose a later date")
+    return Designed(toml, survey)
+
+
+@lru_cache(_KEPT)
+def _design(toml: str) -> Survey:
+    """The same file gives the same survey, so what was shown is what is published."""
+    return design_survey(from_document(tomllib.loads(toml, parse_float=Decimal)))
+
+
+def _refuse_paths(table: JsonObject) -> None:
+    """A draft comes over the network: it may not name files of this machine."""
+    rows = table.get("question")
+    for row in (table, *(rows if isinstance(rows, list) else ())):
+        if isinstance(row, dict) and "items_file" in row:
+            raise PolicyError("items_file names a file; write the items into the levels instead")
+
+
+def _place(table: JsonObject, error: DiscreetError) -> str:
+    """Where a draft is wrong: the first part that is wrong by itself."""
+    about = table.get("about", {})
+    for key, value in about.items() if isinstance(about, dict) else ():
+        if _fails(lambda key=key, value=value: About.read({key: value})):
+            return f"about.{key}"
+    if _fails(lambda: About.read(about)):
+        return "about.closes" if "closes" in str(error) else "about"
+    public = table.get("public", [])
+    for k, row in enumerate(public if isinstance(public, list) else ()):
+        if _fails(lambda row=row: Public.read(row)):
+            return f"public.{k}"
+    rows = table.get("question")
+    whole = ("name", "about", "answers", "public", "translations", "cross")
+    only = {key: value for key, value in table.items() if key not in whole}
+    questions = rows if isinstance(rows, list) else [only]
+    for k, row in enumerate(questions):
+        if not isinstance(row, dict) or _fails(lambda row=row: _read_alone(row)):
+            return f"question.{k}"
+    if "name" in table and _fails(lambda: checked_name(table["name"])):
+        return "name"
+    if "answers" in str(error).partition("=")[0]:
+        return "answers"
+    return "translations" if "translat" in str(error) else ""
+
+
+def _read_alone(row: JsonObject) -> None:
+    own = {key: value for key, value in row.items() if key not in ("name", "text")}
+    read_question({**own, "question": row["text"]} if "text" in row else own, None, "a question")
+
+
+def _fails(work: object) -> bool:
+    try:
+        work()  # type: ignore[operator]
+    except (DiscreetError, TypeError):
+        return True
+    return False
+
+
+# ---- what is said about it -----------------------------------------------------------------------
+
+
+def describe(draft: Designed, people: int, keep: str, open_results: bool) -> dict[str, Json]:
+    """What the desk shows of a valid draft: its file, the forecast, and for the preview what the
+    collector would tell a participant, as if it were open.
+    """
+    survey = draft.survey
+    groups = group_sizes.sentence(survey, people) if survey.public else ""
+    return {
+        "toml": draft.toml,
+        "forecast": forecast.tell(survey, people),  # type: ignore[dict-item]
+        "groups": groups,
+        "preview": preview(survey, keep, open_results),
+        "problem": None,
+    }
+
+
+def preview(survey: Survey, keep: str, open_results: bool) -> dict[str, Json]:
+    """The description of the survey before there is a collection, and as if it were open."""
+    described = documents.describe(Collection(0, survey.name, survey, keep, False), open_results)
+    return {**described, "state": "open"}
+
+
+def plain(value: object) -> Json:
+    """The content of a survey file for a browser: times as text, numbers as JavaScript has them; a
+    number that it would round is a text.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(x) for key, x in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(x) for x in value]
+    if isinstance(value, Decimal):
+        near = float(value)
+        return near if Decimal(repr(near)) == value else str(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, int) and abs(value) > 2**53:
+        return str(value)
+    return value  # type: ignore[return-value]

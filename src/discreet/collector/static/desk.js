@@ -1,0 +1,3 @@
+// Joined from the modules in desk/ by `make js`: change those.
+
+// x
