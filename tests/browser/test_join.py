@@ -30,7 +30,7 @@ ROOMS = (
     "device",
 )
 ALLOWED = {
-    ("mechanism.js", "device/randomness.js"),
+    ("mechanism.js", "device/perturb.js"),
     ("survey/survey.js", "device/randomness.js"),
 }
 

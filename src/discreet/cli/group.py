@@ -20,7 +20,6 @@ from discreet.estimates.views import VIEWS
 if TYPE_CHECKING:
     from discreet.arrays.types import Prior
     from discreet.designs.task import DesignOptions
-    from discreet.mechanism import Mechanism
     from discreet.policy import Policy
     from discreet.survey import Survey
 
@@ -221,13 +220,6 @@ def load_policy(path: str) -> Policy:
     from discreet.policy import Policy
 
     return Policy.load(path)
-
-
-def load_mechanism(path: str, question: str | None = None) -> Mechanism:
-    """Read a survey file or a mechanism file, and check it: the mechanism of this question, or of
-    the only one.
-    """
-    return load_survey(path).question(question).mechanism
 
 
 def load_survey(path: str) -> Survey:

@@ -1,4 +1,5 @@
-"""The pages: server-rendered HTML and small modules, no build step, no request to another host.
+"""The pages: server-rendered HTML and scripts, and no request to another host. `make js` joins the
+scripts from their modules.
 
 The participant's page is one static file that contains its style, `discreet.js` and `answer.js`. It
 is the same for every collection and every server: its SHA-256 can be published, and the file can be

@@ -8,7 +8,7 @@ const found = [];
 for (const documents of input) {
   const [first, second] = await Promise.all(documents.map((x, k) => surveyOf(x, `survey ${k}`)));
   const ledger = new Ledger(new Storage());
-  ledger.drawn("https://a", first);
+  ledger.drawOnce("https://a", first);
   ledger.reserve("https://a", first, "question", first.mechanism.perturb(0), new Uint8Array(16));
   ledger.mark(["0".repeat(32)], "leaving");
   const overlaps = ledger.overlaps("https://b", second);

@@ -21,7 +21,7 @@ const near = (x, y) => assert.ok(Math.abs(x - y) < 1e-9, `${x} is not ${y}`);
 /** A report of the only question, with the state "shown". */
 function reserve(ledger, origin, survey, answer = 0, report = survey.mechanism.perturb(answer),
   own = globalThis.crypto.getRandomValues(new Uint8Array(16))) {
-  ledger.drawn(origin, survey);
+  ledger.drawOnce(origin, survey);
   ledger.reserve(origin, survey, "question", report, own);
   return ledger.find(origin, survey)[0];
 }
@@ -32,7 +32,7 @@ function leave(ledger, origin, survey, answer = 0) {
 }
 
 function leaveNamed(ledger, origin, survey, question) {
-  ledger.drawn(origin, survey);
+  ledger.drawOnce(origin, survey);
   const report = survey.mechanism.perturb(0);
   ledger.reserve(origin, survey, question, report, new Uint8Array(16).fill(9));
   ledger.mark([hex(new Uint8Array(16).fill(9))], "leaving");
@@ -101,7 +101,7 @@ await checks.check("a mark is of that entry alone", () => {
 await checks.check("what was only shown has told nobody anything", () => {
   const { ledger } = filled();
   ledger.mark([hex(id)], "shown");
-  ledger.drawn("https://b", toy); // nor has what was only drawn
+  ledger.drawOnce("https://b", toy); // nor has what was only drawn
   assert.deepEqual(ledger.overlaps("https://a", renamed), []);
   assert.deepEqual(ledger.total("https://a", renamed), { epsilon: 0, raised: 0, earlier: 0 });
 });
@@ -215,7 +215,7 @@ await checks.check("storage that throws is one sentence, and nothing is kept", a
   const calls = [
     (x) => x.find("a", toy),
     (x) => x.overlaps("a", toy),
-    (x) => x.drawn("a", toy),
+    (x) => x.drawOnce("a", toy),
     (x) => x.reserve("a", toy, "question", toy.mechanism.perturb(0), id),
   ];
   for (const call of calls) {
@@ -285,7 +285,7 @@ await checks.check("a damaged ledger is never started anew", async () => {
     const ledger = new Ledger(storage);
     for (const call of [
       () => ledger.find("a", toy),
-      () => ledger.drawn("a", toy),
+      () => ledger.drawOnce("a", toy),
       () => ledger.reserve("a", toy, "question", toy.mechanism.perturb(0), id),
       () => ledger.mark([hex(id)], "counted"),
     ]) {
@@ -370,8 +370,8 @@ await checks.check("what is drawn is drawn once, and written down in the order o
     const seen = new Map();
     for (let k = 0; k < 600; k++) {
       const storage = new Storage();
-      const names = new Ledger(storage).drawn("https://a", survey).map((entry) => entry.question);
-      const again = new Ledger(storage).drawn("https://a", survey).map((entry) => entry.question);
+      const names = new Ledger(storage).drawOnce("https://a", survey).map((entry) => entry.question);
+      const again = new Ledger(storage).drawOnce("https://a", survey).map((entry) => entry.question);
       assert.deepEqual(again, names);
       assert.equal(names.length, 2);
       assert.ok(order.indexOf(names[0]) < order.indexOf(names[1]));
@@ -386,7 +386,7 @@ await checks.check("what is drawn is drawn once, and written down in the order o
 await checks.check("a crossed report counts for the items of both questions", async () => {
   const survey = await several("several", 3);
   const ledger = new Ledger(new Storage());
-  const [, , both] = ledger.drawn("https://a", survey);
+  const [, , both] = ledger.drawOnce("https://a", survey);
   const [ill, strict] = survey.questions.map(({ mechanism }) => mechanism.policy.items);
   assert.deepEqual(both.items, [...ill, ...strict]);
   const cells = survey.question("both").mechanism;
@@ -400,7 +400,7 @@ await checks.check("a crossed report counts for the items of both questions", as
 await checks.check("a public answer is told: it overlaps, without a limit", async () => {
   const survey = await several();
   const ledger = new Ledger(new Storage());
-  for (const { question } of ledger.drawn("https://a", survey)) {
+  for (const { question } of ledger.drawOnce("https://a", survey)) {
     ledger.reserve("https://a", survey, question, Uint8Array.of(0, 0, 1), id);
   }
   ledger.mark([hex(id)], "leaving");
@@ -427,7 +427,7 @@ await checks.check("the questions that are not drawn overlap too", async () => {
   const seen = new Set();
   for (let k = 0; k < 60; k++) { // one of both is missed once in 10^17
     const origin = `https://b${k}`;
-    const [{ question, budgets }] = ledger.drawn(origin, survey);
+    const [{ question, budgets }] = ledger.drawOnce(origin, survey);
     seen.add(question);
     const overlaps = ledger.overlaps(origin, survey);
     assert.deepEqual(overlaps, all);
@@ -464,7 +464,7 @@ await checks.check("the sum for whole lists counts what is drawn", async () => {
   says(factor("https://b"), one + more); // not drawn: the largest
   for (let k = 0; k < 60; k++) {
     const origin = `https://b${k}`;
-    const [{ question }] = ledger.drawn(origin, survey);
+    const [{ question }] = ledger.drawOnce(origin, survey);
     says(factor(origin), question === "sets" ? 2 * one : one + more);
   }
 });
@@ -485,7 +485,7 @@ await checks.check("whole lists without a limit say so", () => {
 await checks.check("a question that the survey does not have is refused", async () => {
   const survey = await several();
   const storage = new Storage();
-  new Ledger(storage).drawn("https://a", survey);
+  new Ledger(storage).drawOnce("https://a", survey);
   storage.setItem(KEY, storage.getItem(KEY).replaceAll(/"question":"\w+"/g, "\"question\":\"x\""));
   await refusal("ledger", () => new Ledger(storage).find("https://a", survey));
 });

@@ -2,8 +2,8 @@ import { Client, DiscreetError, ENGLISH, Ledger, askedNames, cleaned, shortFinge
 
 // Joined from the modules in answer/ by `make js`: change those.
 
-// The participant's page: ask, verify, choose, show what will be sent, send, receipt. The answer
-// never leaves this script.
+// The participant's page: fetch and verify the survey, then hand over to page.js, which asks, shows
+// what will be sent, and sends it.
 
 // ---- dom.js -------------------------------------------------------------------------------------
 

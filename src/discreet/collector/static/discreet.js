@@ -916,6 +916,46 @@ function checkPadding(padding, { kind }) {
   }
 }
 
+// ---- device/perturb.js --------------------------------------------------------------------------
+
+/** One person's report, with secure randomness. The only place where an answer becomes a report. */
+function perturb(mechanism, answer) {
+  return mechanism.encoding.report(new Draws(), placesInAnswer(mechanism, answer));
+}
+
+/**
+ * The items of an answer, each once: of a single one a list with it. An error never repeats the
+ * answer: errors end up in logs.
+ * @returns {number[]}
+ */
+function placesInAnswer({ kind, policy }, answer) {
+  if (!kind.lists) return [findPlace(policy, answer)];
+  if (typeof answer === "string" || typeof answer?.[Symbol.iterator] !== "function") {
+    const what = `this question takes a list of items, got ${kindOf(answer)}`;
+    throw new DiscreetError("answer", `${what}; give a list, be it empty`);
+  }
+  return [...new Set(Array.from(answer, (item) => findPlace(policy, item)))];
+}
+
+function findPlace({ items }, item) {
+  if (typeof item === "string") {
+    const index = items.indexOf(item);
+    if (index >= 0) return index;
+    const next = `choose one of the ${items.length} items of the question`;
+    throw new DiscreetError("answer", `the answer is not an item of this question; ${next}`);
+  }
+  if (Number.isInteger(item) && item >= 0 && item < items.length) return item;
+  const allowed = `the label of an item or its index from 0 to ${items.length - 1}`;
+  const what = `an answer is ${allowed}, got ${kindOf(item)}`;
+  throw new DiscreetError("answer", `${what}; choose an item`);
+}
+
+/** What something is, without saying what it holds. */
+function kindOf(value) {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
 // ---- words.js -----------------------------------------------------------------------------------
 
 // Every sentence about promises and reports, and the language in which the page says it.
@@ -3219,35 +3259,12 @@ class Mechanism {
    * @returns {Uint8Array}
    */
   perturb(answer) {
-    return this.encoding.report(new Draws(), this.places(answer));
+    return perturb(this, answer);
   }
 
-  /**
-   * The items of an answer, each once: of a single one a list with it. An error never repeats the
-   * answer: errors end up in logs.
-   * @returns {number[]}
-   */
+  /** The items of an answer, each once. Refuses an answer that is none. @returns {number[]} */
   places(answer) {
-    if (!this.kind.lists) return [this.#index(answer)];
-    if (typeof answer === "string" || typeof answer?.[Symbol.iterator] !== "function") {
-      const what = `this question takes a list of items, got ${kindOf(answer)}`;
-      throw new DiscreetError("answer", `${what}; give a list, be it empty`);
-    }
-    return [...new Set(Array.from(answer, (item) => this.#index(item)))];
-  }
-
-  #index(item) {
-    const { items } = this.policy;
-    if (typeof item === "string") {
-      const place = items.indexOf(item);
-      if (place >= 0) return place;
-      const next = `choose one of the ${this.m} items of the question`;
-      throw new DiscreetError("answer", `the answer is not an item of this question; ${next}`);
-    }
-    if (Number.isInteger(item) && item >= 0 && item < this.m) return item;
-    const allowed = `the label of an item or its index from 0 to ${this.m - 1}`;
-    const what = `an answer is ${allowed}, got ${kindOf(item)}`;
-    throw new DiscreetError("answer", `${what}; choose an item`);
+    return placesInAnswer(this, answer);
   }
 
   // -- reading a report
@@ -3399,12 +3416,6 @@ class Mechanism {
   promiseOf(answer) {
     return this.#guarantee.promiseFor(this.kind.lists ? this.places(answer) : []);
   }
-}
-
-/** What something is, without saying what it holds. */
-function kindOf(value) {
-  if (value === null) return "null";
-  return Array.isArray(value) ? "array" : typeof value;
 }
 
 // ---- survey/about.js ----------------------------------------------------------------------------
@@ -4083,7 +4094,7 @@ class Ledger {
    * @param {string} origin @param {Survey} survey
    * @returns {Entry[]}
    */
-  drawn(origin, survey) {
+  drawOnce(origin, survey) {
     const mine = this.find(origin, survey);
     if (mine.length) return mine;
     const fresh = survey.draw().map((question) => newEntry(origin, survey, question));
@@ -4631,7 +4642,7 @@ class Client {
   async draw(survey) {
     const { ledger } = this;
     const entries = await ledger.locked(() => {
-      ledger.drawn(this.origin, survey);
+      ledger.drawOnce(this.origin, survey);
       return ledger.find(this.origin, survey);
     });
     return entries.map(({ question }) => survey.question(question));
@@ -4663,9 +4674,9 @@ class Client {
       const before = ledger.find(origin, survey);
       const isSent = before.length > 0 && before.every(({ state }) => SENT.includes(state));
       const agreed = agree === true ? Infinity : Number(agree);
-      const overlaps = isSent ? [] : this.#consented(ledger, survey, { most, agreed, oneWay });
-      const waiting = ledger.drawn(origin, survey).filter(({ state }) => state === "drawn");
-      const fresh = waiting.flatMap(({ question }) => {
+      const overlaps = isSent ? [] : this.#refuseUnlessAgreed(ledger, survey, { most, agreed, oneWay });
+      const undrawn = ledger.drawOnce(origin, survey).filter(({ state }) => state === "drawn");
+      const fresh = undrawn.flatMap(({ question }) => {
         const content = perturbed(survey, survey.question(question), answers, partial);
         return content ? [{ question, content }] : [];
       });
@@ -4722,7 +4733,7 @@ class Client {
       const leaving = mine.filter(({ state }) => state === "shown").map(({ id }) => id);
       if (leaving.length) {
         const limits = { most: maxTotal, agreed: overlaps.length, oneWay };
-        this.#consented(ledger, survey, limits);
+        this.#refuseUnlessAgreed(ledger, survey, limits);
         ledger.mark(leaving, "leaving");
       }
       return mine;
@@ -4768,7 +4779,7 @@ class Client {
   }
 
   /** Refuse overlaps without consent, and a sum of budgets above the person's limit. */
-  #consented(ledger, survey, { most, agreed, oneWay }) {
+  #refuseUnlessAgreed(ledger, survey, { most, agreed, oneWay }) {
     this.#checkTotal(ledger, survey, most, oneWay);
     const overlaps = ledger.overlaps(this.origin, survey);
     if (overlaps.length <= agreed) return overlaps;

@@ -1,5 +1,5 @@
-// The participant's page: ask, verify, choose, show what will be sent, send, receipt. The answer
-// never leaves this script.
+// The participant's page: fetch and verify the survey, then hand over to page.js, which asks, shows
+// what will be sent, and sends it.
 import { Client, DiscreetError, cleaned } from "../discreet.js";
 import { $, element } from "./dom.js";
 import { readInvitation, showAbout } from "./invitation.js";

@@ -2,7 +2,7 @@ import { checkCertificate } from "./check/certificate.js";
 import { canonicalJson, computeFingerprint, parse, shortFingerprint } from "./check/document.js";
 import { readTerms } from "./check/exact.js";
 import { checkPadding, checkShares, readGroups } from "./check/parts.js";
-import { Draws } from "./device/randomness.js";
+import { perturb, placesInAnswer } from "./device/perturb.js";
 import { REASONS } from "./encodings/base.js";
 import { readEncoding } from "./encodings/table.js";
 import { DiscreetError, refused } from "./errors.js";
@@ -112,35 +112,12 @@ export class Mechanism {
    * @returns {Uint8Array}
    */
   perturb(answer) {
-    return this.encoding.report(new Draws(), this.places(answer));
+    return perturb(this, answer);
   }
 
-  /**
-   * The items of an answer, each once: of a single one a list with it. An error never repeats the
-   * answer: errors end up in logs.
-   * @returns {number[]}
-   */
+  /** The items of an answer, each once. Refuses an answer that is none. @returns {number[]} */
   places(answer) {
-    if (!this.kind.lists) return [this.#index(answer)];
-    if (typeof answer === "string" || typeof answer?.[Symbol.iterator] !== "function") {
-      const what = `this question takes a list of items, got ${kindOf(answer)}`;
-      throw new DiscreetError("answer", `${what}; give a list, be it empty`);
-    }
-    return [...new Set(Array.from(answer, (item) => this.#index(item)))];
-  }
-
-  #index(item) {
-    const { items } = this.policy;
-    if (typeof item === "string") {
-      const place = items.indexOf(item);
-      if (place >= 0) return place;
-      const next = `choose one of the ${this.m} items of the question`;
-      throw new DiscreetError("answer", `the answer is not an item of this question; ${next}`);
-    }
-    if (Number.isInteger(item) && item >= 0 && item < this.m) return item;
-    const allowed = `the label of an item or its index from 0 to ${this.m - 1}`;
-    const what = `an answer is ${allowed}, got ${kindOf(item)}`;
-    throw new DiscreetError("answer", `${what}; choose an item`);
+    return placesInAnswer(this, answer);
   }
 
   // -- reading a report
@@ -292,10 +269,4 @@ export class Mechanism {
   promiseOf(answer) {
     return this.#guarantee.promiseFor(this.kind.lists ? this.places(answer) : []);
   }
-}
-
-/** What something is, without saying what it holds. */
-function kindOf(value) {
-  if (value === null) return "null";
-  return Array.isArray(value) ? "array" : typeof value;
 }

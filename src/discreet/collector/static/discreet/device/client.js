@@ -100,7 +100,7 @@ export class Client {
   async draw(survey) {
     const { ledger } = this;
     const entries = await ledger.locked(() => {
-      ledger.drawn(this.origin, survey);
+      ledger.drawOnce(this.origin, survey);
       return ledger.find(this.origin, survey);
     });
     return entries.map(({ question }) => survey.question(question));
@@ -132,9 +132,9 @@ export class Client {
       const before = ledger.find(origin, survey);
       const isSent = before.length > 0 && before.every(({ state }) => SENT.includes(state));
       const agreed = agree === true ? Infinity : Number(agree);
-      const overlaps = isSent ? [] : this.#consented(ledger, survey, { most, agreed, oneWay });
-      const waiting = ledger.drawn(origin, survey).filter(({ state }) => state === "drawn");
-      const fresh = waiting.flatMap(({ question }) => {
+      const overlaps = isSent ? [] : this.#refuseUnlessAgreed(ledger, survey, { most, agreed, oneWay });
+      const undrawn = ledger.drawOnce(origin, survey).filter(({ state }) => state === "drawn");
+      const fresh = undrawn.flatMap(({ question }) => {
         const content = perturbed(survey, survey.question(question), answers, partial);
         return content ? [{ question, content }] : [];
       });
@@ -191,7 +191,7 @@ export class Client {
       const leaving = mine.filter(({ state }) => state === "shown").map(({ id }) => id);
       if (leaving.length) {
         const limits = { most: maxTotal, agreed: overlaps.length, oneWay };
-        this.#consented(ledger, survey, limits);
+        this.#refuseUnlessAgreed(ledger, survey, limits);
         ledger.mark(leaving, "leaving");
       }
       return mine;
@@ -237,7 +237,7 @@ export class Client {
   }
 
   /** Refuse overlaps without consent, and a sum of budgets above the person's limit. */
-  #consented(ledger, survey, { most, agreed, oneWay }) {
+  #refuseUnlessAgreed(ledger, survey, { most, agreed, oneWay }) {
     this.#checkTotal(ledger, survey, most, oneWay);
     const overlaps = ledger.overlaps(this.origin, survey);
     if (overlaps.length <= agreed) return overlaps;

@@ -91,7 +91,7 @@ export class Ledger {
    * @param {string} origin @param {Survey} survey
    * @returns {Entry[]}
    */
-  drawn(origin, survey) {
+  drawOnce(origin, survey) {
     const mine = this.find(origin, survey);
     if (mine.length) return mine;
     const fresh = survey.draw().map((question) => newEntry(origin, survey, question));
