@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.arrays.tally import Tally
 from discreet.arrays.types import Bytes
-from discreet.device.wire import front_size
+from discreet.device.wire import front_size, question_place
 from discreet.errors import DataError
 from discreet.mechanism import Mechanism
 from discreet.survey import Survey
@@ -162,10 +162,9 @@ class SurveyTally:
         0
         """
         front, at, slots = front_size(survey), 0, {}
-        several = len(survey.listed) > 1
         while at < len(raw):
             slot = raw[at : at + front]
-            place = slot[0] if several and slot else 0
+            place = question_place(survey, slot)
             fits = len(slot) == front and place < len(survey.listed) and slot not in slots
             size = tally_size(survey.listed[place].mechanism) if fits else 0
             numbers = raw[at + front : at + front + size]
@@ -186,7 +185,7 @@ def runs(survey: Survey, contents: bytes) -> Iterator[tuple[int, Bytes]]:
     stands before them. DataError if they do not end with a whole one.
     """
     data, at = np.frombuffer(contents, np.uint8), 0
-    several, front = len(survey.listed) > 1, front_size(survey)
+    several, front = survey.has_several, front_size(survey)
     while at < len(data):
         question = int(data[at]) if several else 0
         if question >= len(survey.listed):

@@ -213,7 +213,7 @@ def _confirm(survey: Survey, given: Answers, prepared: Prepared) -> None:
         answer = given.get(frame.question)
         if isinstance(answer, set) and not prepared.repeated:
             click.echo(question.mechanism.guarantee().list_sentence(answer))
-        about = f" on {quoted(frame.question)}" if len(survey.listed) > 1 else ""
+        about = f" on {quoted(frame.question)}" if survey.has_several else ""
         click.echo(
             f"This report{about} will be sent: {frame.content.hex()}"
             + (" (drawn earlier; it does not depend on this answer)" if prepared.repeated else "")
@@ -306,7 +306,7 @@ def _ask(survey: Survey, drawn: Sequence[Question]) -> Answers:
     names = dict.fromkeys(name for q in drawn for name in q.of or (q.name,))
     for k, name in enumerate(names, 1):
         policy = survey.question(name).policy
-        if len(survey.listed) > 1:
+        if survey.has_several:
             click.echo(f"{k} of {len(names)}: {policy.title}" if len(names) > 1 else policy.title)
             _list_items(_shown(policy))
         answers[name] = _ask_one(policy)

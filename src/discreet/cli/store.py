@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     required=True,
-    help="Write the tally to this file (JSON). If there are several questions or public ones, write "
-    "a folder with a file per question and group.",
+    help="Write the tally to this file (JSON). If there are several questions or public ones, "
+    "write a folder with a file per question and group.",
 )
 @click.option("--survey", "survey_file", help="Also write the survey to this file.")
 @click.option(

@@ -17,6 +17,7 @@ from discreet.collector.checksums import checked, with_checksum
 from discreet.collector.database import Database
 from discreet.collector.records import Collection, Outcome, StoreDamaged, Upload
 from discreet.collector.tables import ReportTables
+from discreet.device.wire import public_part
 from discreet.errors import DataError
 from discreet.survey import Survey
 
@@ -221,9 +222,10 @@ def _count_reports(survey: Survey, contents: bytes) -> SurveyTally:
     _rows(survey, contents)
     added = SurveyTally.count_joined(survey, contents)
     public = [len(public.items) for public in survey.public]
-    several = len(survey.listed) > 1
     strange = any(
-        k >= most for slot in added.slots for k, most in zip(slot[several:], public, strict=True)
+        k >= most
+        for slot in added.slots
+        for k, most in zip(slot[public_part(survey)], public, strict=True)
     )
     if added.refused or strange:
         raise StoreDamaged(

@@ -229,7 +229,7 @@ DOCUMENT: dict[str, Json] = {
                         "in": "query",
                         "schema": {"type": "boolean"},
                         "description": "For csv: lines that begin with # and explain the columns "
-                        "stand in front. False by default.",
+                        "stand in front. False by default. JSON is the same either way.",
                     },
                     {
                         "name": "question",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from discreet.arrays.survey_tally import ANY, Slot, SurveyTally
 from discreet.arrays.tally import Tally
-from discreet.survey import Survey
+from discreet.device.wire import front
 
 Groups = dict[tuple[int, ...], Tally]  # by public answers, of which some may be ANY
 
@@ -24,7 +24,7 @@ def publish_more(shown: SurveyTally, whole: SurveyTally, closed: bool) -> Survey
     more: dict[Slot, Tally] = {}
     for place in range(len(whole.survey.listed)):
         for group, batch in _due(shown, whole, place, closed).items():
-            more[_slot(whole.survey, place, group)] = batch
+            more[front(whole.survey, place, group)] = batch
     return shown + SurveyTally(whole.survey, more) if more else shown
 
 
@@ -62,7 +62,3 @@ def _less(tally: Tally, before: Tally | None) -> Tally:
     if before is None:
         return tally
     return Tally(tally.mechanism, tally.part_n - before.part_n, tally.counts - before.counts)
-
-
-def _slot(survey: Survey, place: int, group: tuple[int, ...]) -> Slot:
-    return bytes([place] * (len(survey.listed) > 1) + list(group))

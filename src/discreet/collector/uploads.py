@@ -9,6 +9,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Protocol
 
+import numpy as np
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
@@ -20,7 +21,7 @@ from discreet.collector.metrics import Metrics
 from discreet.collector.problems import RETRY, Problem, damaged, down, unexpected
 from discreet.collector.store import Collection, Outcome, StoreDamaged, StoreDown, Upload
 from discreet.device import wire
-from discreet.device.wire import ID_SIZE, front_size
+from discreet.device.wire import ID_SIZE, front_size, public_part, question_place
 from discreet.encodings import REASONS
 from discreet.survey import Survey
 from discreet.survey.about import moment
@@ -243,17 +244,15 @@ def _cut(index: int, got: int, size: int) -> Problem:
 
 def _check_content(survey: Survey, content: bytes, index: int) -> None:
     """Problem unless this is a report of the survey, behind public answers that there are."""
-    several = len(survey.listed) > 1
-    mechanism = survey.listed[content[0] if several else 0].mechanism
-    front = front_size(survey)
-    for public, place in zip(survey.public, content[several:front], strict=True):
+    mechanism = survey.listed[question_place(survey, content)].mechanism
+    for public, place in zip(survey.public, content[public_part(survey)], strict=True):
         if place >= len(public.items):
             detail = (
                 f'frame {index} has answer {place} to the public question "{public.name}", which '
                 f"has {len(public.items)}; nothing was counted"
             )
             raise Problem("public", detail, index=index)
-    reason = mechanism.coder.check(content[front:])
+    reason = mechanism.coder.check(content[front_size(survey) :])
     if reason:
         why = REASONS[reason].format(size=mechanism.report_size)
         detail = f"frame {index} is not a report: {why}; nothing was counted"
@@ -262,15 +261,11 @@ def _check_content(survey: Survey, content: bytes, index: int) -> None:
 
 def _check_together(survey: Survey, contents: list[bytes]) -> None:
     """The same for many: arrays find whether one is wrong, and then which is the first."""
-    front, several = front_size(survey), len(survey.listed) > 1
+    front, most = front_size(survey), [len(public.items) for public in survey.public]
     for question, rows in runs(survey, b"".join(contents)):
         coder = survey.listed[question].mechanism.arrays.coder
         _, refused = coder.refusals(rows[:, front:])
-        places = rows[:, int(several) : front]
-        strange = any(
-            bool((places[:, k] >= len(public.items)).any())
-            for k, public in enumerate(survey.public)
-        )
+        strange = (rows[:, public_part(survey)] >= np.array(most, int)).any()
         if strange or any(which.any() for which in refused.values()):
             for index, content in enumerate(contents):
                 _check_content(survey, content, index)

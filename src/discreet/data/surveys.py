@@ -17,7 +17,7 @@ from discreet.arrays.tally import Tally
 from discreet.arrays.types import Bytes
 from discreet.data.counting import Tallies
 from discreet.data.reports import report_files, reports_file
-from discreet.device.wire import front_size
+from discreet.device.wire import front_size, public_part, question_place
 from discreet.errors import DataError
 from discreet.mechanism import Mechanism
 from discreet.policy.labels import quoted
@@ -138,7 +138,6 @@ def write_contents(output: str, survey: Survey, blocks: Iterable[list[bytes]]) -
         Path(output).mkdir(parents=True, exist_ok=True)
         names = question_files(survey.questions)
         paths = [Path(output) / f"{names[question.name]}.parquet" for question in survey.listed]
-    several = len(survey.listed) > 1
     with ExitStack() as stack:
         writers = [
             stack.enter_context(reports_file(path, question.mechanism))
@@ -151,7 +150,7 @@ def write_contents(output: str, survey: Survey, blocks: Iterable[list[bytes]]) -
         for block in blocks:
             contents: list[list[bytes]] = [[] for _ in survey.listed]
             for content in block:
-                contents[content[0] if several else 0].append(content)
+                contents[question_place(survey, content)].append(content)
             for writer, question, mine in zip(writers, survey.listed, contents, strict=True):
                 writer.add(*_block(survey, question.mechanism, mine))
 
@@ -159,11 +158,12 @@ def write_contents(output: str, survey: Survey, blocks: Iterable[list[bytes]]) -
 def _block(survey: Survey, mechanism: Mechanism, contents: list[bytes]) -> Block:
     import pyarrow as pa
 
-    front, several = front_size(survey), len(survey.listed) > 1
+    front = front_size(survey)
     width = front + mechanism.report_size
     rows = np.frombuffer(b"".join(contents), np.uint8).reshape(-1, width)
+    places = rows[:, public_part(survey)]
     openly = {
-        public.name: pa.array(np.array(public.items, object)[rows[:, several + k]], pa.string())
+        public.name: pa.array(np.array(public.items, object)[places[:, k]], pa.string())
         for k, public in enumerate(survey.public)
     }
     return rows[:, front:], pa.table(openly) if openly else None

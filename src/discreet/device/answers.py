@@ -20,7 +20,7 @@ Answers = Mapping[str, "Answer"]  # by the names of the questions, public ones t
 def by_name(survey: Survey, answer: Answer | Answers) -> Answers:
     """The answers by question. An error never repeats an answer."""
     if not isinstance(answer, Mapping):
-        if len(survey.listed) > 1 or survey.public:
+        if survey.has_several or survey.public:
             names = ", ".join(quoted(name) for name in asked_names(survey))
             raise DataError(f"this survey asks {names}; give the answers by name")
         return {survey.only.name: answer}

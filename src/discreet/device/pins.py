@@ -22,7 +22,7 @@ def unlike(survey: Survey, expected: Survey | Policy) -> list[str]:
     """In what a survey is not the one that was expected, or does not ask the only question."""
     if isinstance(expected, Survey):
         return expected.differences(survey)
-    if len(survey.listed) > 1:
+    if survey.has_several:
         return [f"it has {len(survey.listed)} questions, and you named the policy of one"]
     policy = replace(survey.only.policy, padding=survey.only.mechanism.padding)
     openly = [f"it also asks {quoted(public.name)} openly" for public in survey.public]

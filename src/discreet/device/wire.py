@@ -29,12 +29,22 @@ def front_size(survey: Survey) -> int:
     """Bytes between the id and the report: the question's number where there are several, and the
     chosen item of every public question.
     """
-    return (len(survey.listed) > 1) + len(survey.public)
+    return survey.has_several + len(survey.public)
 
 
 def front(survey: Survey, question: int, group: Sequence[int]) -> bytes:
     """These bytes, for the question and the public answers at these places."""
-    return bytes([*([question] if len(survey.listed) > 1 else []), *group])
+    return bytes([*([question] if survey.has_several else []), *group])
+
+
+def question_place(survey: Survey, content: Sequence[int]) -> int:
+    """The number of the question in the bytes after an id; the survey may have no such question."""
+    return content[0] if survey.has_several and content else 0
+
+
+def public_part(survey: Survey) -> slice:
+    """Where the public answers stand in the bytes after an id."""
+    return slice(int(survey.has_several), front_size(survey))
 
 
 def upload_headers(fingerprint: str) -> dict[str, str]:

@@ -39,7 +39,7 @@ def audit(path: str, expected: str | None = None) -> Findings:
     promise = survey.promise()
     findings.caution, findings.promises = promise.caution, promise.sentences()
     findings.certificate = "; ".join(
-        (f"{q.name}: " if len(survey.listed) > 1 else "") + q.mechanism.certificate.sentence
+        (f"{q.name}: " if survey.has_several else "") + q.mechanism.certificate.sentence
         for q in survey.listed
         if q.mechanism.certificate
     )

@@ -138,6 +138,11 @@ class Survey:
 
     # ---- what is in it ---------------------------------------------------------------------------
 
+    @property
+    def has_several(self) -> bool:
+        """Whether there are several questions, crossed ones among them."""
+        return len(self.listed) > 1
+
     @cached_property
     def questions(self) -> Questions:
         """The mechanisms by the names of their questions.
@@ -165,7 +170,7 @@ class Survey:
         Traceback (most recent call last):
         discreet.errors.PolicyError: the survey has 2 questions; name one: "age", "strain"
         """
-        if len(self.listed) > 1:
+        if self.has_several:
             names = ", ".join(quoted(question.name) for question in self.listed)
             raise PolicyError(f"the survey has {len(self.listed)} questions; name one: {names}")
         return self.listed[0]
@@ -277,7 +282,7 @@ class Survey:
         for mine, theirs in zip(self.listed, other.listed, strict=True):
             wanted = replace(mine.policy, padding=mine.mechanism.padding)
             both = theirs.mechanism.differences(wanted)
-            where = f"{quoted(mine.name)}: " if len(self.listed) > 1 else ""
+            where = f"{quoted(mine.name)}: " if self.has_several else ""
             sentences += [where + sentence for sentence in both]
             if mine.of != theirs.of:
                 sentences.append(f"{quoted(mine.name)} crosses other questions")
