@@ -939,7 +939,7 @@ def test_a_person_with_several_rows_is_refused_where_everybody_answers_once(tmp_
     path = tmp_path / "a.csv"
     path.write_text(f"user,item\np1,{LABELS[0]}\np2,{LABELS[1]}\np2,{LABELS[2]}\n")
     found = run("perturb", saved("bits"), path, "-o", tmp_path / "r.parquet", code=2)
-    assert 'the user "p2" has several rows, and the kind is single' in found.stderr
+    assert 'the user "p2" has several rows, but kind = "single"' in found.stderr
     path.write_text(f"user,item\np1,{LABELS[0]}\np2,{LABELS[1]}\np3,{LABELS[2]}\n")
     assert (
         "Wrote 3 reports"

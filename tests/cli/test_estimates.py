@@ -306,7 +306,7 @@ def test_what_cannot_be_estimated(run, arguments, why):
             "line 3: people is a number from 0 to 1e15, got '-2'",
         ),
         ("region,people\nnorth,1\nsouth,many\n", "line 3: people is a number from 0"),
-        ("region,people\nnorth,1\nnorth,2\n", "line 3: this group is there twice"),
+        ("region,people\nnorth,1\nnorth,2\n", "line 3: this group appears twice"),
         ("", 'needs a column "people"'),
         ("region,people\nnorth,1\nsouth,7,000,000\n", "line 3 has 4 cells and the head 2"),
         ("region,people,people\nnorth,1,2\nsouth,1,2\n", 'has two columns "people"'),
@@ -332,7 +332,7 @@ def test_columns_whose_names_mean_something_make_no_groups(run, name):
     ("totals", "why"),
     [
         (["cold,cold"], "--total cold,cold names an item twice"),
-        (["cold,flu", "cold,flu"], "or is there twice"),
+        (["cold,flu", "cold,flu"], "or is given twice"),
         ([""], '"" is not an item'),
     ],
 )

@@ -148,7 +148,7 @@ def test_a_survey_is_designed_and_a_designed_one_is_taken_as_it_is(here):
     assert from_file("survey.json") == designed
     with pytest.raises(
         DesignError,
-        match=r"m.json is designed already: model, padding is for what is not",
+        match=r"m.json is designed already; leave out model, padding",
     ):
         from_file("m.json", model="oue", padding=3)
     assert "m.json is designed already: model is for" in refused(

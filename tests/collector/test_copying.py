@@ -253,7 +253,7 @@ def test_a_closed_collection_opens_again_until_its_end_was_shown(place):
     assert store.add([upload(survey("ticket"), ids(3, 77))])[0].accepted == 3
     store.close_collection("ticket")
     assert store.published("ticket").n == 123  # anyone has seen how it ended
-    with pytest.raises(DataError, match="were shown to anyone who asked"):
+    with pytest.raises(DataError, match="have been published"):
         store.reopen_collection("ticket")
     assert store.collection("ticket").closed_by_organiser
     store.close()

@@ -1203,7 +1203,7 @@ def test_an_empty_file_is_not_taken_for_a_new_store(tmp_path):
     path = tmp_path / "store.sqlite"
     open_store(str(path)).close()
     path.write_bytes(b"")
-    with pytest.raises(DataError, match="is empty, but there was one here"):
+    with pytest.raises(DataError, match="is empty, but it had data before"):
         open_store(str(path))
     (tmp_path / "store.sqlite-lock").unlink()
     open_store(str(path)).close()
@@ -1345,7 +1345,7 @@ def test_a_store_says_whether_it_adds_up(place, store, keep):
     with store.writing():
         store.counts.tables.write_tally(collection.key, b"c" + bytes(4) + good.tobytes())
     assert store.find_damage("bits") == [
-        "what is stored is damaged: its checksum is another; bring back a copy of the store"
+        "the stored data is damaged: the checksum differs; restore a copy of the store"
     ]
 
 
@@ -1719,7 +1719,7 @@ def test_a_collection_whose_time_is_over_is_closed_for_good(place, monkeypatch):
         store.expire_collection("timed")
         assert store.collection("timed").closed_by_organiser
         assert [event.what for event in store.history("timed")] == ["closed by its date"]
-    with pytest.raises(DataError, match="as everybody was told; a new question needs a new name"):
+    with pytest.raises(DataError, match="as announced; ask again under a new name"):
         store.reopen_collection("timed")
     store.close()
 
@@ -1769,7 +1769,7 @@ def test_what_was_published_in_the_end_is_not_opened_again(store):
     assert store.published("bits").n == 100
     store.reopen_collection("bits")  # it is open: nothing happens
     store.close_collection("bits")
-    with pytest.raises(DataError, match="were shown to anyone who asked; a new question needs"):
+    with pytest.raises(DataError, match="have been published; ask again under a new name"):
         store.reopen_collection("bits")
     assert store.collection("bits").closed_by_organiser
 

@@ -266,7 +266,7 @@ def test_a_receipt_must_say_that_the_report_is_there(fake, home, said):
     client = Client(server.url)
     prepared = client.prepare(client.collection("bits"), "high 0")
     server.script.append((200, {}, said))
-    with pytest.raises(ClientError, match="did not say that it has the report"):
+    with pytest.raises(ClientError, match="did not acknowledge the report"):
         client.send(prepared)
     assert [entry["state"] for entry in entries(home)] == ["leaving"]
 
@@ -477,7 +477,7 @@ def test_an_answer_without_end_is_not_read(fake, monkeypatch):
     monkeypatch.setattr(network, "_LARGEST", 1000)
     server = fake()
     server.script.append((200, {}, b"[" + b" " * 1000 + b"]"))
-    with pytest.raises(ClientError, match="answers more than any collector would"):
+    with pytest.raises(ClientError, match="sends a longer answer than any collector"):
         Client(server.url).collection("bits")
 
 

@@ -141,7 +141,7 @@ def test_a_total_is_a_row_of_the_table():
     among = estimate.total(["cold", "flu"], about="respondents")
     assert narrow["share_low"] < among["share_low"] == pytest.approx(among["lower"] / 400)
     for wrong in ([], ["flu", "flu"]):
-        with pytest.raises(DataError, match="a total is of one item or more, each of them once"):
+        with pytest.raises(DataError, match="a total needs at least one item, and each only once"):
             estimate.total(wrong)
     with pytest.raises(DataError, match='"flue" is not an item; did you mean "flu"'):
         estimate.total(["flue"])

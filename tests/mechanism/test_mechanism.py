@@ -792,7 +792,7 @@ def test_what_a_mechanism_is_made_of_is_discreets_own():
     with pytest.raises(DesignError, match="must be one of discreet's own"):
         replace(honest, encoding=Silent())
     fields = {f.name: getattr(honest.policy, f.name) for f in dataclasses.fields(Policy)}
-    with pytest.raises(DesignError, match="a mechanism is of a Policy, got Other"):
+    with pytest.raises(DesignError, match="a mechanism needs a Policy, got Other"):
         replace(honest, policy=Other(**fields))
 
 

@@ -835,7 +835,7 @@ def test_every_item_has_a_level(level_of):
 
 def test_a_key_twice_is_no_policy(tmp_path):
     (tmp_path / "p.json").write_text('{"level": [{"name": "a", "epsilon": 1, "epsilon": 9}]}')
-    with pytest.raises(PolicyError, match='is not JSON: the key "epsilon" is there twice'):
+    with pytest.raises(PolicyError, match='is not JSON: the key "epsilon" appears twice'):
         Policy.load(tmp_path / "p.json")
 
 

@@ -202,7 +202,7 @@ MISTAKES = [
     ({"question": [ONE, ONE]}, 'question "age" is named twice'),
     ({"question": [ONE], "level": []}, r"level stands beside \[\[question\]\]"),
     ({"question": [ONE], "kind": "set"}, r"kind stands beside \[\[question\]\]"),
-    ({"question": [{**ONE, "question": "?"}]}, "has its words under the key text"),
+    ({"question": [{**ONE, "question": "?"}]}, "needs its wording under the key text"),
     ({"question": [{**ONE, "answers": 1}]}, 'unknown key "answers" in the question "age"'),
     ({"question": [row("age", "a", "b", epsilon=-1)]}, 'the question "age": .*-1'),
     ({"question": [ONE], "cross": {"of": ["age", "ill"]}}, r"written \[\[cross\]\]"),

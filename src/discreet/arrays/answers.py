@@ -91,7 +91,7 @@ def _is_framed(answers: object) -> TypeGuard[_Framed]:
 
 def _refuse_masked(answers: object) -> None:
     if isinstance(answers, np.ma.MaskedArray):
-        raise DataError("a masked array says that answers are missing; leave those people out")
+        raise DataError("the array masks some answers as missing; leave those people out")
 
 
 def _series(series: _Framed) -> pa.Array:

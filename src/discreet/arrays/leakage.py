@@ -30,14 +30,13 @@ def leakage(guarantee: Guarantee, prior: Prior | None = None) -> Leakage:
     """Bounds for every prior, per level; or the exact bounds for a given prior, per item."""
     if guarantee.policy.kind.lists:
         raise DesignError(
-            "the leakage is of single answers; what a report tells of sets is in set_factor and "
-            "list_factor"
+            "leakage is defined for single answers; for sets, see set_factor and list_factor"
         )
     if prior is None:
         epsilons = np.array(guarantee.level_epsilons)
         return Leakage(_exp(-epsilons), _exp(epsilons))
     if len(guarantee.mechanisms) > 1:
-        raise DesignError("the leakage for a given prior is of one mechanism, not of a composition")
+        raise DesignError("the leakage for a given prior needs one mechanism, not a composition")
     (mechanism,) = guarantee.mechanisms
     return _for_prior(mechanism, item_shares(mechanism.policy, prior))
 

@@ -243,7 +243,7 @@ def plan(
     draft, shares = read_draft(survey), load_prior(prior)
     if len(draft.policies) > 1 and question is None:
         if solve or padding or sizes:
-            raise DesignError("--solve, --padding and --sizes are of one question; add --question")
+            raise DesignError("--solve, --padding and --sizes work on one question; add --question")
         options = given_options(model, shares, encoding, None, goal)
         plan_survey(draft, users, options, target_error, about, as_json)
         return

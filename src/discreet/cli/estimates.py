@@ -278,7 +278,7 @@ def _sums(policy: Policy, texts: tuple[str, ...]) -> dict[str, list[int]]:
     for items in (split_items(text, policy) for text in texts):
         name = " + ".join(items)
         if len({*items}) < len(items) or name in sums:
-            raise DataError(f"--total {','.join(items)} names an item twice, or is there twice")
+            raise DataError(f"--total {','.join(items)} names an item twice, or is given twice")
         if any(total.name == name for total in policy.totals):
             raise DataError(f"the policy has a total {quoted(name)} already; it is in the table")
         sums[name] = [policy.index[item] for item in items]

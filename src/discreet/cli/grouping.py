@@ -63,7 +63,7 @@ def _refuse_null(columns: Sequence[str], group: Group, n: int) -> None:
         if value is None:
             raise DataError(
                 f"{n:,} report{'s have' if n > 1 else ' has'} no value in the column "
-                f"{quoted(column)}; fill it in, or leave them out: nobody knows whom they stand for"
+                f"{quoted(column)}; fill it in, or leave them out, because they belong to no group"
             )
 
 

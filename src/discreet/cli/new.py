@@ -146,7 +146,7 @@ def _ask_items(taken: set[str]) -> list[str]:
     items: list[str] = []
     while item := _ask("  answer", ""):
         if not is_label(item) or item in taken:
-            why = "is there already" if item in taken else "has characters that nobody sees"
+            why = "is there already" if item in taken else "has invisible characters"
             click.echo(f"  That answer {why}; write another one.", err=True)
             continue
         items.append(item)
@@ -174,7 +174,7 @@ def _ask(what: str, default: str | None = None) -> str:
         text = str(_prompt(what, default)).strip()
         if is_prose(text):
             return text
-        click.echo("That has characters that nobody sees; write it again.", err=True)
+        click.echo("That has invisible characters; write it again.", err=True)
 
 
 def _ask_number(what: str, default: int) -> int:

@@ -91,7 +91,7 @@ class Catalogue:
         key, name, keep, is_open, moving = row
         if not isinstance(name, str) or not isinstance(moving, str) or keep not in KEEPS:
             raise StoreDamaged(
-                f"the collection {quoted(name)} is damaged; bring back a copy of the store"
+                f"the collection {quoted(name)} is damaged; restore a copy of the store"
             )
         survey = self._surveys.get(key)
         if survey is None:  # checked when it is first read, like any other survey
@@ -155,7 +155,7 @@ def _parse(name: str, document: str) -> Survey:
         survey = Survey.from_document(json.loads(document))
     except Exception as error:  # whatever a damaged document holds
         raise StoreDamaged(
-            f'the survey "{name}" cannot be read ({error}); bring back a copy of the store'
+            f'the survey "{name}" cannot be read ({error}); restore a copy of the store'
         ) from None
     if survey.name != name:
         raise StoreDamaged(

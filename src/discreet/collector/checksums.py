@@ -17,6 +17,6 @@ def checked(raw: bytes) -> bytes:
     begun = isinstance(raw, bytes) and raw[:1] == b"c"  # a damaged file holds text and numbers too
     if not begun or zlib.crc32(raw[5:]).to_bytes(4, "little") != raw[1:5]:
         raise StoreDamaged(
-            "what is stored is damaged: its checksum is another; bring back a copy of the store"
+            "the stored data is damaged: the checksum differs; restore a copy of the store"
         )
     return raw[5:]

@@ -159,7 +159,7 @@ class Counts:
                 tally += SurveyTally.count(collection.survey, block)
             except DataError as error:
                 raise StoreDamaged(
-                    f"its stored reports are damaged ({error}); bring back a copy of the store"
+                    f"its stored reports are damaged ({error}); restore a copy of the store"
                 ) from None
         return tally
 
@@ -212,9 +212,7 @@ def _rows(survey: Survey, pending: bytes) -> list[tuple[int, Bytes]]:
     try:
         return [*runs(survey, pending)]
     except DataError:
-        raise StoreDamaged(
-            "the pending reports are damaged; bring back a copy of the store"
-        ) from None
+        raise StoreDamaged("the pending reports are damaged; restore a copy of the store") from None
 
 
 def _count_reports(survey: Survey, contents: bytes) -> SurveyTally:
@@ -229,7 +227,7 @@ def _count_reports(survey: Survey, contents: bytes) -> SurveyTally:
     )
     if added.refused or strange:
         raise StoreDamaged(
-            "some pending reports are not reports of this survey; bring back a copy of the store"
+            "some pending reports are not reports of this survey; restore a copy of the store"
         )
     return added
 
@@ -240,4 +238,4 @@ def _read_tally(raw: bytes, survey: Survey) -> SurveyTally:
     except StoreDamaged:
         raise
     except DataError:
-        raise StoreDamaged("the stored tally is damaged; bring back a copy of the store") from None
+        raise StoreDamaged("the stored tally is damaged; restore a copy of the store") from None

@@ -57,13 +57,11 @@ def check_reopening(collection: Collection, is_published: bool) -> None:
         )
     if collection.state_by_its_times == "closed":
         raise DataError(
-            f'"{name}" closed on {moment(about.closes)}, as everybody was told; a new '
-            "question needs a new name"
+            f'"{name}" closed on {moment(about.closes)}, as announced; ask again under a new name'
         )
     if collection.closed_by_organiser and is_published:
         raise DataError(
-            f'the results of "{name}" were shown to anyone who asked; a new question needs '
-            "a new name"
+            f'the final results of "{name}" have been published; ask again under a new name'
         )
 
 

@@ -133,8 +133,8 @@ class SqliteDatabase(ThreadedDatabase[sqlite3.Connection]):
             (version,) = self.connection.execute("PRAGMA user_version").fetchone()
             if not version and os.pread(self._turn, 1, 0):
                 raise DataError(
-                    f"the store {self.path} is empty, but there was one here: bring back a copy, "
-                    f"or remove {self.path}-lock to begin anew"
+                    f"the store {self.path} is empty, but it had data before: restore a copy, or "
+                    f"remove {self.path}-lock to start with an empty store"
                 )
             for number, script in enumerate(MIGRATIONS[version:], version + 1):
                 for statement in filter(str.strip, script.split(";")):
@@ -213,8 +213,8 @@ class SqliteDatabase(ThreadedDatabase[sqlite3.Connection]):
         self._place, self._log = self._place or place, self._log or log
         if place is None or (place, log) != (self._place, self._log):
             raise StoreDown(
-                f"the file {self.path} was moved or removed while it was in use; nothing is "
-                "acknowledged until it is back and the collector is started again"
+                f"the file {self.path} was moved or removed while it was in use; put it back and "
+                "restart the collector, which acknowledges no report until then"
             )
 
     def _take_turn(self) -> None:

@@ -33,7 +33,7 @@ class ReportTables:
         select = "SELECT report FROM {report} WHERE {own} ORDER BY id"
         for (report,) in self._database.stream(select, key):
             if not isinstance(report, bytes):
-                raise StoreDamaged("a stored report is damaged; bring back a copy of the store")
+                raise StoreDamaged("a stored report is damaged; restore a copy of the store")
             yield report
 
     def insert_tally(self, key: int, tally: bytes) -> None:

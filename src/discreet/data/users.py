@@ -30,8 +30,8 @@ def refuse_repeats(users: pa.Array, last: User) -> User:
     again = users.filter(pc.equal(users, before))  # null equals nothing: no user, no repeat
     if len(again):
         raise DataError(
-            f"the user {quoted(again[0].as_py())} has several rows, and the kind is single: "
-            'everybody answers once; kind = "set" takes several items of a person'
+            f'the user {quoted(again[0].as_py())} has several rows, but kind = "single" takes one '
+            'item per person; use kind = "set" for several'
         )
     return users[-1].as_py()
 
@@ -70,9 +70,7 @@ class SetsByUser:
 
     def _begin(self, user: User) -> None:
         if hash(user) in self._seen:
-            raise DataError(
-                f"the rows of user {user!r} do not stand together; sort the file by user"
-            )
+            raise DataError(f"the rows of user {user!r} are not together; sort the file by user")
         self._seen.add(hash(user))
         self._user, self._items = user, []
 

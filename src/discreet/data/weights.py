@@ -146,7 +146,7 @@ def read_population(path: str | Path, by: Sequence[str]) -> Population:
             )
         group = tuple(row[name] if name in columns else None for name in by)
         if group in population:
-            raise DataError(f"{path}, line {number}: this group is there twice")
+            raise DataError(f"{path}, line {number}: this group appears twice")
         population[group] = people
     if not sum(population.values()) > 0:
         raise DataError(f"{path} has no people")

@@ -90,14 +90,14 @@ def verify_proof(mechanism: Mechanism, proof: Mapping[str, object]) -> tuple[flo
         raise DiscreetError("the mechanism claims no lower bound, so there is nothing to prove")
     if proof.get("items") != list(items) or proof.get("budgets") != list(budgets):
         raise DiscreetError(
-            f"the proof is of {proof.get('items')} items at budgets {proof.get('budgets')}; the "
+            f"the proof is for {proof.get('items')} items at budgets {proof.get('budgets')}; the "
             f"mechanism has {list(items)} at {list(budgets)}"
         )
     bound = verify(proof)  # first: it refuses what is no proof
     sizes = People.at_shares(mechanism).sizes
     told = np.array(proof["sizes"], dtype=float)
     if told.shape != sizes.shape or not np.allclose(told, sizes, atol=1e-6):
-        raise DiscreetError("the proof is for people with other numbers of items")
+        raise DiscreetError("the proof assumes other numbers of items per person")
     if bound < claimed.lower_bound * (1 - 1e-6):
         raise DiscreetError(
             f"the proof proves a lower bound of {bound:.6g}; the certificate claims "

@@ -50,7 +50,7 @@ def survey_from_file(path: str, options: DesignOptions) -> Survey:
     if not is_document(path):
         return design_survey(path, **options)
     if options:
-        raise DesignError(f"{path} is designed already: {', '.join(options)} is for what is not")
+        raise DesignError(f"{path} is designed already; leave out {', '.join(options)}")
     return Survey.load(path)
 
 

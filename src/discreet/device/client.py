@@ -315,9 +315,7 @@ class Client:
         except (KeyError, TypeError, ValueError):
             accepted = duplicates = 0
         if accepted + duplicates != 1:
-            raise ClientError(
-                "the collector did not say that it has the report; send it again later"
-            )
+            raise ClientError("the collector did not acknowledge the report; send it again later")
         with self.ledger.locked() as entries:
             for entry in entries:
                 if entry["id"] == frame.id.hex():

@@ -45,7 +45,7 @@ class Network:
                     raw = answer.read(_LARGEST + 1)
                 if len(raw) > _LARGEST:
                     raise ClientError(
-                        f"{self.url} answers more than any collector would; check the address"
+                        f"{self.url} sends a longer answer than any collector; check the address"
                     )
                 if len(raw) < _whole(answer.headers.get("Content-Length")):
                     raise http.client.IncompleteRead(raw)

@@ -52,8 +52,8 @@ def check_budgets(survey: Survey, limit: float | Mapping[str, float], one_way: b
 def _refuse_one_way(mechanism: Mechanism, one_way: bool) -> None:
     if not mechanism.policy.is_mutual and not one_way:
         raise PromiseError(
-            "answers of this collection are protected one way only: that one is not yours may "
-            "become known; do not answer, or accept that (--one-way, one_way=True)"
+            "this survey protects answers one way only: it may become known that an answer is not "
+            "yours; do not answer, or accept that (--one-way, one_way=True)"
         )
 
 

@@ -75,7 +75,9 @@ def mean(
     """The mean of the values of people's answers, with its standard error and interval."""
     mechanism = estimate.mechanism
     if not mechanism.policy.rule.ordered:
-        raise DataError("a mean is of an ordered question; make one with scale = … in the policy")
+        raise DataError(
+            "only an ordered question has a mean; make one with scale = … in the policy"
+        )
     if not has_mean(estimate):
         raise DataError(
             f'the error of a mean is not known for model = "{mechanism.model}"; use subset'

@@ -125,7 +125,7 @@ def choose_padding(
     5
     """
     if not policy.kind.pads:
-        raise DesignError('a padding is chosen for kind = "set"; others need none')
+        raise DesignError('auto chooses a padding for kind = "set"; others need none')
     if type(users) is not int or users < 1:
         raise DesignError(f"users = {users} must be a whole number from 1")
     if k < 1:

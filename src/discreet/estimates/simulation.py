@@ -94,7 +94,7 @@ def simulate(
         truth = np.bincount(items, minlength=mechanism.m)
         tallies = (draw_set_tally(mechanism, items, offsets, rng) for _ in range(repeats))
     if n is not None and n != total:
-        raise DataError(f"n = {n}, but the data are of {total} people")
+        raise DataError(f"n = {n}, but the data have {total} people")
     estimates = tuple(tally.estimate() for tally in tallies)
     return Simulation(
         mechanism, truth.astype(float), total, np.stack([e.counts for e in estimates]), estimates

@@ -81,10 +81,10 @@ def named_sum(estimate: Estimate, items: object) -> dict[str, list[int]]:
     policy = estimate.mechanism.policy
     listed = [items] if isinstance(items, str) else items
     if not isinstance(listed, Iterable):
-        raise DataError(f"a total is of a list of items, got {quoted(items)}")
+        raise DataError(f"a total needs a list of items, got {quoted(items)}")
     places = [policy.place(item) for item in listed]
     if not places or len({*places}) < len(places):
-        raise DataError("a total is of one item or more, each of them once")
+        raise DataError("a total needs at least one item, and each only once")
     return {" + ".join(policy.items[place] for place in places): places}
 
 

@@ -349,11 +349,11 @@ def _check_margins(sizes: Mapping[tuple[str, ...], int], margins: Sequence[Popul
             if len(key) != length:
                 raise DataError(
                     f"the margin's group {_named(key)} has {len(key)} columns and the groups that "
-                    f"answered have {length}; write None for a column that is not told"
+                    f"answered have {length}; write None for a column without a value"
                 )
     patterns = [tuple(x is None for x in next(iter(margin))) for margin in margins]
     if len({*patterns}) < len(patterns):
-        raise DataError("two margins are of the same columns; keep one")
+        raise DataError("two margins have the same columns; keep one")
 
 
 def _check_groups(estimates: Mapping[Key, Estimate], people: Mapping[Key, float]) -> None:

@@ -27,7 +27,7 @@ def check_shape(mechanism: Mechanism) -> None:
     """Raise DesignError unless policy, encoding, padding and parts fit together."""
     policy, encoding, padding = mechanism.policy, mechanism.encoding, mechanism.padding
     if type(policy) is not Policy:
-        raise DesignError(f"a mechanism is of a Policy, got {type(policy).__name__}")
+        raise DesignError(f"a mechanism needs a Policy, got {type(policy).__name__}")
     kind = encodings.KINDS.get(getattr(encoding, "kind", ""))
     if type(encoding) is not kind:
         raise DesignError(f"encoding = {quoted(encoding)} must be one of discreet's own")

@@ -30,7 +30,7 @@ def read_json(text: str | bytes, **parse: Callable[[str], Any]) -> Any:
 
     >>> read_json('{"padding": 1, "padding": 5}')
     Traceback (most recent call last):
-    ValueError: the key "padding" is there twice
+    ValueError: the key "padding" appears twice
     """
     return json.loads(text, object_pairs_hook=_refuse_duplicate_keys, **parse)  # type: ignore[arg-type]
 
@@ -60,7 +60,7 @@ def _refuse_duplicate_keys(pairs: list[tuple[str, object]]) -> dict[str, object]
     table: dict[str, Any] = {}
     for key, value in pairs:
         if key in table:
-            raise ValueError(f'the key "{key}" is there twice')
+            raise ValueError(f'the key "{key}" appears twice')
         table[key] = value
     return table
 

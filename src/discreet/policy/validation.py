@@ -46,7 +46,7 @@ def _check_items(policy: Policy) -> None:
         if not isinstance(label, str) or not is_label(label):
             raise PolicyError(
                 f"item {quoted(label)} must be a non-empty text without control characters "
-                "and characters that nobody sees"
+                "and invisible characters"
             )
     refuse_duplicates(policy.items, "item")
     places = range(len(policy.levels))
@@ -74,7 +74,7 @@ def _check_level(level: Level) -> None:
     if not isinstance(level.name, str) or not is_label(level.name):
         raise PolicyError(
             f"name = {quoted(level.name)} of a level must be a non-empty text without "
-            "control characters and characters that nobody sees"
+            "control characters and invisible characters"
         )
     ok = isinstance(level.weight, int | float) and not isinstance(level.weight, bool)
     if not (ok and 0 < level.weight <= _LARGEST_WEIGHT):
@@ -87,7 +87,7 @@ def _check_texts(policy: Policy) -> None:
     if not isinstance(policy.question, str) or not is_prose(policy.question):
         raise PolicyError(
             f"question = {quoted(policy.question)} must be a text of one line, without control "
-            "characters and characters that nobody sees"
+            "characters and invisible characters"
         )
     refuse_duplicates(policy.last, "item of last")
     for item in policy.last:
@@ -138,7 +138,7 @@ def _check_totals(policy: Policy) -> None:
         if not isinstance(name, str) or not is_label(name):
             raise PolicyError(
                 f"the name {quoted(name)} of a total must be a non-empty text without control "
-                "characters and characters that nobody sees"
+                "characters and invisible characters"
             )
     refuse_duplicates([*policy.items, *names], "item or total")
     if names:

@@ -379,7 +379,7 @@ class Guarantee:
         self._refuse_single()
         mechanism = self._only("the bound of a set")
         if isinstance(items, str):
-            raise DataError(f"a set of items is asked for, got {items!r}; write [{items!r}]")
+            raise DataError(f"this needs a set of items, got {items!r}; write [{items!r}]")
         return mechanism, sorted({mechanism.policy.place(item) for item in items})
 
     def _refuse_single(self) -> None:
@@ -388,7 +388,7 @@ class Guarantee:
 
     def _only(self, what: str) -> Mechanism:
         if len(self.mechanisms) > 1:
-            raise DesignError(f"{what} is of one mechanism, not of a composition")
+            raise DesignError(f"{what} needs one mechanism, not a composition")
         return self.mechanisms[0]
 
     def published(self, n: int, delta: float = 1e-8) -> Published | None:

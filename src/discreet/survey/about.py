@@ -152,7 +152,7 @@ def read_prose(key: str, text: object) -> str:
     allowed = f"a text of at most {TEXT:,}" if lines else f"a line of at most {LINE}"
     raise PolicyError(
         f"{key} = {quoted(text)} must be {allowed} characters, without control characters and "
-        "characters that nobody sees"
+        "invisible characters"
     )
 
 

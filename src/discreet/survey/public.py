@@ -52,7 +52,7 @@ class Public:
             if not isinstance(item, str) or not is_label(item):
                 raise PolicyError(
                     f"item {quoted(item)} of {where} must be a non-empty text without control "
-                    "characters and characters that nobody sees"
+                    "characters and invisible characters"
                 )
         refuse_duplicates(self.items, "item")
         refuse_look_alikes(self.items, "item")

@@ -123,7 +123,7 @@ def _questions(rest: JsonObject, folder: Path | None) -> dict[str, Policy]:
         if name in questions:
             raise PolicyError(f"question {quoted(name)} is named twice")
         if "question" in row:
-            raise PolicyError(f"the question {quoted(name)} has its words under the key text")
+            raise PolicyError(f"the question {quoted(name)} needs its wording under the key text")
         where = f"the question {quoted(name)}"
         known_table(row, _ROW_KEYS, where)
         own = {key: value for key, value in row.items() if key not in ("name", "text")}
@@ -143,7 +143,7 @@ def _crosses(rows: object, questions: Mapping[str, Policy]) -> dict[str, tuple[s
     crosses: dict[str, tuple[str, str]] = {}
     for row in rows:
         if not isinstance(row, dict) or set(row) - {"of", "name"} or "of" not in row:
-            raise PolicyError(f'a cross is of = ["age", "strain"], got {quoted(row)}')
+            raise PolicyError(f'a cross needs of = ["age", "strain"], got {quoted(row)}')
         of = row["of"]
         fine = isinstance(of, list) and len(of) == 2 and of[0] != of[1]
         if not fine or any(name not in questions for name in of):

@@ -486,7 +486,7 @@ def _check_names(survey: Survey) -> None:
         if not fine or name != name.strip():
             raise PolicyError(
                 f"name = {quoted(name)} must be a non-empty text of at most {_NAME} characters, "
-                "without control characters and characters that nobody sees"
+                "without control characters and invisible characters"
             )
     for name in names:
         if ":" in name:

@@ -43,7 +43,7 @@ class Wording:
             if not isinstance(label, str) or not is_label(label):
                 raise PolicyError(
                     f"the label {quoted(label)} in {where} must be a non-empty text without "
-                    "control characters and characters that nobody sees"
+                    "control characters and invisible characters"
                 )
         shown = [labels.get(item, item) for item in items]
         refuse_duplicates(shown, f"label in {where}")

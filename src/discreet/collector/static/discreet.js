@@ -139,7 +139,7 @@ function folded(text) {
 /** The text itself, if it can be a label. */
 function label(text, what) {
   if (!isPrintable(text) || !text.replace(UNSEEN, "").trim()) {
-    const allowed = "a non-empty text without control characters and those that nobody sees";
+    const allowed = "a non-empty text without control characters and invisible characters";
     throw refused(`${what} is ${quoted(text)}, but must be ${allowed}`);
   }
   return text;
@@ -2540,7 +2540,7 @@ function readPolicy(raw) {
   const more = [...pads ? ["strict"] : [], ...NOTIONS[raw.notion]?.ordered ? ["cap"] : []];
   table(raw, [...POLICY_KEYS, ...more], "the policy", ["totals", "last"]);
   if (!isProse(raw.question)) {
-    const allowed = "a text of one line, without control characters and those that nobody sees";
+    const allowed = "a text of one line, without control characters and invisible characters";
     throw refused(`question is ${quoted(raw.question)}, but must be ${allowed}`);
   }
   choice("kind", raw.kind, Object.keys(KINDS));
@@ -4381,7 +4381,8 @@ function readLimit(most) {
 function checkSurvey(survey, limits, oneWay = false) {
   const { questions } = survey;
   if (!oneWay && questions.some(({ mechanism }) => !mechanism.policy.isMutual)) {
-    const what = "answers here are protected one way only: that one is not yours may become known";
+    const what = "this survey protects answers one way only: it may become known that an answer is "
+      + "not yours";
     throw new DiscreetError("pinned", `${what}; do not answer, or accept that (oneWay)`);
   }
   if (isTable(limits)) {

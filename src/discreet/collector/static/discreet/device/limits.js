@@ -20,7 +20,8 @@ export function readLimit(most) {
 export function checkSurvey(survey, limits, oneWay = false) {
   const { questions } = survey;
   if (!oneWay && questions.some(({ mechanism }) => !mechanism.policy.isMutual)) {
-    const what = "answers here are protected one way only: that one is not yours may become known";
+    const what = "this survey protects answers one way only: it may become known that an answer is "
+      + "not yours";
     throw new DiscreetError("pinned", `${what}; do not answer, or accept that (oneWay)`);
   }
   if (isTable(limits)) {

@@ -97,7 +97,7 @@ function folded(text) {
 /** The text itself, if it can be a label. */
 export function label(text, what) {
   if (!isPrintable(text) || !text.replace(UNSEEN, "").trim()) {
-    const allowed = "a non-empty text without control characters and those that nobody sees";
+    const allowed = "a non-empty text without control characters and invisible characters";
     throw refused(`${what} is ${quoted(text)}, but must be ${allowed}`);
   }
   return text;

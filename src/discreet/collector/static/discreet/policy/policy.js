@@ -33,7 +33,7 @@ export function readPolicy(raw) {
   const more = [...pads ? ["strict"] : [], ...NOTIONS[raw.notion]?.ordered ? ["cap"] : []];
   table(raw, [...POLICY_KEYS, ...more], "the policy", ["totals", "last"]);
   if (!isProse(raw.question)) {
-    const allowed = "a text of one line, without control characters and those that nobody sees";
+    const allowed = "a text of one line, without control characters and invisible characters";
     throw refused(`question is ${quoted(raw.question)}, but must be ${allowed}`);
   }
   choice("kind", raw.kind, Object.keys(KINDS));
