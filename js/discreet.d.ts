@@ -12,6 +12,8 @@ export class DiscreetError extends Error {
   readonly code: Code;
   /** Of `refused`: the HTTP status. */
   readonly status?: number;
+  /** Of `ledger`: true where storage works, but what is stored cannot be read. */
+  readonly isDamaged?: boolean;
   /** Of `overlap`: what would be told in all, and by which answers. */
   readonly summed?: Summed;
   readonly overlaps?: Overlap[];

@@ -131,8 +131,8 @@ def test_the_first_answer_and_the_button_are_seen_without_scrolling(visitor, ser
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("early", r"^This question opens on .*; come back then\.$"),
-     ("over", r"^This question closed on .*; it takes no more answers\.$")],
+    [("early", r"^This survey opens on .*\. Please come back then\."),
+     ("over", r"^This survey closed on .*\. It takes no more answers\.")],
 )  # fmt: skip
 def test_before_and_after_its_time_a_question_says_so(visitor, server, name, words):
     began = time.monotonic()
@@ -400,7 +400,7 @@ def test_the_dates_are_the_question_s_not_the_server_s(visitor, server):
 
     visitor.page.route("**/v1/collections/over", lie)
     page = visitor.open(server.links["over"])
-    expect(page.get_by_role("alert")).to_contain_text("This question closed on")
+    expect(page.get_by_role("alert")).to_contain_text("This survey closed on")
     expect(page.locator("#form")).to_be_hidden()
 
 
@@ -492,10 +492,10 @@ def test_a_language_can_be_chosen_and_is_remembered(visitor, server):
     page.locator("#form").wait_for()
     assert page.evaluate("document.documentElement.dir") == "rtl"
     page = visitor.open(server.links["over"])
-    expect(page.get_by_role("alert")).to_have_text(re.compile("^أُغلق هذا السؤال في .*الآن.$"))
-    assert page.locator("#problem small").count() == 0
+    expect(page.get_by_role("alert")).to_have_text(re.compile("^أُغلق هذا الاستبيان في .*مجيئك."))
+    expect(page.locator("#help")).to_be_hidden()
     page.get_by_label("اللغة").select_option("en")
-    expect(page.get_by_role("alert")).to_contain_text("This question closed on")
+    expect(page.get_by_role("alert")).to_contain_text("This survey closed on")
 
 
 def test_an_error_is_said_in_the_reader_s_language_and_in_english(visitor, server):
@@ -503,8 +503,8 @@ def test_an_error_is_said_in_the_reader_s_language_and_in_english(visitor, serve
     page.get_by_label("Language").select_option("de")
     page = visitor.open(f"{server.base}/c/told#{'0' * 64}")
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("Das ist nicht die Frage, zu der Sie eingeladen wurden")
-    expect(alert.locator("small")).to_contain_text("the invitation is for fingerprint 0000")
+    expect(alert).to_contain_text("Das ist nicht die Umfrage, zu der Sie eingeladen wurden")
+    expect(alert.locator("#cause")).to_contain_text("The invitation is for fingerprint 0000")
 
 
 # ---- axe-core ------------------------------------------------------------------------------------

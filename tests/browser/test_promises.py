@@ -148,7 +148,7 @@ def test_what_was_on_its_way_when_the_question_closed_is_said(visitor, server):
     body["state"] = "closed"
     page.reload()
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("This question is closed; it takes no more answers.")
+    expect(alert).to_contain_text("This survey is closed. It takes no more answers.")
     expect(alert).to_contain_text("nobody knows whether it arrived in time")
 
 
@@ -392,7 +392,7 @@ def test_a_link_of_one_s_own_is_refused(visitor, server):
     page = visitor.open(f"{server.base}/c/for-you#{plain.fingerprint}")
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text('The link is for "for-you", but the survey there is called')
-    expect(alert).to_contain_text("compare the whole link")
+    expect(alert).to_contain_text("Compare your whole link")
     expect(page.locator("#form")).to_be_hidden()
 
 
@@ -438,8 +438,8 @@ def test_a_link_that_could_be_somebody_s_own_is_refused(visitor, server, own):
     everywhere(visitor, server, link.partition("#")[0])
     page = visitor.open(link)
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("The link has more in it than the survey and its fingerprint")
-    expect(alert).to_contain_text("compare the whole link")
+    expect(alert).to_contain_text("This link has more in it than the survey and its fingerprint")
+    expect(alert).to_contain_text("Compare the whole link")
     expect(page.locator("#form")).to_be_hidden()
 
 
@@ -448,7 +448,7 @@ def test_a_link_with_somebody_s_name_before_the_host_is_refused(visitor, server)
     scheme, _, rest = server.links["plain"].partition("://")
     visitor.allowed += (f"{scheme}://anna:1@",)
     page = visitor.open(f"{scheme}://anna:1@{rest}")
-    expect(page.get_by_role("alert")).to_contain_text("The link has more in it")
+    expect(page.get_by_role("alert")).to_contain_text("This link has more in it")
 
 
 def test_a_page_at_an_address_of_one_s_own_says_where_it_is(visitor, server):
@@ -462,7 +462,7 @@ def test_a_page_at_an_address_of_one_s_own_says_where_it_is(visitor, server):
 @pytest.mark.parametrize("mark", ["&", "x", "x&y"])
 def test_what_is_no_fingerprint_does_not_count_as_none(visitor, server, mark):
     page = visitor.open(f"{server.base}/c/plain#{mark}")
-    expect(page.get_by_role("alert")).to_contain_text("What stands after # is not a fingerprint")
+    expect(page.get_by_role("alert")).to_contain_text("the part after # is no whole fingerprint")
 
 
 def test_the_fingerprint_is_shown_as_people_compare_it(visitor, server):

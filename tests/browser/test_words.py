@@ -65,7 +65,8 @@ def test_every_language_says_everything(language, sentences):
     check_texts(words["sentences"], sentences)
     types = (ROOT / "js" / "discreet.d.ts").read_text(encoding="utf-8")
     codes = set(re.findall(r'"(\w+)"', types[: types.index("Everything this module")]))
-    assert {*words["errors"]} == codes | {"late"} and all(words["errors"].values())
+    for errors in (english["errors"], words["errors"]):
+        assert {*errors} == codes | {"late", "missing", "damaged"} and all(errors.values())
 
 
 @pytest.mark.parametrize(

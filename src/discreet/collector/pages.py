@@ -63,7 +63,15 @@ def answer_file() -> bytes:
 def answer_with(policy: str, before: str = "") -> bytes:
     """The page with this security policy, and with this before its script."""
     style, script = _style_and_script()
-    pieces = {"policy": policy, "icon": _icon(), "style": style, "script": script}
+    pieces = {
+        "policy": policy,
+        "icon": _icon(),
+        "style": style,
+        "script": script,
+        "watch": read("watch.js"),
+        "noScript": _in_every_language("noScript"),
+        "old": _in_every_language("old"),
+    }
     whole = re.sub(r"/\*(\w+)\*/", lambda mark: pieces[mark[1]], _in_english())
     return whole.replace('<script type="module">', f'{before}<script type="module">', 1).encode()
 
@@ -81,6 +89,14 @@ def _in_english() -> str:
         r'data-text="(\w+)"[^>]*>(?=</)',
         lambda place: place[0] + escape(english[place[1]], quote=False),
         read("answer.html"),
+    )
+
+
+def _in_every_language(key: str) -> str:
+    """A text that stands there before, or without, a script that knows the reader's language."""
+    return "\n".join(
+        f'<p lang="{texts["language"]}" dir="{texts["direction"]}">{escape(texts[key])}</p>'
+        for texts in translations()
     )
 
 
@@ -109,14 +125,14 @@ def answer_policy_with(more: str, connect: str) -> str:
     """The policy of the page: its own style and script, these more scripts, and where it may
     connect to.
     """
-    style, script = (
+    style, script, watch = (
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-        for text in _style_and_script()
+        for text in (*_style_and_script(), read("watch.js"))
     )
-    scripts = f"{script} {more}".strip()
+    scripts = f"{script} {watch} {more}".strip()
     return (
-        f"default-src 'none'; script-src {scripts}; style-src {style}; {connect}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {scripts}; style-src {style}; {connect}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 

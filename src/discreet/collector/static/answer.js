@@ -93,6 +93,54 @@ function storeLanguage() {
   } catch { /* then the next visit asks again */ }
 }
 
+// ---- status.js ----------------------------------------------------------------------------------
+
+// What is going on, and what went wrong.
+
+const SLOW = 2_000; // milliseconds until a slow connection is called slow
+
+let slowTimer;
+
+/** Say what is happening. After two seconds the connection is called slow. */
+function status(key) {
+  clearTimeout(slowTimer);
+  delete $("status").dataset.text; // from now on it has a text of its own
+  $("status").hidden = !key;
+  if (!key) return;
+  $("status").textContent = text(navigator.onLine ? key : "offline");
+  slowTimer = setTimeout(() => {
+    $("status").textContent = text(navigator.onLine ? "slow" : "offline");
+  }, SLOW);
+}
+
+/** Say that an attempt has failed, and that the next one is so many milliseconds away. */
+function waiting(milliseconds) {
+  clearTimeout(slowTimer);
+  $("status").textContent = navigator.onLine
+    ? text("away", { n: Math.max(1, Math.round(milliseconds / 1000)) }) : text("offline");
+}
+
+/** An error that is a text of the page: it is said in the language that is in use then. */
+const spoken = (key, values) => new DiscreetError(key, text(key, values), { key, values });
+
+/** Say what went wrong and what to do; behind a click the exact cause, in English for whoever helps. */
+function showProblem(error, more = []) {
+  const ours = error instanceof DiscreetError;
+  if (!ours) console.error(error);
+  const message = !ours ? text("wrong") : error.key ? text(error.key, error.values) : error.message;
+  const key = error.status === 410 ? "late" : error.status === 404 ? "missing"
+    : error.isDamaged ? "damaged" : error.code;
+  const kind = ours && words.errors[key];
+  $("trouble").textContent = [kind || message, ...more].join(" ");
+  $("help").hidden = !kind;
+  $("help").open = false;
+  $("cause").textContent = kind ? capital(message) : "";
+  $("see").hidden = $("retry").hidden = true;
+  $("problem").className = "card problem";
+  $("problem").hidden = false;
+  status(null);
+}
+
 // ---- invitation.js ------------------------------------------------------------------------------
 
 const KEYS = ["server", "collection", "fingerprint"]; // of a fragment, each once
@@ -109,21 +157,18 @@ function readInvitation(address) {
   const name = fragment.get("collection") ?? (path && decoded(path[2]));
   const pinned = (/=/.test(hash) ? fragment.get("fingerprint") : hash.slice(1)) || null;
   if (!server || !name) {
-    const form = "#server=https://host&collection=NAME&fingerprint=…";
-    throw new DiscreetError("invitation", text("uninvited", { form }));
+    const form = "\u2066#server=https://host&collection=NAME&fingerprint=…\u2069"; // left to right
+    throw spoken("uninvited", { form });
   }
   // strictly: what stands beside or instead of a fingerprint could only seem to pin the question
   const keys = [...fragment.keys()];
   const isOdd = keys.some((key, k) => !KEYS.includes(key) || keys.indexOf(key) < k);
   if (isOdd || (pinned && !/^[0-9a-f]{64}$/.test(pinned))) {
-    throw new DiscreetError("invitation", text("noFingerprint"));
+    throw spoken("noFingerprint");
   }
   const isSpelled = !path || (spellings(name).includes(path[2]) && pathname.endsWith(path[2]));
   if (!isSpelled || !isPlain(address) || !isPlain(server)) {
-    const what = "the link has more in it than the survey and its fingerprint";
-    const next = "a link of your own could tell who you are: do not answer, and compare the whole"
-      + " link with somebody else's";
-    throw new DiscreetError("pinned", `${what}; ${next}`);
+    throw spoken("personal");
   }
   return { server, name, pinned };
 }
@@ -159,6 +204,7 @@ const OURS = ["opens", "closes", "minimum", "keeps"]; // rows in the language of
 /** Show what happens to an answer, who asks, what for, from when to when. */
 function showAbout(survey, wording, keeps) {
   const { about, name } = survey;
+  $("facts").hidden = false;
   const caution = survey.caution();
   const isAlone = survey.questions.some(({ mechanism }) => mechanism.kind.alone);
   $("safe").textContent = caution ? "" : text(isAlone ? "safeAlone" : "safe");
@@ -189,6 +235,9 @@ function showAbout(survey, wording, keeps) {
     return [heading, element("dd", said, { dir: "auto", ...language })];
   }));
 }
+
+/** Where the results of a survey are. */
+const resultsOf = ({ url }, { name }) => `${url}/c/${encodeURIComponent(name)}/results`;
 
 /**
  * Say where the page is and where reports go, with the paths: one of their own would tell who
@@ -549,6 +598,7 @@ function showReceipt(survey, frames, thanked, wording, url) {
   $("afterwards").textContent = [
     ...closes ? [text("nextCloses", { time: localTime(closes) })] : [],
     text(minimum ? "nextMinimum" : "nextOrganiser", { n: minimum }),
+    text("once"),
   ].join(" ");
   $("results").hidden = !url;
   if (url) $("results-link").href = url;
@@ -581,10 +631,15 @@ function proofText() {
   return `${document.title}\n${lines.join("")}`;
 }
 
-/** Copy it. */
+/** Copy it; where the browser does not allow that, mark it and say so. */
 async function copyProof() {
-  await navigator.clipboard.writeText(proofText());
-  $("copied").textContent = text("copied");
+  try {
+    await navigator.clipboard.writeText(proofText());
+    $("copied").textContent = text("copied");
+  } catch {
+    window.getSelection().selectAllChildren($("receipt-lines"));
+    $("copied").textContent = text("copyRefused");
+  }
 }
 
 function receiptOf(survey, { question, id, content, report }, wording) {
@@ -615,46 +670,6 @@ function percents(chances) {
   const ends = [Math.min(...chances), Math.max(...chances)]
     .map((share) => figure(Math.round(100 * share)));
   return ends[0] === ends[1] ? ends[0] : `${ends[0]}–${ends[1]}`;
-}
-
-// ---- status.js ----------------------------------------------------------------------------------
-
-// What is going on, and what went wrong.
-
-const SLOW = 2_000; // milliseconds until a slow connection is called slow
-
-let slowTimer;
-
-/** Say what is happening. After two seconds the connection is called slow. */
-function status(key) {
-  clearTimeout(slowTimer);
-  delete $("status").dataset.text; // from now on it has a text of its own
-  $("status").hidden = !key;
-  if (!key) return;
-  $("status").textContent = text(navigator.onLine ? key : "offline");
-  slowTimer = setTimeout(() => {
-    $("status").textContent = text(navigator.onLine ? "slow" : "offline");
-  }, SLOW);
-}
-
-/** Say that an attempt has failed, and that the next one is so many milliseconds away. */
-function waiting(milliseconds) {
-  clearTimeout(slowTimer);
-  $("status").textContent = navigator.onLine
-    ? text("away", { n: Math.max(1, Math.round(milliseconds / 1000)) }) : text("offline");
-}
-
-/** Say what went wrong: in the language of the page, and in English for whoever helps. */
-function showProblem(error, more = []) {
-  const ours = error instanceof DiscreetError;
-  if (!ours) console.error(error);
-  const message = ours ? error.message : text("wrong");
-  const translated = ours && words.errors[error.status === 410 ? "late" : error.code];
-  const stop = /[.!?…]$/.test(message) ? "" : ".";
-  $("problem").textContent = [translated || capital(message) + stop, ...more].join(" ");
-  if (translated) $("problem").append(element("small", message, { lang: "en", dir: "ltr" }));
-  $("problem").hidden = false;
-  status(null);
 }
 
 // ---- wording.js ---------------------------------------------------------------------------------
@@ -1065,8 +1080,7 @@ class Page {
   #showReceipt(frames, thanked) {
     this.#unsent = false;
     this.#receipt = { frames, thanked };
-    const { url } = this.client;
-    const results = this.openResults && `${url}/c/${encodeURIComponent(this.survey.name)}/results`;
+    const results = this.openResults && resultsOf(this.client, this.survey);
     showReceipt(this.survey, frames, thanked, this.wording, results);
     this.#step("receipt");
   }
@@ -1118,12 +1132,15 @@ class Page {
   }
 }
 
+const WORTH_TRYING = ["network", "server", "refused", "ledger"]; // codes of errors that may pass
+
 let repeat = () => {}; // says again, in another language, what was said last
 
 /** Fetch and verify the question; when the network comes back, again. */
 async function openQuestion() {
   status("fetching");
   $("problem").hidden = true;
+  $("lead").hidden = false;
   try {
     const { server, name, pinned } = readInvitation(document.URL);
     $("where").textContent = `discreet · ${cleaned(name)}`;
@@ -1138,21 +1155,38 @@ async function openQuestion() {
     await page.start();
     repeat = () => page.speak();
   } catch (error) {
-    repeat = () => showProblem(error);
+    repeat = () => {
+      showProblem(error);
+      $("lead").hidden = true; // there is nothing to answer
+      $("retry").hidden = !WORTH_TRYING.includes(error.code) || error.status === 404;
+    };
     repeat();
     if (error.code === "network") window.addEventListener("online", openQuestion, { once: true });
   }
 }
 
 /** A survey that has not opened yet, or is closed. */
-function showClosed(client, { survey, state, keeps }) {
+function showClosed(client, { survey, state, keeps, openResults }) {
   const { opens, closes } = survey.about;
   const isOver = closes && Date.parse(closes) <= Date.now();
   const key = state === "upcoming" ? "upcoming" : isOver ? "closedOn" : "closed";
   showAbout(survey, new Wording(survey), keeps);
-  const said = text(key, { time: localTime(isOver ? closes : opens ?? 0) });
-  const lost = client.unsent(survey) ? [text("lateUnsent")] : [];
-  showProblem(new DiscreetError(state, said), lost);
+  const time = localTime(isOver ? closes : opens ?? 0);
+  showProblem(spoken(key, { time }), state === "closed" ? [tookPart(client, survey)] : []);
+  $("problem").classList.replace("problem", "good"); // nothing is wrong
+  $("lead").hidden = true;
+  $("see").hidden = state !== "closed" || !openResults;
+  $("see-link").href = resultsOf(client, survey);
+}
+
+/** Whether this browser has answered a survey that is closed, as far as it knows. */
+function tookPart(client, survey) {
+  try {
+    if (client.unsent(survey)) return text("lateUnsent");
+    return client.reports(survey).length ? text("took") : "";
+  } catch { // storage is blocked or damaged, which does not matter any more
+    return "";
+  }
 }
 
 function listLanguages() {
@@ -1160,6 +1194,7 @@ function listLanguages() {
     return element("option", name, { value: language, lang: language });
   }));
   $("language").value = words.language;
+  $("languages").hidden = false;
   $("language").addEventListener("change", ({ target }) => {
     translate(TEXTS.find(({ language }) => language === target.value));
     storeLanguage();
@@ -1167,7 +1202,15 @@ function listLanguages() {
   });
 }
 
-window.addEventListener("hashchange", () => window.location.reload());
 translate(preferredWords());
 listLanguages();
-openQuestion();
+document.documentElement.dataset.begun = ""; // this browser understands the script
+if (AbortSignal.timeout) {
+  window.addEventListener("hashchange", () => window.location.reload());
+  $("try").addEventListener("click", openQuestion);
+  openQuestion();
+} else {
+  repeat = () => showProblem(spoken("old"));
+  repeat();
+  $("lead").hidden = true;
+}

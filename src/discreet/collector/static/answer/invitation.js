@@ -1,5 +1,6 @@
-import { DiscreetError, cleaned, shortFingerprint } from "../discreet.js";
+import { cleaned, shortFingerprint } from "../discreet.js";
 import { $, element } from "./dom.js";
+import { spoken } from "./status.js";
 import { localTime, text, words } from "./words.js";
 
 const KEYS = ["server", "collection", "fingerprint"]; // of a fragment, each once
@@ -16,21 +17,18 @@ export function readInvitation(address) {
   const name = fragment.get("collection") ?? (path && decoded(path[2]));
   const pinned = (/=/.test(hash) ? fragment.get("fingerprint") : hash.slice(1)) || null;
   if (!server || !name) {
-    const form = "#server=https://host&collection=NAME&fingerprint=…";
-    throw new DiscreetError("invitation", text("uninvited", { form }));
+    const form = "\u2066#server=https://host&collection=NAME&fingerprint=…\u2069"; // left to right
+    throw spoken("uninvited", { form });
   }
   // strictly: what stands beside or instead of a fingerprint could only seem to pin the question
   const keys = [...fragment.keys()];
   const isOdd = keys.some((key, k) => !KEYS.includes(key) || keys.indexOf(key) < k);
   if (isOdd || (pinned && !/^[0-9a-f]{64}$/.test(pinned))) {
-    throw new DiscreetError("invitation", text("noFingerprint"));
+    throw spoken("noFingerprint");
   }
   const isSpelled = !path || (spellings(name).includes(path[2]) && pathname.endsWith(path[2]));
   if (!isSpelled || !isPlain(address) || !isPlain(server)) {
-    const what = "the link has more in it than the survey and its fingerprint";
-    const next = "a link of your own could tell who you are: do not answer, and compare the whole"
-      + " link with somebody else's";
-    throw new DiscreetError("pinned", `${what}; ${next}`);
+    throw spoken("personal");
   }
   return { server, name, pinned };
 }
@@ -66,6 +64,7 @@ const OURS = ["opens", "closes", "minimum", "keeps"]; // rows in the language of
 /** Show what happens to an answer, who asks, what for, from when to when. */
 export function showAbout(survey, wording, keeps) {
   const { about, name } = survey;
+  $("facts").hidden = false;
   const caution = survey.caution();
   const isAlone = survey.questions.some(({ mechanism }) => mechanism.kind.alone);
   $("safe").textContent = caution ? "" : text(isAlone ? "safeAlone" : "safe");
@@ -96,6 +95,9 @@ export function showAbout(survey, wording, keeps) {
     return [heading, element("dd", said, { dir: "auto", ...language })];
   }));
 }
+
+/** Where the results of a survey are. */
+export const resultsOf = ({ url }, { name }) => `${url}/c/${encodeURIComponent(name)}/results`;
 
 /**
  * Say where the page is and where reports go, with the paths: one of their own would tell who

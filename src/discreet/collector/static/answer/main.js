@@ -1,14 +1,16 @@
 // The participant's page: fetch and verify the survey, then hand over to page.js, which asks, shows
 // what will be sent, and sends it.
-import { Client, DiscreetError, cleaned } from "../discreet.js";
+import { Client, cleaned } from "../discreet.js";
 import { $, element } from "./dom.js";
-import { readInvitation, showAbout } from "./invitation.js";
+import { readInvitation, resultsOf, showAbout } from "./invitation.js";
 import { Page } from "./page.js";
-import { showProblem, status, waiting } from "./status.js";
+import { showProblem, spoken, status, waiting } from "./status.js";
 import { Wording } from "./wording.js";
 import {
   TEXTS, localTime, preferredWords, storeLanguage, text, translate, words,
 } from "./words.js";
+
+const WORTH_TRYING = ["network", "server", "refused", "ledger"]; // codes of errors that may pass
 
 let repeat = () => {}; // says again, in another language, what was said last
 
@@ -16,6 +18,7 @@ let repeat = () => {}; // says again, in another language, what was said last
 async function openQuestion() {
   status("fetching");
   $("problem").hidden = true;
+  $("lead").hidden = false;
   try {
     const { server, name, pinned } = readInvitation(document.URL);
     $("where").textContent = `discreet · ${cleaned(name)}`;
@@ -30,21 +33,38 @@ async function openQuestion() {
     await page.start();
     repeat = () => page.speak();
   } catch (error) {
-    repeat = () => showProblem(error);
+    repeat = () => {
+      showProblem(error);
+      $("lead").hidden = true; // there is nothing to answer
+      $("retry").hidden = !WORTH_TRYING.includes(error.code) || error.status === 404;
+    };
     repeat();
     if (error.code === "network") window.addEventListener("online", openQuestion, { once: true });
   }
 }
 
 /** A survey that has not opened yet, or is closed. */
-function showClosed(client, { survey, state, keeps }) {
+function showClosed(client, { survey, state, keeps, openResults }) {
   const { opens, closes } = survey.about;
   const isOver = closes && Date.parse(closes) <= Date.now();
   const key = state === "upcoming" ? "upcoming" : isOver ? "closedOn" : "closed";
   showAbout(survey, new Wording(survey), keeps);
-  const said = text(key, { time: localTime(isOver ? closes : opens ?? 0) });
-  const lost = client.unsent(survey) ? [text("lateUnsent")] : [];
-  showProblem(new DiscreetError(state, said), lost);
+  const time = localTime(isOver ? closes : opens ?? 0);
+  showProblem(spoken(key, { time }), state === "closed" ? [tookPart(client, survey)] : []);
+  $("problem").classList.replace("problem", "good"); // nothing is wrong
+  $("lead").hidden = true;
+  $("see").hidden = state !== "closed" || !openResults;
+  $("see-link").href = resultsOf(client, survey);
+}
+
+/** Whether this browser has answered a survey that is closed, as far as it knows. */
+function tookPart(client, survey) {
+  try {
+    if (client.unsent(survey)) return text("lateUnsent");
+    return client.reports(survey).length ? text("took") : "";
+  } catch { // storage is blocked or damaged, which does not matter any more
+    return "";
+  }
 }
 
 function listLanguages() {
@@ -52,6 +72,7 @@ function listLanguages() {
     return element("option", name, { value: language, lang: language });
   }));
   $("language").value = words.language;
+  $("languages").hidden = false;
   $("language").addEventListener("change", ({ target }) => {
     translate(TEXTS.find(({ language }) => language === target.value));
     storeLanguage();
@@ -59,7 +80,15 @@ function listLanguages() {
   });
 }
 
-window.addEventListener("hashchange", () => window.location.reload());
 translate(preferredWords());
 listLanguages();
-openQuestion();
+document.documentElement.dataset.begun = ""; // this browser understands the script
+if (AbortSignal.timeout) {
+  window.addEventListener("hashchange", () => window.location.reload());
+  $("try").addEventListener("click", openQuestion);
+  openQuestion();
+} else {
+  repeat = () => showProblem(spoken("old"));
+  repeat();
+  $("lead").hidden = true;
+}

@@ -1,7 +1,7 @@
 import { Ledger, askedNames, cleaned } from "../discreet.js";
 import { Choices, FEW } from "./choices.js";
 import { $ } from "./dom.js";
-import { showAbout, showPlace } from "./invitation.js";
+import { resultsOf, showAbout, showPlace } from "./invitation.js";
 import { resumeOthers } from "./others.js";
 import { listPromises, showOpenly, showPromise, showTogether } from "./promise.js";
 import { copyProof, listLabels, showReceipt, showReports } from "./report.js";
@@ -346,8 +346,7 @@ export class Page {
   #showReceipt(frames, thanked) {
     this.#unsent = false;
     this.#receipt = { frames, thanked };
-    const { url } = this.client;
-    const results = this.openResults && `${url}/c/${encodeURIComponent(this.survey.name)}/results`;
+    const results = this.openResults && resultsOf(this.client, this.survey);
     showReceipt(this.survey, frames, thanked, this.wording, results);
     this.#step("receipt");
   }

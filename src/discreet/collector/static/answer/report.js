@@ -70,6 +70,7 @@ export function showReceipt(survey, frames, thanked, wording, url) {
   $("afterwards").textContent = [
     ...closes ? [text("nextCloses", { time: localTime(closes) })] : [],
     text(minimum ? "nextMinimum" : "nextOrganiser", { n: minimum }),
+    text("once"),
   ].join(" ");
   $("results").hidden = !url;
   if (url) $("results-link").href = url;
@@ -102,10 +103,15 @@ function proofText() {
   return `${document.title}\n${lines.join("")}`;
 }
 
-/** Copy it. */
+/** Copy it; where the browser does not allow that, mark it and say so. */
 export async function copyProof() {
-  await navigator.clipboard.writeText(proofText());
-  $("copied").textContent = text("copied");
+  try {
+    await navigator.clipboard.writeText(proofText());
+    $("copied").textContent = text("copied");
+  } catch {
+    window.getSelection().selectAllChildren($("receipt-lines"));
+    $("copied").textContent = text("copyRefused");
+  }
 }
 
 function receiptOf(survey, { question, id, content, report }, wording) {

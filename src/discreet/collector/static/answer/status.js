@@ -1,6 +1,6 @@
 // What is going on, and what went wrong.
 import { DiscreetError } from "../discreet.js";
-import { $, capital, element } from "./dom.js";
+import { $, capital } from "./dom.js";
 import { text, words } from "./words.js";
 
 const SLOW = 2_000; // milliseconds until a slow connection is called slow
@@ -26,15 +26,23 @@ export function waiting(milliseconds) {
     ? text("away", { n: Math.max(1, Math.round(milliseconds / 1000)) }) : text("offline");
 }
 
-/** Say what went wrong: in the language of the page, and in English for whoever helps. */
+/** An error that is a text of the page: it is said in the language that is in use then. */
+export const spoken = (key, values) => new DiscreetError(key, text(key, values), { key, values });
+
+/** Say what went wrong and what to do; behind a click the exact cause, in English for whoever helps. */
 export function showProblem(error, more = []) {
   const ours = error instanceof DiscreetError;
   if (!ours) console.error(error);
-  const message = ours ? error.message : text("wrong");
-  const translated = ours && words.errors[error.status === 410 ? "late" : error.code];
-  const stop = /[.!?…]$/.test(message) ? "" : ".";
-  $("problem").textContent = [translated || capital(message) + stop, ...more].join(" ");
-  if (translated) $("problem").append(element("small", message, { lang: "en", dir: "ltr" }));
+  const message = !ours ? text("wrong") : error.key ? text(error.key, error.values) : error.message;
+  const key = error.status === 410 ? "late" : error.status === 404 ? "missing"
+    : error.isDamaged ? "damaged" : error.code;
+  const kind = ours && words.errors[key];
+  $("trouble").textContent = [kind || message, ...more].join(" ");
+  $("help").hidden = !kind;
+  $("help").open = false;
+  $("cause").textContent = kind ? capital(message) : "";
+  $("see").hidden = $("retry").hidden = true;
+  $("problem").className = "card problem";
   $("problem").hidden = false;
   status(null);
 }

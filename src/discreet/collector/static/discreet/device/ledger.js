@@ -63,6 +63,7 @@ export class Ledger {
    * two tabs could both draw a report, or send two that need consent to their sum.
    */
   async locked(work) {
+    this.#read(); // where storage is blocked, so are locks, and those do not say why
     const settling = async () => {
       try {
         return await work();
@@ -80,7 +81,7 @@ export class Ledger {
     const mine = this.#read().filter(isFor(origin, survey));
     if (mine.some(({ question }) => !places.has(question))) {
       const what = "the ledger holds a question that this survey does not have";
-      throw new DiscreetError("ledger", `${what}, so nothing is sent`);
+      throw new DiscreetError("ledger", `${what}, so nothing is sent`, { isDamaged: true });
     }
     return mine.sort((x, y) => places.get(x.question) - places.get(y.question));
   }
@@ -238,7 +239,7 @@ export class Ledger {
     if (text == null && older) {
       const what = `the ledger stored as "${older}" is of an earlier version, so nothing is sent`;
       const next = "remove it if you accept that earlier answers are forgotten";
-      throw new DiscreetError("ledger", `${what}; ${next}`);
+      throw new DiscreetError("ledger", `${what}; ${next}`, { isDamaged: true });
     }
     if (text == null) return [];
     try {
@@ -248,7 +249,7 @@ export class Ledger {
     } catch { /* refused below */ }
     const what = `the ledger stored as "${this.#key}" is damaged, so nothing is sent`;
     const next = "restore it, or remove it if you accept that earlier answers are forgotten";
-    throw new DiscreetError("ledger", `${what}; ${next}`);
+    throw new DiscreetError("ledger", `${what}; ${next}`, { isDamaged: true });
   }
 
   #write(entries) {
