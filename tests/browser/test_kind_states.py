@@ -164,9 +164,7 @@ def changed(browser, server, old, new):
         other = script.replace(old, new)
         hashes = [base64.b64encode(hashlib.sha256(x.encode()).digest()).decode()
                   for x in (script, other)]  # fmt: skip
-        route.fulfill(
-            body=body.replace(script, other).replace(*hashes), content_type="text/html"
-        )
+        route.fulfill(body=body.replace(script, other).replace(*hashes), content_type="text/html")
 
     context = browser.new_context(viewport=PHONE)
     page = context.new_page()
