@@ -182,7 +182,7 @@ export class Mechanism {
   /** One person's report, with secure randomness. */
   perturb(answer: Answer): Uint8Array;
   /** Why this is not a report of the mechanism, or null. */
-  check(report: Uint8Array): Reason | null;
+  refusal(report: Uint8Array): Reason | null;
   /** A bit per item: 1 where the report names it. */
   bits(report: Uint8Array): Uint8Array;
   /**

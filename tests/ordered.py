@@ -90,7 +90,7 @@ def all_reports(mechanism):
             for o in range(len(mechanism.parts))
             for named in subsets
         ]
-    return [row for row in rows if mechanism.coder.check(row) is None]
+    return [row for row in rows if mechanism.coder.refusal(row) is None]
 
 
 def scored(mechanism, reports):

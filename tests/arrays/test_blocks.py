@@ -65,7 +65,7 @@ def silent_somewhere(kind):
 
 def reason(mechanism, raw):
     """Why a report is refused, or None; `check`, `refusals` and the tally must agree."""
-    found, tally = mechanism.coder.check(raw), mechanism.tally([raw])
+    found, tally = mechanism.coder.refusal(raw), mechanism.tally([raw])
     assert found is None or found in REASONS
     assert (tally.n, dict(tally.refused)) == ((1, {}) if found is None else (0, {found: 1}))
     assert found is None or not tally.counts.any()
@@ -157,7 +157,7 @@ def test_what_is_accepted_is_what_can_be_sent(kind, toy):
         every = [*(k.to_bytes(4, "little") for k in numbers), b"\xff" * 4]
     else:
         every = [bytes(row) for row in product(range(256), repeat=size)]
-    accepted = {raw for raw in every if mechanism.coder.check(raw) is None}
+    accepted = {raw for raw in every if mechanism.coder.refusal(raw) is None}
     assert accepted == can
     tally = mechanism.tally(every)
     assert tally.n == len(can) and sum(tally.refused.values()) == len(every) - len(can)
@@ -937,7 +937,7 @@ def test_hits_are_read_and_counted_as_the_polynomial_says(prime):
         part = mechanism.parts[o]
         named = [i for i, v in enumerate(values) if part.ints.active[of[i]] and v < part.ints.limit]
         assert mechanism.coder.named(row.tobytes()) == named
-        assert mechanism.coder.check(row.tobytes()) is None
+        assert mechanism.coder.refusal(row.tobytes()) is None
         part_n[o] += 1
         counts[o, named] += 1
     tally = mechanism.tally(reports)
@@ -959,10 +959,10 @@ def test_hits_that_are_no_reports_are_refused():
         "residue": [bytes(size - 2) + b"\xf1\xff", b"\0\xff\xff" + bytes(size - 3)],
     }
     for reason, reports in bad.items():
-        assert [mechanism.coder.check(report) for report in reports] == [reason] * len(reports)
+        assert [mechanism.coder.refusal(report) for report in reports] == [reason] * len(reports)
         assert mechanism.tally(reports).refused == {reason: len(reports)}
     last = bytes(size - 2) + b"\xf0\xff"  # 65520, the largest residue
-    assert mechanism.coder.check(last) is None and mechanism.tally([last]).n == 1
+    assert mechanism.coder.refusal(last) is None and mechanism.tally([last]).n == 1
 
 
 class Scripted(BitSource):

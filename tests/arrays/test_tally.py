@@ -154,7 +154,7 @@ def test_every_report_that_can_be_sent_is_counted_as_what_it_says(name):
         assert tally.part_n.tolist() == [int(o == part) for o in range(len(mechanism.parts))]
         assert np.flatnonzero(tally.counts[part]).tolist() == named
         assert mechanism.coder.named(report) == named
-        assert mechanism.coder.check(report) is None
+        assert mechanism.coder.refusal(report) is None
 
 
 @pytest.mark.parametrize("m", [2, 3, 8, 13, 64, 65, 70, 200])
@@ -316,7 +316,7 @@ def test_refused_reports_are_counted_by_reason_and_never_used(mechanism):
     assert np.array_equal(tally.counts, clean.counts) and np.array_equal(tally.part_n, clean.part_n)
     np.testing.assert_array_equal(tally.estimate().counts, clean.estimate().counts)
     for why, raw in bad.items():
-        assert mechanism.coder.check(raw) == reason(mechanism.to_document(), raw) == why
+        assert mechanism.coder.refusal(raw) == reason(mechanism.to_document(), raw) == why
 
 
 @every
@@ -331,7 +331,7 @@ def test_any_bytes_are_judged_as_by_the_wire_format(mechanism, data):
     reports = data.draw(st.lists(raw | low, max_size=12))
     document = mechanism.to_document()
     wanted = [reason(document, report) for report in reports]
-    assert [mechanism.coder.check(report) for report in reports] == wanted
+    assert [mechanism.coder.refusal(report) for report in reports] == wanted
     assert mechanism.tally(reports) == plain(mechanism, reports)
     assert mechanism.tally(reports).refused == dict(Counter(why for why in wanted if why))
 
@@ -688,7 +688,7 @@ def test_counted_reports_that_are_none_are_refused_so_many_times(mechanism):
     good = mechanism.perturb_many(answers_of(mechanism, 5))
     bad = b"\xff" * mechanism.report_size
     tally = mechanism.tally([*map(bytes, good), bad, b""], [1, 2, 3, 4, 5, 70, 900])
-    reason = mechanism.coder.check(bad)
+    reason = mechanism.coder.refusal(bad)
     assert tally.n == 15 and tally.refused == {reason: 70, "length": 900}
 
 

@@ -1813,7 +1813,7 @@ def features_of(document_, reports):
     named = np.zeros((len(reports), 10))
     part = np.zeros(len(reports), int)
     for row, report in enumerate(reports):
-        assert coder.check(report) is None
+        assert coder.refusal(report) is None
         named[row, coder.named(report)] = 1
         number = int.from_bytes(report, "little")
         part[row] = (

@@ -1775,7 +1775,7 @@ PERTURB = """async ({ document, answers, each }) => {
   for (const answer of answers) {
     for (let person = 0; person < each; person++, at += reportSize) {
       const report = mechanism.perturb(answer);
-      if (mechanism.check(report) !== null) throw new Error(mechanism.check(report));
+      if (mechanism.refusal(report) !== null) throw new Error(mechanism.check(report));
       rows.set(report, at);
     }
   }

@@ -160,7 +160,7 @@ def test_the_drawn_questions_are_asked_one_after_another(visitor, server):
     for frame in posts:  # id, number of the question, "south", report
         question = survey.listed[frame[16]]
         assert question.name in drawn and frame[17] == 1
-        assert question.mechanism.coder.check(frame[18:]) is None
+        assert question.mechanism.coder.refusal(frame[18:]) is None
     assert {e["state"] for e in entries(page)} == {"counted"}
     shown = page.locator("#receipt code").all_text_contents()
     assert all(e["id"] in shown and e["report"] in shown for e in entries(page))

@@ -46,7 +46,7 @@ def test_the_story(capsys):
     ]
     first = mechanism.policy.items[made_up_answers(mechanism.policy, demo.USERS)[0]]
     report = re.search(rf"One answered '{first}'; their phone sent ([0-9a-f]+)\.", text)[1]
-    assert mechanism.coder.check(bytes.fromhex(report)) is None
+    assert mechanism.coder.refusal(bytes.fromhex(report)) is None
     inside = int(re.search(r"(\d+) of 41 intervals hold the truth", text)[1])
     assert inside >= 29  # 95 % each: fewer with a chance below 1e-6
     assert "toy-survey: 5 items in 2 levels" in text

@@ -276,7 +276,7 @@ def verdict(made, raw):
     if len(raw) % size:
         return 400, "frame", len(raw) // size
     for k in range(len(raw) // size):
-        reason = made.mechanism.coder.check(raw[k * size + 16 : (k + 1) * size])
+        reason = made.mechanism.coder.refusal(raw[k * size + 16 : (k + 1) * size])
         if reason:
             return 422, reason, k
     return 200, None, None

@@ -196,7 +196,7 @@ def verdict(raw):
     for index, content in enumerate(contents):
         if content[1] >= 3 or content[2] >= 2:
             return "public", index
-        if reason := MADE.listed[content[0]].mechanism.coder.check(content[FRONT:]):
+        if reason := MADE.listed[content[0]].mechanism.coder.refusal(content[FRONT:]):
             return reason, index
     return None, None
 

@@ -91,7 +91,7 @@ def test_an_answer_is_perturbed_sent_and_counted_once(real, home, kind):
     assert (asked.name, asked.survey, asked.state) == (kind, survey(kind), "open")
     prepared = client.prepare(asked, answer_of(kind))
     assert stored(real, kind) == before  # nothing has left yet
-    assert asked.mechanism.coder.check(prepared.report) is None
+    assert asked.mechanism.coder.refusal(prepared.report) is None
     receipt = client.send(prepared)
     assert receipt == Receipt(1, 0) and repr(receipt) == "Receipt(accepted=1, duplicates=0)"
     assert only(receipt) == only(prepared)
@@ -1373,7 +1373,7 @@ def test_the_command_takes_sets(fake, home, monkeypatch):
         home.unlink()
     assert len(server.posts) == 5
     for body in server.posts:
-        assert survey("set").mechanism.coder.check(body[16:]) is None
+        assert survey("set").mechanism.coder.refusal(body[16:]) is None
 
 
 def test_the_command_perturbs_the_answer_it_was_given(fake, monkeypatch):

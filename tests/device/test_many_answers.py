@@ -183,7 +183,7 @@ def test_every_frame_is_a_report_on_its_question_with_an_id_of_its_own(fake, hom
     assert sorted(server.posts) == sorted(frame.id + frame.content for frame in receipt.frames)
     for k, frame in enumerate(receipt.frames):
         assert frame.content == bytes([k, 0, 1]) + frame.report  # north, night
-        assert every.listed[k].mechanism.coder.check(frame.report) is None
+        assert every.listed[k].mechanism.coder.refusal(frame.report) is None
     assert [(e["question"], e["id"], e["report"], e["state"]) for e in entries(home)] == [
         (frame.question, frame.id.hex(), frame.content.hex(), "counted") for frame in receipt.frames
     ]

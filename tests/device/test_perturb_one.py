@@ -68,7 +68,7 @@ def test_a_huge_budget_tells_every_item_of_a_list(answer):
 
 def test_an_item_named_twice_counts_once():
     made = mechanism("each")
-    assert made.coder.check(perturb(made, [SECRET, SECRET])) is None
+    assert made.coder.refusal(perturb(made, [SECRET, SECRET])) is None
 
 
 class Hostile:

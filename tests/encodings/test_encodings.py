@@ -119,7 +119,7 @@ def test_reports_come_as_often_as_their_law_says(made):
         exactly = enumerated(mechanism, items)
         n = min(30_000, max(4_000, int(60 / sorted(exactly.values())[len(exactly) // 2])))
         seen = Counter(mechanism.coder.write(SystemRandomness(), items) for _ in range(n))
-        assert all(mechanism.coder.check(y) is None for y in seen)
+        assert all(mechanism.coder.refusal(y) is None for y in seen)
         if len(exactly) > 500:  # too many to be seen often: those that name the same items together
             seen, exactly = (by_pattern(mechanism, x) for x in (seen, exactly))
         assert_distribution(seen, exactly)
@@ -391,7 +391,7 @@ def test_hits_name_their_own_items_as_often_as_they_promise(name):
     seen = Counter()
     for _ in range(n):
         report = mechanism.coder.write(SystemRandomness(), items)
-        assert mechanism.coder.check(report) is None
+        assert mechanism.coder.refusal(report) is None
         part, named = exhaustive.hits_named(mechanism.to_document(), report)
         assert mechanism.coder.named(report) == named
         seen[part, frozenset(named)] += 1

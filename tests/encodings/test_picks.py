@@ -93,7 +93,7 @@ def test_every_report_is_read_as_it_was_written(make):
     document = mechanism.to_document()
     for o, named in picked.reports(document)[:3000]:
         report = picked.pack(document, o, named)
-        assert mechanism.coder.check(report) is None
+        assert mechanism.coder.refusal(report) is None
         assert mechanism.coder.read_part(report) == o
         assert set(mechanism.coder.named(report)) == named
 
@@ -113,7 +113,7 @@ def test_everything_else_is_refused_for_the_same_reason_everywhere(make):
     bit = rng.integers(0, 8 * mechanism.report_size, len(some))
     flipped[np.arange(len(some)), bit >> 3] ^= (1 << (bit & 7)).astype(np.uint8)
     rows, known = np.concatenate((rows, some, flipped)), set(good)
-    reasons = [mechanism.coder.check(bytes(row)) for row in rows]
+    reasons = [mechanism.coder.refusal(bytes(row)) for row in rows]
     assert [why is None for why in reasons] == [bytes(row) in known for row in rows]
     tally = mechanism.arrays.coder.start()
     refused = mechanism.arrays.coder.gather(tally, rows)
@@ -123,7 +123,7 @@ def test_everything_else_is_refused_for_the_same_reason_everywhere(make):
     plain.gather(other, rows)
     assert (tally.counts == other.counts).all() and (tally.part_n == other.part_n).all()
     assert len(set(reasons)) > 3
-    assert mechanism.coder.check(good[0] + b"\0") == "length"
+    assert mechanism.coder.refusal(good[0] + b"\0") == "length"
 
 
 def test_numbers_must_go_up_and_lie_among_the_items():

@@ -590,7 +590,7 @@ def test_what_a_large_set_is_counted_with():
 
 def test_what_a_mechanism_does_by_itself():
     mechanism = designed("min")
-    assert mechanism.coder.check(mechanism.perturb("x")) is None
+    assert mechanism.coder.refusal(mechanism.perturb("x")) is None
     rows = mechanism.perturb_many([0, 3])
     assert rows.shape == (2, mechanism.report_size)
     assert mechanism.tally(rows).n == 2 and mechanism.tally().n == 0

@@ -53,7 +53,7 @@ class PlainBlocks(BlockCoder):
         part, reasons = np.zeros(len(rows), np.int64), []
         for k, row in enumerate(rows):
             report = row.tobytes()
-            reasons.append(coder.check(report))
+            reasons.append(coder.refusal(report))
             if reasons[-1] is None:
                 part[k] = coder.read_part(report)
         which = {why: np.array([x == why for x in reasons]) for why in coder.reasons}

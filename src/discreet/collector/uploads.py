@@ -252,7 +252,7 @@ def _check_content(survey: Survey, content: bytes, index: int) -> None:
                 f"has {len(public.items)}; nothing was counted"
             )
             raise Problem("public", detail, index=index)
-    reason = mechanism.coder.check(content[front_size(survey) :])
+    reason = mechanism.coder.refusal(content[front_size(survey) :])
     if reason:
         why = REASONS[reason].format(size=mechanism.report_size)
         detail = f"frame {index} is not a report: {why}; nothing was counted"

@@ -221,7 +221,7 @@ def new_entry(origin: str, survey: Survey, question: Question) -> Entry:
 
 def write_report(entry: Entry, mechanism: Mechanism, front: bytes, report: bytes) -> None:
     """Write a report down before anybody sees it, with an id of its own."""
-    reason = mechanism.coder.check(report)
+    reason = mechanism.coder.refusal(report)
     if reason:  # cannot happen; if it did, nothing must leave
         raise LedgerError(f"the report is not one of this mechanism: {REASONS[reason]}")
     entry["id"], entry["report"] = os.urandom(ID_SIZE).hex(), (front + report).hex()

@@ -169,7 +169,7 @@ class Coder(ABC, Generic[P]):
         """The report of a person who holds these items: one, or a set without repeats."""
 
     @abstractmethod
-    def check(self, report: bytes) -> str | None:
+    def refusal(self, report: bytes) -> str | None:
         """The reason why this is not a report of the mechanism, or None."""
 
     @abstractmethod

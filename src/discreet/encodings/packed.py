@@ -42,7 +42,7 @@ class PackedCoder(SamplingCoder):
         """The part that a report belongs to."""
         return report[0] if self.front else 0
 
-    def check(self, report: bytes) -> str | None:
+    def refusal(self, report: bytes) -> str | None:
         """The reason why this is not a report of the mechanism, or None."""
         if len(report) != self.size:
             return "length"

@@ -161,7 +161,7 @@ class Layout:
             return [body >> self.width * n & digit for n in range(self.k)]
         return [rank for rank in range(self.m) if body >> rank & 1]
 
-    def check(self, body: int) -> str | None:
+    def refusal(self, body: int) -> str | None:
         """Why this is not a subset, or None."""
         if body >> self.bits:
             return "tail"
@@ -228,13 +228,13 @@ class PicksCoder(Coder[PicksPart]):
         """The part that a report belongs to."""
         return report[0]
 
-    def check(self, report: bytes) -> str | None:
+    def refusal(self, report: bytes) -> str | None:
         """The reason why this is not a report of the mechanism, or None."""
         if len(report) != self.size:
             return "length"
         if report[0] >= len(self.parts):
             return "part"
-        return self.layouts[report[0]].check(_body(report))
+        return self.layouts[report[0]].refusal(_body(report))
 
     def named(self, report: bytes) -> list[int]:
         """The items that a report names."""

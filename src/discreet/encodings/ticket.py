@@ -104,7 +104,7 @@ class TicketCoder(SamplingCoder):
     def _sum(self, y: list[int], item: int) -> int:
         return sum(a * c for a, c in zip(y, self.code(item), strict=True))
 
-    def check(self, report: bytes) -> str | None:
+    def refusal(self, report: bytes) -> str | None:
         """The reason why this is not a report of the mechanism, or None."""
         if len(report) != 4:
             return "length"

@@ -160,7 +160,7 @@ class Mechanism:
     def coder(self) -> Coder:
         """Writes, refuses and reads one report.
 
-        >>> mechanism.coder.check(b"too short")
+        >>> mechanism.coder.refusal(b"too short")
         'length'
         """
         return self.encoding.coder(self)

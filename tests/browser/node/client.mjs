@@ -115,7 +115,7 @@ await checks.check("an answer is written down, then sent once", async () => {
   assert.equal((await posts("once")).length, 0);
   const [frame] = prepared.frames;
   assert.equal(prepared.frames.length, 1);
-  assert.equal(survey.mechanism.check(frame.report), null);
+  assert.equal(survey.mechanism.refusal(frame.report), null);
   assert.deepEqual(frame.content, frame.report); // one question, and nothing public
   assert.equal(frame.id.length, 16);
   const receipt = await client.send(prepared);
@@ -576,7 +576,7 @@ await checks.check("the drawn questions are answered, each in a frame of its own
       places.add(place);
       assert.deepEqual([...content.slice(0, 2)], [place, 1]); // the question, and "south"
       assert.deepEqual(content.slice(2), report);
-      assert.equal(survey.questions[place].mechanism.check(report), null);
+      assert.equal(survey.questions[place].mechanism.refusal(report), null);
       assert.ok(sent.includes(hex(id) + hex(content)));
     }
     assert.equal(new Set(receipt.frames.map(({ id }) => hex(id))).size, 2);

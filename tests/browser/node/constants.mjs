@@ -129,7 +129,7 @@ await checks.check("reasons", async () => {
   const reasons = [];
   for (const { document, report, why } of refusals) {
     const mechanism = await Mechanism.from(document);
-    const reason = mechanism.check(unhex(report));
+    const reason = mechanism.refusal(unhex(report));
     reasons.push(reason);
     const { message } = await refusal("report", () => mechanism.bits(unhex(report)));
     assert.ok(message.includes(`(${reason}): ${why};`), message);

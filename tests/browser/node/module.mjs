@@ -51,12 +51,12 @@ await checks.check("a set is anything that lists labels and indices", async () =
 
 await checks.check("a report is bytes", async () => {
   for (const report of ["02", [2], null, new Uint16Array(1), new ArrayBuffer(1)]) {
-    await refusal("report", () => single.check(report));
+    await refusal("report", () => single.refusal(report));
     await refusal("report", () => single.bits(report));
     await refusal("report", () => single.meaning(report));
   }
   assert.deepEqual(single.bits(Uint8Array.of(5)), Uint8Array.of(1, 0, 1));
-  assert.equal(single.check(Buffer.from([5])), null);
+  assert.equal(single.refusal(Buffer.from([5])), null);
 });
 
 await checks.check("what was verified cannot be changed", async () => {

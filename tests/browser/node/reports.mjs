@@ -20,7 +20,7 @@ function codeOfReading(read) {
 
 output(input.reports.map(({ mechanism: name, report }) => {
   const [mechanism, bytes] = [mechanisms[name], unhex(report)];
-  const refused = mechanism.check(bytes);
+  const refused = mechanism.refusal(bytes);
   if (refused) {
     const codes = [() => mechanism.bits(bytes), () => mechanism.meaning(bytes)].map(codeOfReading);
     return { refused, codes };

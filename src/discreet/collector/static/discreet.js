@@ -1169,7 +1169,7 @@ function percentRange(shares) {
 //   readParts(raw, context), parts of the right shape;
 //   prove(terms), the exact check, which throws unless every part keeps what the policy asks;
 //   size, the bytes of a report; report(draws, items), a new one for the items of an answer;
-//   check(report), why it is refused, or null;
+//   refusal(report), why it is refused, or null;
 //   partOf(report); named(report), the places of the items that it names;
 //   meaning(k, named), what a report of part k that names so many items says, for people;
 //   factors(), the promise of every group: by how much an answer of it, or (lists) having one of
@@ -1380,7 +1380,7 @@ class Bitmap extends Sampling {
     return this.head ? report[0] : 0;
   }
 
-  check(report) {
+  refusal(report) {
     const { m, groupOf } = this.groups;
     if (report.length !== this.size) return "length";
     if (this.partOf(report) >= this.parts.length) return "part";
@@ -1892,7 +1892,7 @@ class Hits extends Encoding {
     });
   }
 
-  check(report) {
+  refusal(report) {
     if (report.length !== this.size) return "length";
     if (this.partOf(report) >= this.parts.length) return "part";
     return this.#coefficients(report).some((value) => value >= this.prime) ? "residue" : null;
@@ -2260,7 +2260,7 @@ class Picks extends Encoding {
     });
   }
 
-  check(report) {
+  refusal(report) {
     if (report.length !== this.size) return "length";
     const k = this.partOf(report);
     if (k >= this.parts.length) return "part";
@@ -2368,7 +2368,7 @@ class Ticket extends Sampling {
     return this.q;
   }
 
-  check(report) {
+  refusal(report) {
     if (report.length !== this.size) return "length";
     const [k, item] = [this.partOf(report), readUint32(report) % this.tickets];
     const isKnown = k !== this.plain || this.parts[k].chance[this.groups.groupOf[item]] > 0;
@@ -3275,12 +3275,12 @@ class Mechanism {
    * @returns {null | "length" | "part" | "tail" | "size" | "silent" | "ticket" | "residue"
    *   | "order"}
    */
-  check(report) {
+  refusal(report) {
     if (!(report instanceof Uint8Array)) {
       const what = `a report is a Uint8Array, got ${quoted(report)}`;
       throw new DiscreetError("report", `${what}; pass the bytes that perturb made`);
     }
-    return this.encoding.check(report);
+    return this.encoding.refusal(report);
   }
 
   /** A bit per item: 1 where the report names it. @param {Uint8Array} report */
@@ -3302,7 +3302,7 @@ class Mechanism {
   }
 
   #read(report) {
-    const reason = this.check(report);
+    const reason = this.refusal(report);
     if (reason) {
       const why = REASONS[reason].replace("{size}", this.reportSize);
       const what = `this is not a report of the mechanism (${reason}): ${why}`;

@@ -128,12 +128,12 @@ export class Mechanism {
    * @returns {null | "length" | "part" | "tail" | "size" | "silent" | "ticket" | "residue"
    *   | "order"}
    */
-  check(report) {
+  refusal(report) {
     if (!(report instanceof Uint8Array)) {
       const what = `a report is a Uint8Array, got ${quoted(report)}`;
       throw new DiscreetError("report", `${what}; pass the bytes that perturb made`);
     }
-    return this.encoding.check(report);
+    return this.encoding.refusal(report);
   }
 
   /** A bit per item: 1 where the report names it. @param {Uint8Array} report */
@@ -155,7 +155,7 @@ export class Mechanism {
   }
 
   #read(report) {
-    const reason = this.check(report);
+    const reason = this.refusal(report);
     if (reason) {
       const why = REASONS[reason].replace("{size}", this.reportSize);
       const what = `this is not a report of the mechanism (${reason}): ${why}`;

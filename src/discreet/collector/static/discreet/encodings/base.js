@@ -4,7 +4,7 @@
 //   readParts(raw, context), parts of the right shape;
 //   prove(terms), the exact check, which throws unless every part keeps what the policy asks;
 //   size, the bytes of a report; report(draws, items), a new one for the items of an answer;
-//   check(report), why it is refused, or null;
+//   refusal(report), why it is refused, or null;
 //   partOf(report); named(report), the places of the items that it names;
 //   meaning(k, named), what a report of part k that names so many items says, for people;
 //   factors(), the promise of every group: by how much an answer of it, or (lists) having one of

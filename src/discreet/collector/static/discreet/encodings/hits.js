@@ -121,7 +121,7 @@ export class Hits extends Encoding {
     });
   }
 
-  check(report) {
+  refusal(report) {
     if (report.length !== this.size) return "length";
     if (this.partOf(report) >= this.parts.length) return "part";
     return this.#coefficients(report).some((value) => value >= this.prime) ? "residue" : null;

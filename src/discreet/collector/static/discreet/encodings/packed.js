@@ -12,7 +12,7 @@ export class Bitmap extends Sampling {
     return this.head ? report[0] : 0;
   }
 
-  check(report) {
+  refusal(report) {
     const { m, groupOf } = this.groups;
     if (report.length !== this.size) return "length";
     if (this.partOf(report) >= this.parts.length) return "part";

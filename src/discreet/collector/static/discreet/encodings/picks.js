@@ -142,7 +142,7 @@ export class Picks extends Encoding {
     });
   }
 
-  check(report) {
+  refusal(report) {
     if (report.length !== this.size) return "length";
     const k = this.partOf(report);
     if (k >= this.parts.length) return "part";

@@ -42,7 +42,7 @@ export class Ticket extends Sampling {
     return this.q;
   }
 
-  check(report) {
+  refusal(report) {
     if (report.length !== this.size) return "length";
     const [k, item] = [this.partOf(report), readUint32(report) % this.tickets];
     const isKnown = k !== this.plain || this.parts[k].chance[this.groups.groupOf[item]] > 0;
