@@ -167,7 +167,7 @@ def test_what_is_accepted_is_what_can_be_sent(kind, toy):
     for why, which in refusals.items():
         for k in np.flatnonzero(which):
             first.setdefault(int(k), why)
-    assert [first.get(k) for k in range(len(every))] == list(map(mechanism.coder.check, every))
+    assert [first.get(k) for k in range(len(every))] == list(map(mechanism.coder.refusal, every))
 
 
 # ---- bits ---------------------------------------------------------------------------------------

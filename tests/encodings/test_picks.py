@@ -135,7 +135,7 @@ def test_numbers_must_go_up_and_lie_among_the_items():
         body = sum(rank << 5 * n for n, rank in enumerate((*first, *ranks)))
         return bytes([o]) + body.to_bytes(mechanism.report_size - 1, "little")
 
-    check = mechanism.coder.check
+    check = mechanism.coder.refusal
     assert check(report(13, 19)) is None
     wrong = ((19, 13), (13, 13), (13, 20), (31, 31))
     assert {check(report(*ranks)) for ranks in wrong} == {"order"}
