@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from discreet.check.document import fingerprint
-from discreet.survey.survey import survey_fingerprint
+from discreet.survey import Survey
 
 CONSTANTS = json.loads(
     (Path(__file__).parent / "vectors" / "v2" / "constants.json").read_text(encoding="utf-8")
@@ -81,7 +81,7 @@ def surveying(mechanism, name="survey", questions=None, **more):
 
 
 def sealed(body):
-    return {**body, "fingerprint": survey_fingerprint(body)}
+    return {**body, "fingerprint": Survey.fingerprint_body(body)}
 
 
 REGION = {"name": "region", "text": "Where?", "items": ["north", "south"]}

@@ -34,8 +34,8 @@ from discreet.errors import DesignError, DiscreetError, FingerprintError, Guaran
 from discreet.mechanism import Mechanism
 from discreet.policy import Budget, Pair, Policy
 from discreet.promises import paths
+from discreet.survey import Survey
 from discreet.survey.crosses import cross
-from discreet.survey.survey import survey_fingerprint
 
 HERE = Path(__file__).parent
 VECTORS = HERE.parent / "vectors" / "v2"
@@ -2024,7 +2024,7 @@ def test_ledger(name):
 
 
 def sealed(body):
-    return {**body, "fingerprint": survey_fingerprint(body)}
+    return {**body, "fingerprint": Survey.fingerprint_body(body)}
 
 
 def asking(mechanism, name, **more):

@@ -42,7 +42,7 @@ from discreet.errors import short_fingerprint
 from discreet.estimates.fakes import Reach, oddities
 from discreet.estimates.views import VIEWS
 from discreet.promises.words import in_words
-from discreet.survey.survey import survey_fingerprint
+from discreet.survey import Survey
 
 if chromium.missing():
     pytest.skip(chromium.missing(), allow_module_level=True)
@@ -747,7 +747,9 @@ def tampered(sign):
     second["chance"][0] -= 10**6
     return {
         **body,
-        "fingerprint": survey_fingerprint(body) if sign else surveys()["toy-survey"].fingerprint,
+        "fingerprint": Survey.fingerprint_body(body)
+        if sign
+        else surveys()["toy-survey"].fingerprint,
     }
 
 

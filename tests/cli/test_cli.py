@@ -22,7 +22,7 @@ from discreet.designs import BASELINES, MODELS
 from discreet.errors import short_fingerprint
 from discreet.mechanism import Mechanism
 from discreet.policy import policy
-from discreet.survey.survey import survey_fingerprint
+from discreet.survey import Survey
 
 TOY = Path(str(files("discreet") / "data" / "toy.toml"))
 COMMANDS = ("design", "check", "plan", "demo")
@@ -731,7 +731,7 @@ def test_the_script(tmp_path):
     document = json.loads(path.read_text(encoding="utf-8"))
     document["questions"][0]["mechanism"]["policy"]["levels"][0]["epsilon"] = "ln(2)"
     del document["fingerprint"]
-    path.write_text(json.dumps({**document, "fingerprint": survey_fingerprint(document)}))
+    path.write_text(json.dumps({**document, "fingerprint": Survey.fingerprint_body(document)}))
     failed = script("check", path)
     assert failed.returncode == 1 and b'"serious"' in failed.stdout and failed.stderr == b""
 

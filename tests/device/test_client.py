@@ -35,7 +35,7 @@ from discreet.device.ledger import Ledger, LedgerError, OverlapError, TotalError
 from discreet.encodings import Bits
 from discreet.errors import ClientError, DataError, FingerprintError, GuaranteeError, MechanismError
 from discreet.promises.words import in_words
-from discreet.survey.survey import survey_fingerprint
+from discreet.survey import Survey
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -62,7 +62,7 @@ def stored(real, name):
 
 def signed(content):
     content = {key: value for key, value in content.items() if key != "fingerprint"}
-    return {**content, "fingerprint": survey_fingerprint(content)}
+    return {**content, "fingerprint": Survey.fingerprint_body(content)}
 
 
 def inner(document):

@@ -1,15 +1,18 @@
-"""The mechanism's document: read strictly, written canonically, with its fingerprint."""
+"""The files of mechanisms and surveys: read strictly, written canonically, with a fingerprint."""
 
 from __future__ import annotations
 
 import json
 import sys
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from discreet.errors import MechanismError
+from discreet.errors import FingerprintError, MechanismError
 from discreet.policy import sniff
+from discreet.policy.files import write_text
 from discreet.policy.labels import cleaned, quoted
+from discreet.policy.lazy import cached_property
 
 if TYPE_CHECKING:
     from discreet.policy.types import JsonObject
@@ -17,6 +20,85 @@ if TYPE_CHECKING:
 # how the mechanism was found: no promise and no count depends on it
 _OUTSIDE_FINGERPRINT = ("model", "prior", "certificate")
 _DEEPEST = 100  # lists within lists, as in discreet.js: the stack must not end first
+
+
+class Fingerprinted(ABC):
+    """What is kept in a file with its fingerprint: a mechanism or a survey."""
+
+    title: ClassVar[str]  # in messages
+
+    @abstractmethod
+    def to_canonical(self) -> JsonObject:
+        """Everything in the file but the fingerprint: strings and integers only."""
+
+    @classmethod
+    @abstractmethod
+    def from_canonical(cls, body: JsonObject) -> Self:
+        """From the content without its fingerprint, which is not compared."""
+
+    @staticmethod
+    def fingerprint_body(body: JsonObject) -> str:
+        """The fingerprint of this content, whatever it holds."""
+        return fingerprint(body)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256, in hexadecimal, of the canonical JSON of everything that people read, and that
+        promise and counts depend on. Design metadata is left out; otherwise one changed word would
+        give every invitee a unique fingerprint.
+
+        >>> len(mechanism.fingerprint)
+        64
+        """
+        return self.fingerprint_body(self.to_canonical())
+
+    def to_document(self) -> JsonObject:
+        """The content of the file.
+
+        >>> Mechanism.from_document(mechanism.to_document()) == mechanism
+        True
+        """
+        return {**self.to_canonical(), "fingerprint": self.fingerprint}
+
+    @classmethod
+    def from_document(cls, document: JsonObject) -> Self:
+        """From the content of a file.
+
+        >>> document = {**mechanism.to_document(), "padding": 7}
+        >>> Mechanism.from_document(document)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        discreet.errors.FingerprintError: ...
+        """
+        body = {key: value for key, value in document.items() if key != "fingerprint"}
+        refuse_strange(body)
+        got = cls.fingerprint_body(body)
+        if document.get("fingerprint") != got:
+            raise FingerprintError(cleaned(str(document.get("fingerprint"))), got)
+        made = cls.from_canonical(body)
+        made.check_written_as(body)
+        return made
+
+    def check_written_as(self, body: JsonObject) -> None:
+        """Raise unless these are the very bytes that discreet would write: no other key, no false
+        for a 0.
+
+        >>> mechanism.check_written_as(mechanism.to_canonical())
+        """
+        if canonical_json(self.to_canonical()) != canonical_json(body):
+            raise MechanismError(
+                f"the {self.title} has keys or values that discreet would not write; it is refused"
+            )
+
+    def save(self, path: str | Path) -> None:
+        """Write the file with its fingerprint, aside first and then renamed.
+
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/survey.json"
+        >>> mechanism.save(path)
+        >>> Mechanism.load(path) == mechanism
+        True
+        """
+        write_text(path, json.dumps(self.to_document(), ensure_ascii=False) + "\n")
 
 
 def canonical_json(document: JsonObject) -> bytes:

@@ -5,23 +5,20 @@ with it.
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, ClassVar, Literal, overload
 
 from discreet.check import exact
 from discreet.check.certificate import Certificate
-from discreet.check.document import canonical_json, fingerprint, read_document, refuse_strange
+from discreet.check.document import Fingerprinted, read_document
 from discreet.check.parts import AnyPart
 from discreet.encodings import Coder, Encoding
-from discreet.errors import FingerprintError, GuaranteeError, MechanismError
+from discreet.errors import GuaranteeError, MechanismError
 from discreet.mechanism.body import read_body, write_body
 from discreet.mechanism.shape import check_shape, check_shares, denominators, group_sizes
 from discreet.policy import Policy
-from discreet.policy.files import write_text
-from discreet.policy.labels import cleaned
 from discreet.policy.lazy import cached_property
 
 if TYPE_CHECKING:
@@ -39,7 +36,7 @@ if TYPE_CHECKING:
 # More than 15 public names: nine are fields; the verbs are one line each, so that people find all
 # they can do with a mechanism in one place.
 @dataclass(frozen=True)
-class Mechanism:
+class Mechanism(Fingerprinted):
     """Perturbs answers and states its guarantee; made by `discreet.design` or `Mechanism.load`.
 
     >>> from discreet import Policy, design
@@ -56,6 +53,8 @@ class Mechanism:
       alone, Pr(y | x) <= min(e^{eps_x}, e^{eps_x'}) Pr(y | x') for any two sets under `min`, eps_x
       the paper's budget of a set.
     """
+
+    title: ClassVar[str] = "mechanism"
 
     policy: Policy
     model: str
@@ -311,36 +310,6 @@ class Mechanism:
         """
         return write_body(self)
 
-    def to_document(self) -> JsonObject:
-        """The content of the mechanism file.
-
-        >>> Mechanism.from_document(mechanism.to_document()) == mechanism
-        True
-        """
-        return {**self.to_canonical(), "fingerprint": self.fingerprint}
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256, in hexadecimal, of the canonical JSON of everything that promise and counts
-        depend on. Design metadata is left out; otherwise one changed word would give every invitee
-        a unique fingerprint.
-
-        >>> len(mechanism.fingerprint)
-        64
-        """
-        return fingerprint(self.to_canonical())
-
-    def save(self, path: str | Path) -> None:
-        """Write the mechanism with its fingerprint, aside first and then renamed.
-
-        >>> import tempfile
-        >>> path = tempfile.mkdtemp() + "/survey.json"
-        >>> mechanism.save(path)
-        >>> Mechanism.load(path) == mechanism
-        True
-        """
-        write_text(path, json.dumps(self.to_document(), ensure_ascii=False) + "\n")
-
     @classmethod
     def load(cls, path: str | Path) -> Mechanism:
         """Read a mechanism file, compare the fingerprint, and check the guarantee exactly.
@@ -355,35 +324,6 @@ class Mechanism:
                 f"{path} is a survey; Survey.load reads it, and its questions have the mechanisms"
             )
         return cls.from_document(document)
-
-    @classmethod
-    def from_document(cls, document: JsonObject) -> Mechanism:
-        """From the content of a mechanism file.
-
-        >>> document = {**mechanism.to_document(), "padding": 7}
-        >>> Mechanism.from_document(document)  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        discreet.errors.FingerprintError: ...
-        """
-        body = {key: value for key, value in document.items() if key != "fingerprint"}
-        refuse_strange(body)
-        got = fingerprint(body)
-        if document.get("fingerprint") != got:
-            raise FingerprintError(cleaned(str(document.get("fingerprint"))), got)
-        mechanism = cls.from_canonical(body)
-        mechanism.check_written_as(body)
-        return mechanism
-
-    def check_written_as(self, body: JsonObject) -> None:
-        """Raise unless these are the very bytes that discreet would write: no other key, no false
-        for a 0.
-
-        >>> mechanism.check_written_as(mechanism.to_canonical())
-        """
-        if canonical_json(self.to_canonical()) != canonical_json(body):
-            raise MechanismError(
-                "the mechanism has keys or values that discreet would not write; it is refused"
-            )
 
     @classmethod
     def from_canonical(cls, body: JsonObject) -> Mechanism:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from discreet.check.document import canonical_json, read_document, refuse_strange
+from discreet.check.document import read_document, refuse_strange
 from discreet.errors import GuaranteeError, MechanismError
 from discreet.policy.types import JsonObject
 from discreet.promises.audit import Findings, audit_body
 from discreet.promises.audit import audit as audit_mechanism
 from discreet.survey.reading import ALL, AUTO, SurveyFile, load
-from discreet.survey.survey import Survey, survey_fingerprint
+from discreet.survey.survey import Survey
 
 _CHANGED = "the content does not match the fingerprint: it was changed after it was made"
 
@@ -23,7 +23,7 @@ def audit(path: str, expected: str | None = None) -> Findings:
         return audit_mechanism(path, draft.question() if draft else None)
     body = {key: value for key, value in document.items() if key != "fingerprint"}
     refuse_strange(body)
-    findings = Findings(survey_fingerprint(body))
+    findings = Findings(Survey.fingerprint_body(body))
     if document.get("fingerprint") != findings.fingerprint:
         findings.problems.append(_CHANGED)
     _audit_questions(body, findings)
@@ -34,8 +34,10 @@ def audit(path: str, expected: str | None = None) -> Findings:
     except (MechanismError, GuaranteeError) as error:
         findings.problems.append(str(error))
         return findings
-    if canonical_json(survey.to_canonical()) != canonical_json(body):
-        findings.problems.append("the survey has keys or values that discreet would not write")
+    try:
+        survey.check_written_as(body)
+    except MechanismError as error:
+        findings.problems.append(str(error))
     promise = survey.promise()
     findings.caution, findings.promises = promise.caution, promise.sentences()
     findings.certificate = "; ".join(

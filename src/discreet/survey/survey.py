@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,17 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.check.document import (
-    canonical_json,
     covered,
     fingerprint,
     read_document,
-    refuse_strange,
 )
-from discreet.errors import FingerprintError, MechanismError, PolicyError
+from discreet.errors import MechanismError, PolicyError
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
-from discreet.policy.files import write_text
-from discreet.policy.labels import cleaned, is_label, quoted
+from discreet.policy.labels import is_label, quoted
 from discreet.policy.lazy import cached_property
 from discreet.policy.validation import refuse_duplicates, refuse_look_alikes
 from discreet.survey.about import About
@@ -81,7 +77,7 @@ class Questions(Mapping[str, Mechanism]):
 # More than 15 public names and 400 lines: the document, its checks and its verbs are read together
 # by whoever audits what an invitation pins.
 @dataclass(frozen=True)
-class Survey:
+class Survey(Fingerprinted):
     """One or more questions, how many of them each device answers, and what is asked openly.
 
     >>> from discreet import Policy, design
@@ -328,34 +324,13 @@ class Survey:
             document["translations"] = {k: t.to_canonical() for k, t in self.translations.items()}
         return document
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256, in hexadecimal, of the canonical JSON of everything that people read, that the
-        promise and that the counts depend on. Design metadata is left out.
-
-        >>> len(survey.fingerprint)
-        64
-        """
-        return survey_fingerprint(self.to_canonical())
-
-    def to_document(self) -> JsonObject:
-        """The content of the survey file.
-
-        >>> Survey.from_document(survey.to_document()) == survey
-        True
-        """
-        return {**self.to_canonical(), "fingerprint": self.fingerprint}
-
-    def save(self, path: str | Path) -> None:
-        """Write the survey with its fingerprint, aside first and then renamed.
-
-        >>> import tempfile
-        >>> path = tempfile.mkdtemp() + "/survey.json"
-        >>> survey.save(path)
-        >>> Survey.load(path) == survey
-        True
-        """
-        write_text(path, json.dumps(self.to_document(), ensure_ascii=False) + "\n")
+    @staticmethod
+    def fingerprint_body(body: JsonObject) -> str:
+        """The fingerprint of a survey's content: how its mechanisms were found is left out."""
+        rows = body.get("questions")
+        if isinstance(rows, list):
+            body = {**body, "questions": [_covered(row) for row in rows]}
+        return fingerprint(body)
 
     @classmethod
     def load(cls, path: str | Path) -> Survey:
@@ -370,26 +345,6 @@ class Survey:
         if "policy" in document:
             return cls(Path(path).stem, [Mechanism.from_document(document)])
         return cls.from_document(document)
-
-    @classmethod
-    def from_document(cls, document: JsonObject) -> Survey:
-        """From the content of a survey file.
-
-        >>> Survey.from_document({**survey.to_document(), "answers": 2})  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        discreet.errors.FingerprintError: ...
-        """
-        body = {key: value for key, value in document.items() if key != "fingerprint"}
-        refuse_strange(body)
-        got = survey_fingerprint(body)
-        if document.get("fingerprint") != got:
-            raise FingerprintError(cleaned(str(document.get("fingerprint"))), got)
-        survey = cls.from_canonical(body)
-        if canonical_json(survey.to_canonical()) != canonical_json(body):
-            raise MechanismError(
-                "the survey has keys or values that discreet would not write; it is refused"
-            )
-        return survey
 
     @classmethod
     def from_canonical(cls, body: JsonObject) -> Survey:
@@ -420,14 +375,6 @@ class Survey:
         from discreet.show import notebook
 
         return notebook.survey(self)
-
-
-def survey_fingerprint(body: JsonObject) -> str:
-    """The fingerprint of a survey's content, whatever it holds."""
-    rows = body.get("questions")
-    if isinstance(rows, list):
-        body = {**body, "questions": [_covered(row) for row in rows]}
-    return fingerprint(body)
 
 
 def _covered(row: object) -> object:
