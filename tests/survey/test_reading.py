@@ -210,8 +210,8 @@ MISTAKES = [
     ({"question": [ONE, TWO], "cross": [{"of": ["age", "age"]}]}, "two different questions"),
     ({"question": [ONE, TWO], "cross": [{"of": ["age", "x"]}]}, 'questions of "age", "ill"'),
     ({"question": [ONE, TWO], "cross": [{"of": "age"}]}, "two different questions"),
-    ({"question": [ONE, TWO], "cross": [{}]}, "a cross is of = "),
-    ({"question": [ONE, TWO], "cross": [{"of": ["age", "ill"], "epsilon": 1}]}, "a cross is of"),
+    ({"question": [ONE, TWO], "cross": [{}]}, "a cross needs of = "),
+    ({"question": [ONE, TWO], "cross": [{"of": ["age", "ill"], "epsilon": 1}]}, "a cross needs of"),
     (
         {"question": [ONE, TWO], "cross": [{"of": ["age", "ill"], "name": "age"}]},
         "must be a name of its own",

@@ -6,13 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from discreet.check.document import (
-    covered,
-    fingerprint,
-    read_document,
-)
+from discreet.check.document import Fingerprinted, covered, fingerprint, read_document
 from discreet.errors import MechanismError, PolicyError
 from discreet.mechanism import Mechanism
 from discreet.policy import Policy
@@ -92,6 +88,8 @@ class Survey(Fingerprinted):
     records of answers, whatever the device draws, the probability of everything that is sent
     differs by at most the factor `promise().factor`. Public answers are sent as they are.
     """
+
+    title: ClassVar[str] = "survey"
 
     name: str
     listed: tuple[Question, ...] = field(repr=False)
