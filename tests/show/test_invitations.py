@@ -2,6 +2,7 @@
 
 import json
 import re
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,43 @@ def test_other_files_are_refused(tmp_path):
         invitations.save(LINK, tmp_path / "i.pdf", "Which?", "Lead.", [])
 
 
+class Button(HTMLParser):
+    """Every tag with its attributes, and the text, as a browser reads them."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def button(html):
+    """Where a link button leads and what it says; it is one link, and nothing else."""
+    parsed = Button(html)
+    ((tag, attributes),) = parsed.tags
+    assert tag == "a" and {*attributes} == {"href", "rel", "target", "style"}
+    return attributes["href"], parsed.text
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["Which?", 'Fish & "chips"?', "</a><script>alert(1)</script>", "<b onclick='x'>&lt;", "ما؟"],
+)
+@pytest.mark.parametrize("link", [LINK, 'https://a.example/c/"><script>x</script>?a=1&b=2#0'])
+def test_a_link_button_takes_every_name_as_a_text(link, title):
+    html = invitations.link_button(link, title)
+    assert button(html) == (link, title)
+    assert "<script" not in html
+    with pytest.raises((AssertionError, ValueError)):  # the twin: what is not escaped is seen
+        assert button(html.replace("</a>", "<script>x</script></a>")) == (link, title)
+
+
 def run(*arguments, code=0):
     found = CliRunner().invoke(main, ["invite", *map(str, arguments)])
     assert found.exit_code == code, found.output
@@ -102,7 +140,10 @@ def test_the_command_tries_the_link_first(tmp_path, monkeypatch):
         told = json.loads(run(link, "-o", "k.svg", "--json").output)
         assert told.pop("url") == link and Path("k.svg").exists()
         assert told.pop("caution") == ""
+        html = told.pop("button")
         assert told == {"state": "open", "this_machine_only": True, "output": ["k.svg"]}
+        assert run(link, "--button").stdout == f"{html}\n"
+        assert button(html) == (link, made.mechanism.policy.question)
         wrong = link[:-64] + "0" * 64
         (line,) = run(wrong, "-o", "j.png", code=2).stderr.splitlines()
         assert "fingerprint" in line and not Path("j.png").exists()

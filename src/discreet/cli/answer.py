@@ -33,8 +33,13 @@ if TYPE_CHECKING:
     multiple=True,
     help="Write the code (.png, .svg) or a page to print (.html). Repeatable.",
 )
+@click.option(
+    "--button",
+    is_flag=True,
+    help="Print a link button for your website: HTML without a script.",
+)
 @as_json
-def invite(url: str, output: tuple[str, ...], as_json: bool) -> None:
+def invite(url: str, output: tuple[str, ...], button: bool, as_json: bool) -> None:
     """Show the invitation URL as a QR code for phones.
 
     Tries the URL first: the collection must exist, match the fingerprint and not be closed. The
@@ -56,25 +61,36 @@ def invite(url: str, output: tuple[str, ...], as_json: bool) -> None:
     if collection.state == "closed":
         raise DataError(f'"{name}" is closed; nobody can answer it')
     survey, promise = collection.survey, collection.survey.promise()
+    title = survey.only.policy.title if len(survey.listed) == 1 else survey.name
+    html = invitations.link_button(url, title)
     for path in output:
-        title = survey.only.policy.title if len(survey.listed) == 1 else survey.name
         said = title, promise.lead, promise.sentences(), survey.about.rows()
         invitations.save(url, path, *said, survey.poster_words())
     here = address.is_here(urlsplit(server).hostname or "")
     if as_json:
         facts = {"url": url, "state": collection.state, "this_machine_only": here}
         facts["caution"] = promise.caution
-        print_json({**facts, "output": list(output)})
+        print_json({**facts, "output": list(output), "button": html})
         return
+    if button:
+        click.echo(html)
+    else:
+        _show_code(url)
+    if promise.caution:
+        click.echo(f"Warning: {promise.caution}", err=True)
+    if here:
+        only = "This link works on this machine only; serve --public-url makes one for phones."
+        click.echo(only, err=button)
+
+
+def _show_code(url: str) -> None:
+    from discreet.show import invitations
+
     try:
         click.echo(invitations.terminal(url), nl=False)
     except MissingExtra as error:
         click.echo(f"Only the link: {error}", err=True)
     click.echo(url)
-    if promise.caution:
-        click.echo(f"Warning: {promise.caution}", err=True)
-    if here:
-        click.echo("This link works on this machine only; serve --public-url makes one for phones.")
 
 
 @main.command(epilog="Example:  discreet page -o answer.html")

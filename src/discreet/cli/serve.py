@@ -47,6 +47,7 @@ class ServerFacts(TypedDict):
     desk: str
     token_file: str | None
     open_results: bool
+    frame_ancestors: list[str]
     simulated_people: int
     certificate: str | None
     collections: list[CollectionFacts]
@@ -98,6 +99,14 @@ class ServerFacts(TypedDict):
     help="Let anyone see the estimates, without the organiser's token.",
 )
 @click.option(
+    "--frame-ancestors",
+    multiple=True,
+    metavar="ORIGIN",
+    help="Let this website (https://www.example.org) show the participant's page in a frame. "
+    "Repeatable. The website can then cover the page and sees who takes part; a link does not have "
+    "these dangers (docs/organiser.md).  [default: none]",
+)
+@click.option(
     "--rehearse",
     type=click.IntRange(1, 1_000_000),
     metavar="PEOPLE",
@@ -122,6 +131,7 @@ def serve(
     workers: int,
     keep_reports: bool,
     open_results: bool,
+    frame_ancestors: tuple[str, ...],
     rehearse: int | None,
     token_file: str | None,
     model: str | None,
@@ -150,6 +160,7 @@ def serve(
         raise DataError("--lan takes this machine's own address; leave out --host and --public-url")
     own, certificate = lan_.own_address() if lan else "", None
     public = address.public(public_url) if public_url else ""
+    framing = address.framing(frame_ancestors)
     shares = load_prior(prior) if prior else None
     options = given_options(model, shares, encoding, padding, goal)
     surveys = [survey_from_file(path, options) for path in files]
@@ -176,6 +187,7 @@ def serve(
         "desk": f"{public or here}/desk",
         "token_file": token.file,
         "open_results": open_results,
+        "frame_ancestors": list(framing),
         "simulated_people": rehearse or 0,
         "certificate": certificate.sha256 if certificate else None,
         "collections": [
@@ -190,7 +202,7 @@ def serve(
     for survey in surveys if rehearse else ():
         people = sock.getsockname()[:2], survey, rehearse or 0, certificate
         threading.Thread(target=rehearsal.arrive, args=people, daemon=True).start()
-    server.run(store, sock, workers, open_results, public, certificate)
+    server.run(store, sock, workers, open_results, public, certificate, framing)
 
 
 def _create(store: str, surveys: Iterable[Survey], keep: str) -> dict[str, str]:
@@ -244,6 +256,11 @@ def _announce(facts: ServerFacts, public: bool, token: object) -> None:
         click.echo(f"Listening on {facts['listening']}.")
     else:
         click.echo("These links work on this machine; --public-url makes links that you can send.")
+    if sites := facts["frame_ancestors"]:
+        click.echo(
+            f"In a frame at {', '.join(sites)}: that website can cover the page, and it sees who "
+            "takes part (docs/organiser.md)."
+        )
     if people := facts["simulated_people"]:
         click.echo(f"A rehearsal: {people:,} simulated people answer; nothing here is real.")
     click.echo("Collecting; stop with Ctrl-C.")

@@ -53,6 +53,7 @@ class Settings:
     counters: str  # the folder of the workers' counters
     open_results: bool = False
     public_url: str = ""
+    frame_ancestors: tuple[str, ...] = ()
 
 
 class Collector:
@@ -65,9 +66,11 @@ class Collector:
         token: str | tokens.TokenCheck,
         open_results: bool = False,
         public_url: str = "",
+        frame_ancestors: tuple[str, ...] = (),
     ) -> None:
         self.store, self.metrics, self.open_results = store, metrics, open_results
         self.public_url = public_url
+        self._answer_policy = pages.answer_policy(frame_ancestors)
         self.reader = Reader(store, metrics)
         self.results = EstimateRequests(store, self.reader, open_results)
         self.committer = Committer(store)
@@ -175,7 +178,7 @@ class Collector:
 
     async def answer_page(self, request: Request) -> Response:
         """GET /c/{name}: the same file for every collection; its script fetches the rest."""
-        headers = {"Content-Security-Policy": pages.answer_policy(), "Vary": "Accept-Encoding"}
+        headers = {"Content-Security-Policy": self._answer_policy, "Vary": "Accept-Encoding"}
         page = pages.answer_file()
         if _accepts_gzip(request):
             page, headers["Content-Encoding"] = pages.answer_compressed(), "gzip"
@@ -293,4 +296,5 @@ def from_environment() -> ASGIApp:
         tokens.TokenCheck.from_environment(),
         settings.open_results,
         settings.public_url,
+        tuple(settings.frame_ancestors),
     ).application()

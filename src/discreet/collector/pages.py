@@ -13,7 +13,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
@@ -77,9 +77,12 @@ def answer_with(policy: str, before: str = "") -> bytes:
 
 
 @lru_cache(maxsize=1)
-def answer_policy() -> str:
-    """The stricter policy with which we serve the page: it may talk to its own server only."""
-    return answer_policy_with("", "connect-src 'self'") + "; frame-ancestors 'none'"
+def answer_policy(frame_ancestors: Sequence[str] = ()) -> str:
+    """The stricter policy with which we serve the page: it may talk to its own server only, and
+    only these origins may show it in a frame.
+    """
+    ancestors = " ".join(frame_ancestors) or "'none'"
+    return answer_policy_with("", "connect-src 'self'") + f"; frame-ancestors {ancestors}"
 
 
 def _in_english() -> str:

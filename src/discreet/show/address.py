@@ -5,6 +5,7 @@ two names of a collector would keep two ledgers. That is why the pages are shown
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from discreet.device.wire import origin
@@ -30,6 +31,36 @@ def public(url: str) -> str:
             "put TLS in front (docs/deploying.md) and give its https:// address"
         )
     return origin(parts.scheme, parts.hostname, port or None) + parts.path.rstrip("/")
+
+
+def framing(origins: Iterable[str]) -> tuple[str, ...]:
+    """Check the websites that may show the participant's page in a frame: origins, each alone.
+
+    >>> framing(["https://WWW.Example.org/"])
+    ('https://www.example.org',)
+    """
+    return tuple(dict.fromkeys(map(_framing, origins)))
+
+
+def _framing(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        parts, host, port = urlsplit(""), "", None
+    named = all(c.isascii() and (c.isalnum() or c in ".-:") for c in host)
+    more = parts.path not in ("", "/") or "?" in url or "#" in url or "@" in url
+    if parts.scheme not in ("http", "https") or not host or not named or more:
+        raise DataError(
+            f'--frame-ancestors "{url}" is not the address of one website; write its https:// and '
+            "its host, as in https://www.example.org, without a path or a *"
+        )
+    if parts.scheme == "http" and not is_here(host):
+        raise DataError(
+            f'--frame-ancestors "{url}" is not encrypted, so anybody on the way could change the '
+            "page around the survey; give an https:// address"
+        )
+    return origin(parts.scheme, host, port)
 
 
 def is_any(host: str) -> bool:

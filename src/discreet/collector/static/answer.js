@@ -1189,6 +1189,15 @@ function tookPart(client, survey) {
   }
 }
 
+/** Whether another website shows this page in a frame. */
+function isFramed() {
+  try {
+    return window.parent !== window && !window.parent.document;
+  } catch { // another website's
+    return true;
+  }
+}
+
 function listLanguages() {
   $("language").replaceChildren(...TEXTS.map(({ language, name }) => {
     return element("option", name, { value: language, lang: language });
@@ -1204,6 +1213,8 @@ function listLanguages() {
 
 translate(preferredWords());
 listLanguages();
+$("framed").hidden = !isFramed();
+$("alone").href = document.URL;
 document.documentElement.dataset.begun = ""; // this browser understands the script
 if (AbortSignal.timeout) {
   window.addEventListener("hashchange", () => window.location.reload());
