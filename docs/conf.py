@@ -39,7 +39,8 @@ _INSIDE = (
 _INSIDE += (
     r"|Items?|Prior|Answers?|Reports|Counts|JsonObject|BudgetLike|Ints|discreet\.designs\.task\..*"
 )
-_INSIDE += r"|discreet\.check\..*|discreet\.promises\.ratios\.Pairs|discreet\.policy\.(kinds\.Kind|notions\.Notion)"
+_INSIDE += r"|discreet\.check\..*|discreet\.promises\.ratios\.Pairs"
+_INSIDE += r"|discreet\.policy\.(kinds\.Kind|notions\.Notion)"
 _INSIDE += r"|discreet\.estimates\.weights\.Raked|discreet\.survey\.survey\.(Questions?|Draws)"
 _INSIDE += r"|discreet\.device\.client\.Frame|discreet\.policy\.totals\.Total"
 _INSIDE += r"|discreet\.device\.answers\..*"
