@@ -411,6 +411,7 @@ def again_table(again: Figures, repeats: int) -> list[str]:
 
 
 PART = """{begin}
+
 ## How often the intervals of shares hold
 
 Made by `python docs/make_coverage.py {repeats}`. 95 % intervals; each cell is the worst of several
