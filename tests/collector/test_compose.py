@@ -112,15 +112,19 @@ def test_the_parts_meet():
     assert [name for name, x in file.items() if "ports" in x] == ["proxy"]
 
 
+HEAD = (
+    "# /etc/caddy/Caddyfile: TLS in front of the collector. Caddy gets the certificate by itself."
+)
 CHANGES = {
-    "# /etc/caddy/Caddyfile: TLS in front of the collector. Caddy gets the certificate by itself.":
-        "# The proxy of compose.yaml: deploy/Caddyfile with three changes. The host name comes from "
-        ".env, the\n# collector is another container, and Caddy is newer than 2.6.4.",
+    HEAD: (
+        "# The proxy of compose.yaml: deploy/Caddyfile with three changes. The host name comes "
+        "from .env, the\n# collector is another container, and Caddy is newer than 2.6.4."
+    ),
     "survey.example.org {": "{$SURVEY_HOST} {",
     "127.0.0.1:8000": "collector:8000",
-    "		# collector (from Caddy 2.6.4 on, write `request_buffers 8MiB` instead of these two)\n"
-    "		buffer_requests\n		max_buffer_size 8MiB\n": "		# collector\n		request_buffers 8MiB\n",
-}  # fmt: skip
+    "collector (from Caddy 2.6.4 on, write `request_buffers 8MiB` instead of these two)\n"
+    "\t\tbuffer_requests\n\t\tmax_buffer_size 8MiB\n": "collector\n\t\trequest_buffers 8MiB\n",
+}
 
 
 def test_its_proxy_is_that_of_the_guide():
