@@ -207,18 +207,23 @@ def _marks(survey: Survey, pending: int) -> int:
     return max(pending // q.mechanism.report_size * q.mechanism.m for q in survey.listed)
 
 
+_DAMAGED = "the pending reports are damaged; restore a copy of the store"
+
+
 def _rows(survey: Survey, pending: bytes) -> list[tuple[int, Bytes]]:
     """Pending reports by question; StoreDamaged if they are cut off."""
     try:
         return [*runs(survey, pending)]
     except DataError:
-        raise StoreDamaged("the pending reports are damaged; restore a copy of the store") from None
+        raise StoreDamaged(_DAMAGED) from None
 
 
 def _count_reports(survey: Survey, contents: bytes) -> SurveyTally:
     """The tallies of reports one after the other; StoreDamaged if one is none."""
-    _rows(survey, contents)
-    added = SurveyTally.count_joined(survey, contents)
+    try:
+        added = SurveyTally.count_joined(survey, contents)
+    except DataError:
+        raise StoreDamaged(_DAMAGED) from None
     public = [len(public.items) for public in survey.public]
     strange = any(
         k >= most
