@@ -149,7 +149,7 @@ def test_a_private_window_forgets_and_the_page_says_so(browser, server):
         answered(page, "cold")
         for language in LANGUAGES:
             page.locator("#language").select_option(language)
-            expect(page.locator("#afterwards")).to_contain_text(TEXTS[language]["once"])
+            expect(page.locator("#receipt")).to_contain_text(TEXTS[language]["once"])
         context.close()
 
 
@@ -310,7 +310,7 @@ def test_the_server_is_away_and_comes_back(browser, server, copy):
         away = f"http://127.0.0.1:{bound.getsockname()[1]}"
         fingerprint = surveys()["now"].fingerprint
         page.goto(f"{copy}#server={away}&collection=now&fingerprint={fingerprint}")
-        expect(page.locator("#status")).to_contain_text("The collector does not answer just now")
+        expect(page.locator("#status")).to_contain_text("The server does not answer just now")
         for _ in range(90):
             page.clock.run_for(2000)
             if page.locator("#problem").is_visible():

@@ -325,8 +325,8 @@ def promises_of(name, chosen):
         )
     padding = mechanism.padding or policy.m
     if policy.kind.pads and mechanism.encoding.lists == "sampled":
-        one = "Of the answers that you tick, at most one is drawn at random; "
-        found += [f"{one}nothing else is reported."] * bool(chosen)
+        one = "At most one of the answers that you tick is drawn at random."
+        found += [f"{one} Nothing else is reported."] * bool(chosen)
     elif len(chosen) > padding:
         drawn = "one of them is" if padding == 1 else f"{padding} of them are"
         found.append(
@@ -577,7 +577,7 @@ def test_answering_again_sends_the_same_report(visitor, server):
     )
     assert send(page) == first
     expect(page.locator("#thanks")).to_have_text(
-        "The collector had this report already. It is counted once. "
+        "The server had this report already. It is counted once. "
         "It is the report that this browser had made before."
     )
     assert visitor.posts() == [first, first]
@@ -835,7 +835,7 @@ def test_a_server_that_is_away_for_a_moment(visitor, server):
     body = answer(page, "HIV")
     assert visitor.posts() == [body] * 3
     expect(page.locator("#thanks")).to_have_text(
-        "The collector had this report already. It is counted once."
+        "The server had this report already. It is counted once."
     )
     assert server.n("toy-survey") == before + 1
 
@@ -856,7 +856,7 @@ def test_a_server_that_stays_away(patient, server):
     choose(page, "HIV")
     shown = prepare(page)
     page.get_by_role("button", name="Send", exact=True).click()
-    expect(page.get_by_role("status")).to_have_text(re.compile("^The collector does not answer"))
+    expect(page.get_by_role("status")).to_have_text(re.compile("^The server does not answer"))
     alert = page.get_by_role("alert")
     patiently(page, alert.is_visible)
     expect(alert).to_contain_text(
@@ -1610,7 +1610,7 @@ def test_a_copy_whose_server_is_away(patient, server, host):
         patient.arrive(away, host)
         page = patient.open(host + elsewhere(server, "toy-survey", server=away))
         expect(page.get_by_role("status")).to_have_text(
-            re.compile("^The collector does not answer just now; the next try is in ")
+            re.compile("^The server does not answer just now. The next try is in ")
         )
         patiently(page, page.get_by_role("alert").is_visible)
         refused(

@@ -149,7 +149,7 @@ def test_what_was_on_its_way_when_the_question_closed_is_said(visitor, server):
     page.reload()
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("This survey is closed. It takes no more answers.")
-    expect(alert).to_contain_text("nobody knows whether it arrived in time")
+    expect(alert).to_contain_text("Nobody knows whether it arrived in time")
 
 
 # ---- nobody sees the answer of the person before -------------------------------------------------
@@ -505,14 +505,16 @@ def test_of_a_sampled_list_one_answer_is_drawn(visitor, server):
     for label in ("x", "y", "z", "u"):
         page.get_by_label(label, exact=True).check()
     page.locator("#exact summary").click()
-    expect(page.locator("#sentences")).to_contain_text("at most one is drawn at random")
+    expect(page.locator("#sentences")).to_contain_text(
+        "At most one of the answers that you tick is drawn at random"
+    )
     expect(page.locator("#sentences")).not_to_contain_text("3 of them")
 
 
 def test_the_example_is_an_average(visitor, server):
     page = asked(visitor, server.links["plain"])
     page.get_by_label("HIV", exact=True).check()
-    expect(page.locator("#frequencies")).to_contain_text("on average at least")
+    expect(page.locator("#frequencies")).to_contain_text("On average, at least")
 
 
 def test_a_budget_that_cannot_be_used_up_is_said_on_the_card(visitor, server):

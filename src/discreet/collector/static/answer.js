@@ -598,7 +598,6 @@ function showReceipt(survey, frames, thanked, wording, url) {
   $("afterwards").textContent = [
     ...closes ? [text("nextCloses", { time: localTime(closes) })] : [],
     text(minimum ? "nextMinimum" : "nextOrganiser", { n: minimum }),
-    text("once"),
   ].join(" ");
   $("results").hidden = !url;
   if (url) $("results-link").href = url;
