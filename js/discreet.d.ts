@@ -371,7 +371,7 @@ export class Ledger {
   /** The entries of exactly this survey, in the order of its questions. */
   find(origin: string, survey: Survey): Entry[];
   /** The entries of the drawn questions, which are drawn now if they were not before. */
-  drawn(origin: string, survey: Survey): Entry[];
+  drawOnce(origin: string, survey: Survey): Entry[];
   /** Earlier answers to other surveys that share an item, however its label is spelled. */
   overlaps(origin: string, survey: Survey): Overlap[];
   /** What would be told in all about the shared items; null without overlaps. */

@@ -244,7 +244,7 @@ def test_without_the_extra_the_collector_says_what_to_install(installed, tmp_pat
 
 PROGRAM = """
 import { readFile } from "node:fs/promises";
-import { DiscreetError, Mechanism } from "discreet-client";
+import { DiscreetError, Mechanism } from "@discreet-ldp/client";
 
 const [file, fingerprint, answer, many] = process.argv.slice(2);
 try {
@@ -291,6 +291,8 @@ def test_the_npm_package_is_the_pages_own_module(packed):
     assert files["discreet.js"] == MODULE.read_bytes()
     about = json.loads(files["package.json"])
     assert about["version"] == d.__version__ and about["license"] == PROJECT["license"]
+    assert re.fullmatch(r"@[a-z-]+/[a-z-]+", about["name"])  # npm refuses scopes it keeps private
+    assert about["publishConfig"] == {"access": "public"}
     assert not {"dependencies", "devDependencies", "peerDependencies"} & set(about)
 
 
