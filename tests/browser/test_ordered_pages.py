@@ -122,12 +122,12 @@ def test_the_results_of_a_scale_show_its_mean(visitor, server):
     note = page.locator("#note").inner_text()
     mean, low, high = map(float, re.search(r"Mean: (\S+) .* ([\d.]+) to ([\d.]+)", note).groups())
     assert low < mean < high and 2.5 < mean < 3.5
-    assert page.locator("#rows .total").count() == 3  # up to each point between the ends
+    assert page.locator("#sums .total").count() == 3  # up to each point between the ends
     heads = page.locator("#rows th").evaluate_all(
         "rows => rows.map((x) => x.firstChild.textContent)"
     )
     assert heads[:5] == list(mechanism.policy.items)
-    ends = page.locator("#rows .total .bar").evaluate_all(
+    ends = page.locator("#sums .total .bar").evaluate_all(
         "bars => bars.map((bar) => parseFloat(bar.style.width))"
     )
     assert 0 < ends[0] < ends[1] < ends[2] < 100

@@ -9,7 +9,7 @@ import re
 import socket
 import time
 from contextlib import closing, contextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -18,7 +18,7 @@ import handmade
 import numpy as np
 import pytest
 from checks import must_fail
-from chromium import TOKEN, Server, Visitor, Wire, command, confirmed, hosted, look_closely
+from chromium import Server, Visitor, Wire, command, confirmed, hosted, look_closely
 from drawing import (
     WHOLE,
     check_frequencies,
@@ -33,14 +33,13 @@ from drawing import (
     words_for,
 )
 from exhaustive import groups_of
+from organising import organiser, rows
 from small import KINDS, pair_chances, small
 
 import discreet as d
 from discreet.collector import pages
-from discreet.data.examples import example, made_up_answers
+from discreet.data.examples import example
 from discreet.errors import short_fingerprint
-from discreet.estimates.fakes import Reach, oddities
-from discreet.estimates.views import VIEWS
 from discreet.promises.words import in_words
 from discreet.survey import Survey
 
@@ -111,11 +110,6 @@ def mechanisms():
         "closed": d.design(toy),
         "closing": d.design(toy),
         ODD: d.design(odd),
-        "empty": d.design(toy),
-        "few": d.design(health),
-        "live": d.design(health),
-        "stuffed": d.design(health),
-        "many": d.design(levels(("all", 2, [f"item {k}" for k in range(150)])), "oue"),
         "toy-survey": d.design(toy),
     }
 
@@ -1174,299 +1168,11 @@ def test_the_checks_for_everybody_see_what_they_must_see(visitor, server):
     must_fail(check_narrow, page)
 
 
-# ---- the organiser's page ------------------------------------------------------------------------
-
-
-def organiser(visitor, server, name, another=False):
-    """The results page of someone who knows the token."""
-    page = (visitor.another if another else visitor.open)(server.results[name])
-    page.get_by_label("Organiser’s token").fill(TOKEN)
-    page.get_by_role("button", name="Show results").click()
-    page.locator("#numbers").wait_for()
-    return page
-
-
-def rows(page):
-    """The texts of the table: item, picture, people, share, interval, errors."""
-    found = page.evaluate(
-        "[...document.querySelectorAll('#rows tr')]"
-        ".map(({ cells }) => [...cells].map((cell) => cell.firstChild?.textContent ?? ''))"
-    )
-    return [
-        tuple("0" if cell == "-0" else cell for cell in row) for row in found
-    ]  # -0 has a test of its own
-
-
-def whole(x):
-    return f"{math.floor(x + 0.5):,}"
-
-
-def expected_rows(found, view=""):
-    """What the page must show of the service's JSON."""
-    names = (
-        (view, f"{view}_lower", f"{view}_upper", f"{view}_sd")
-        if view
-        else ("count", "lower", "upper", "stderr")
-    )
-    plain = {level["name"]: level["plain_stderr"] for level in found["levels"]}
-    table = [
-        (row["item"], *(row.get(name) for name in names), plain[row["level"]])
-        for row in found["items"]
-    ]
-    return [
-        (
-            item,
-            "",
-            whole(count),
-            f"{100 * count / found['n']:.1f} %",
-            "–" if low is None else f"{whole(low)} to {whole(high)}",
-            f"{'–' if error is None else whole(error)} / {whole(plain)}",
-        )
-        for item, count, low, high, error, plain in sorted(table, key=lambda row: -row[1])
-    ]
-
-
-@pytest.fixture(scope="module")
-def live(server):
-    """A collection with many reports."""
-    mechanism = mechanisms()["live"]
-    given = made_up_answers(mechanism.policy, 20_000)
-    drawn = (mechanism.perturb_many(given) for _ in range(3))
-    # honest reports may look odd, once in 1,000 times at most: not three times in a row
-    server.upload(surveys()["live"], next(x for x in drawn if not oddities(mechanism.tally(x))))
-    return mechanism
-
-
-def test_the_organisers_token(visitor, server, live):
-    """Asked for, refused, taken; it stays in this tab and goes nowhere but in one header."""
-    page = visitor.open(server.results["live"])
-    expect(page.get_by_role("heading", level=1)).to_have_text(live.policy.question)
-    expect(page.locator("#numbers")).to_be_hidden()
-    page.get_by_label("Organiser’s token").fill("somebody else's token")
-    page.get_by_role("button", name="Show results").click()
-    expect(page.get_by_role("alert")).to_have_text("That token is not the organiser’s.")
-    expect(page.locator("#numbers")).to_be_hidden()
-    page.get_by_label("Organiser’s token").fill(TOKEN)
-    page.get_by_label("Organiser’s token").press("Enter")
-    expect(page.locator("#n")).to_have_text("20,000")
-    expect(page.get_by_role("alert")).to_have_count(0)
-    page.reload()
-    expect(page.locator("#n")).to_have_text("20,000")
-    assert page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]") == [
-        0,
-        1,
-        "",
-    ]
-    assert page.evaluate("sessionStorage.getItem('discreet-token')") == TOKEN
-    assert not [r.url for r in visitor.requests if "token" in r.url.lower().replace("%20", " ")]
-    assert {
-        r.headers["authorization"] for r in visitor.requests if "authorization" in r.headers
-    } == {
-        f"Bearer {TOKEN}",
-        "Bearer somebody else's token",
-    }
-    other = visitor.another(server.results["live"])
-    expect(other.get_by_label("Organiser’s token")).to_be_visible()
-    assert visitor.context.cookies() == []
-
-
-def test_a_wrong_token_is_said_until_another_is_tried(patient, server):
-    page = patient.open(server.results["live"])
-    page.get_by_label("Organiser’s token").fill("somebody else's token")
-    page.get_by_role("button", name="Show results").click()
-    expect(page.get_by_role("alert")).to_be_visible()
-    page.clock.run_for(10_000)
-    assert page.get_by_role("alert").is_visible()
-
-
-def test_after_the_token_the_keyboard_is_at_the_results(visitor, server):
-    page = visitor.open(server.results["empty"])
-    tab_to(page, role="password")
-    page.keyboard.type(TOKEN)
-    page.keyboard.press("Enter")
-    page.locator("#numbers").wait_for()
-    assert page.evaluate("document.activeElement.tagName") == "H1"
-
-
-def test_results_are_what_the_service_says(visitor, server, live):
-    """Sorted, with intervals and errors, raw and shrunk; and the download is the service's."""
-    page = organiser(visitor, server, "live")
-    found = server.estimate("live", views=",".join(VIEWS)).json()
-    assert [view["name"] for view in found["views"]] == list(VIEWS) and found["telling"] > 0
-    assert rows(page) == expected_rows(found)
-    expect(page.locator("#verdict")).to_have_text(
-        f"{found['telling']} of 41 items stand out from zero "
-        "(with 95 % confidence in all of them together)."
-    )
-    for level in found["levels"]:
-        change = math.floor(100 * (level["expected_stderr"] / level["plain_stderr"] - 1) + 0.5)
-        card = page.locator("#levels > div", has_text=level["name"])
-        expect(card).to_contain_text(f"budget {level['epsilon']}")
-        expect(card).to_contain_text(f"expected error ± {whole(level['expected_stderr'])} people")
-        side = "below" if change < 0 else "above"
-        against = f"{abs(change)} % {side} plain LDP’s ± {whole(level['plain_stderr'])}"
-        expect(card).to_contain_text(against if change else "as with plain LDP")
-    for view in (*VIEWS, ""):
-        page.locator(f'[name=view][value="{view}"]').check(force=True)
-        patiently(page, lambda view=view: rows(page) == expected_rows(found, view))
-        with page.expect_download() as download:
-            page.get_by_role("button", name="Download CSV").click()
-        assert download.value.suggested_filename == "estimate.csv"
-        assert (
-            Path(download.value.path()).read_bytes()
-            == server.estimate("live", views=view, format="csv").content
-        )
-    search = page.get_by_role("searchbox", name="Search items")
-    search.fill("DIABETES")
-    assert sorted(row[0] for row in rows(page)) == ["type 1 diabetes", "type 2 diabetes"]
-    search.fill("serious")  # a level
-    assert len(rows(page)) == 5
-    search.fill("nothing like it")
-    assert rows(page) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("live", "the best possible for this guarantee and prior"),
-        ("wide", " % above the best possible for this guarantee and prior"),
-        ("sets", "not certified ("),
-        ("nudged", None),
-    ],
-)
-def test_results_show_the_certificate(visitor, server, live, name, words):
-    """What the mechanism's file says about how good it is; nothing where it says nothing."""
-    certificate = mechanisms()[name].certificate
-    page = organiser(visitor, server, name)
-    if words is None:
-        assert certificate is None
-        expect(page.locator("#certificate")).to_be_hidden()
-        return
-    assert words in certificate.sentence
-    expect(page.locator("#certificate")).to_have_text(
-        f"Expected error, as the designer says: {certificate.sentence}."
-    )
-
-
-def test_results_say_what_fakes_can_do_and_what_is_odd(visitor, server, live):
-    """How far one fake report reaches, always; an alarm where honest reports would not look so."""
-    page = organiser(visitor, server, "live")
-    expect(page.locator("#fake")).to_have_text(Reach.for_mechanism(live).sentence(live))
-    expect(page.locator("#odd")).to_be_hidden()
-    stuffed = mechanisms()["stuffed"]
-    honest = stuffed.perturb_many(made_up_answers(stuffed.policy, 20_000))
-    server.upload(
-        surveys()["stuffed"], np.concatenate([honest, np.repeat(honest[:1], 10_000, axis=0)])
-    )
-    page.goto(server.results["stuffed"])
-    expect(page.locator("#odd")).to_contain_text("hardly made by honest devices")
-    expect(page.locator("#oddities li").first).to_contain_text("honest reports would")
-
-
-def test_results_update_as_reports_arrive(patient, server):
-    """From none over few to many, without a reload; nothing is said that cannot be said."""
-    mechanism, rng = mechanisms()["few"], random.Random(5)
-    made = partial(some_report, document("few"), rng)
-    page = organiser(patient, server, "few")
-    verdict = page.locator("#verdict")
-
-    def soon(words):
-        patiently(page, lambda: words in verdict.inner_text())
-
-    expect(page.locator("#n")).to_have_text("0")
-    expect(verdict).to_have_text("No report has arrived yet.")
-    assert rows(page) == []
-    page.evaluate("window.same = true")
-    server.upload(surveys()["few"], [made()])
-    expect(verdict).to_contain_text(
-        "So far nothing stands out: with 1 report the error of a count is ± "
-    )  # by itself
-    assert len(rows(page)) == 41
-    server.upload(surveys()["few"], [made() for _ in range(4)])
-    soon("So far nothing stands out: with 5 reports the error of a count is ± ")
-    assert rows(page) == expected_rows(server.estimate("few").json())
-    server.upload(surveys()["few"], mechanism.perturb_many(np.zeros(5000, int)))
-    soon("stand out from zero")
-    expect(page.locator("#n")).to_have_text("5,005")
-    assert rows(page)[0][0] == "HIV"
-    server.close_collection("few")
-    soon(" The collection is closed.")
-    assert page.evaluate("window.same") is True
-    assert [r.url for r in patient.requests if r.resource_type == "document"] == [
-        server.results["few"]
-    ]
-
-
-def test_a_collector_that_is_away_while_one_watches(patient, server, live):
-    page = organiser(patient, server, "live")
-    alert = page.get_by_role("alert")
-    patient.context.route("**/estimate*", lambda route: route.abort())
-    patiently(page, alert.is_visible)
-    expect(alert).to_have_text("The collector cannot be reached; trying again.")
-    expect(page.locator("#numbers")).to_be_visible()
-    patient.context.unroute("**/estimate*")
-    patiently(page, lambda: not alert.is_visible())
-
-
-def test_many_items_are_drawn_on_demand(visitor, server):
-    mechanism = mechanisms()["many"]
-    server.upload(surveys()["many"], mechanism.perturb_many(np.arange(150)))
-    page = organiser(visitor, server, "many")
-    expect(page.locator("#rows tr")).to_have_count(100)
-    check_narrow(page)
-    page.get_by_role("button", name="Show all 150").click()
-    expect(page.locator("#rows tr")).to_have_count(150)
-    expect(page.locator("#more")).to_be_hidden()
-
-
-def test_a_count_is_never_minus_nought(visitor, server, live):
-    found = server.estimate("live").json()
-    found["items"][3] |= {"count": -0.2, "lower": -5.0, "upper": 5.0}
-    visitor.context.route("**/estimate*", lambda route: route.fulfill(json=found))
-    page = organiser(visitor, server, "live")
-    page.get_by_role("searchbox").fill(found["items"][3]["item"])
-    assert page.locator("#rows td").nth(1).inner_text() == "0"
-
-
-def test_the_organisers_page_is_for_everybody(visitor, server, live):
-    page = visitor.open(server.results["live"])
-    page.get_by_label("Organiser’s token").fill("wrong")
-    page.get_by_role("button", name="Show results").click()
-    expect(page.get_by_role("alert")).to_be_visible()
-    look(page)
-    page = organiser(visitor, server, "live")
-    look(page)
-    moves = (
-        "[...document.querySelectorAll('*')].map((e) => getComputedStyle(e))"
-        ".some(({ transitionDuration: time, animationName: name }) => "
-        "time !== '0s' || name !== 'none')"
-    )
-    assert page.evaluate(moves)
-    page.emulate_media(reduced_motion="reduce")
-    assert not page.evaluate(moves)
-    look(visitor.open(server.base))
-
-
 @pytest.fixture(scope="module")
 def open_server(tmp_path_factory):
     found = Server(tmp_path_factory.mktemp("open"), [surveys()["toy-survey"]], "--open-results")
     yield found
     found.stop()
-
-
-def test_open_results_need_no_token(visitor, open_server):
-    visitor.arrive(open_server.base)
-    answer(invited(visitor, open_server.links["toy-survey"]), "HIV")
-    page = visitor.open(open_server.results["toy-survey"])
-    expect(page.locator("#n")).to_have_text("0")
-    expect(page.locator("#verdict")).to_have_text(
-        "Everyone sees results from 50 reports on, in steps; the organiser sees them earlier."
-    )
-    mechanism = mechanisms()["toy-survey"]
-    open_server.upload(surveys()["toy-survey"], mechanism.perturb_many([0] * 60))
-    expect(page.locator("#n")).to_have_text("61")
-    expect(page.get_by_label("Organiser’s token")).to_be_hidden()
-    assert not [r for r in visitor.requests if "authorization" in r.headers]
 
 
 # ---- nothing foreign runs, nothing is taken for markup -------------------------------------------
@@ -1489,6 +1195,7 @@ def test_texts_of_the_organiser_are_shown_as_texts(visitor, server):
     choose(index, HTML)
     expect(index.locator("#promise")).to_contain_text(f"“{HTML}”")
     results = organiser(visitor, server, ODD, another=True)
+    results.get_by_role("button", name="Show the numbers anyway").click()
     expect(results.get_by_role("heading", level=1)).to_have_text(QUESTION)
     assert sorted(row[0] for row in rows(results)) == sorted(mechanism.policy.items)
     for page in (index, results):

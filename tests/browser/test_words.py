@@ -84,3 +84,38 @@ def test_another_key_or_placeholder_is_seen(change, sentences):
 def test_the_page_has_a_text_for_every_place():
     used = set(re.findall(r'data-text="(\w+)"', pages.read("answer.html")))
     assert used <= {*pages.translations()[0]}
+
+
+# ---- the results page ----------------------------------------------------------------------------
+
+
+def test_the_results_page_has_the_same_languages():
+    texts = pages.translations(pages.RESULTS_TEXTS)
+    assert [words["language"] for words in texts] == ["en", *LANGUAGES]
+    ours = pages.translations()
+    assert [(x["name"], x["direction"]) for x in texts] == [
+        (x["name"], x["direction"]) for x in ours
+    ]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_results_page_says_everything_in_every_language(language):
+    english, *others = pages.translations(pages.RESULTS_TEXTS)
+    (words,) = [x for x in others if x["language"] == language]
+    check_texts(words, english)
+    must_fail(check_texts, {**words, "headline": "{n}"}, english)
+    must_fail(check_texts, {key: words[key] for key in words if key != "none"}, english)
+
+
+def test_every_text_of_the_results_page_is_used_and_every_used_one_is_there():
+    (english, *_), page = pages.translations(pages.RESULTS_TEXTS), pages.read("results.html")
+    modules = "".join(
+        path.read_text(encoding="utf-8") for path in (MODULE.parent / "results").glob("*.js")
+    )
+    placed = {*re.findall(r'data-(?:text|note|label)="(\w+)"', page)}
+    assert placed <= {*english}
+    assert {*re.findall(r'\btext\("(\w+)"', modules)} <= {*english}
+    said = {*re.findall(r'"(\w+)"', modules)} | placed
+    views = {f"{name}About" for name in ("counted", "shrunk", "consistent")}
+    own = {"language", "direction", "name"} | views
+    assert {*english} <= said | own | {*re.findall(r"\b(shrunk|consistent)\b", modules)}

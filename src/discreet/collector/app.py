@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from discreet.collector import documents, limits, openapi, pages, tokens
+from discreet.collector import documents, limits, openapi, pages, preview, tokens
 from discreet.collector.commit import Committer
 from discreet.collector.desk import Desk
 from discreet.collector.estimate_requests import EstimateRequests
@@ -187,9 +187,14 @@ class Collector:
     async def results_page(self, request: Request) -> Response:
         """GET /c/{name}/results"""
         collection = await self.reader.find(request.path_params["name"])
-        return pages.html(
-            pages.results(collection.name, documents.title(collection), self.open_results)
-        )
+        title, tags = documents.title(collection), ""
+        if self.open_results:
+            address = f"{self.public_url}{wire.page_path(collection.name)}/results"
+            sentence = await self.results.headline(collection)
+            tags = preview.tags(title, sentence, address if self.public_url else "")
+        page = pages.results(collection.name, title, self.open_results, tags)
+        headers = {"Content-Security-Policy": pages.RESULTS_POLICY}
+        return Response(page, headers=headers, media_type="text/html")
 
     async def static(self, request: Request) -> Response:
         """GET /static/{file}"""

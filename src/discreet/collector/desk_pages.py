@@ -44,4 +44,6 @@ def results(collection: Collection) -> Response:
     """The results page, which reads the estimate with the session in place of the token."""
     link = f"/desk/surveys/{quote(collection.name, safe='')}/estimate"
     title = documents.title(collection)
-    return pages.html(pages.results(collection.name, title, True, link))
+    page = pages.results(collection.name, title, False, desk_link=link)
+    headers = {"Content-Security-Policy": pages.RESULTS_POLICY}
+    return Response(page, media_type="text/html", headers=headers)

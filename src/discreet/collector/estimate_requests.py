@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from discreet.arrays.survey_tally import SurveyTally
-from discreet.collector import documents, limits
+from discreet.collector import documents, limits, preview
 from discreet.collector.problems import Problem, damaged
 from discreet.collector.reading import Reader
 from discreet.collector.store import Collection, Event, Store, StoreDamaged
@@ -124,13 +124,32 @@ class EstimateRequests:
                 body = await run_in_threadpool(
                     self._render, collection, tally, query, wanted, history, published
                 )
-                self._rendered[collection.name, etag] = body
-                while len(self._rendered) > limits.ESTIMATES:
-                    del self._rendered[next(iter(self._rendered))]
+                self._keep((collection.name, etag), body)
         if query.kind == "json":
             return Response(body, headers=headers, media_type="application/json")
         headers["Content-Disposition"] = 'attachment; filename="estimate.csv"'
         return Response(body, headers=headers, media_type="text/csv")
+
+    async def headline(self, collection: Collection) -> str:
+        """The most frequent answer of what is published, in a sentence; empty without one."""
+        try:
+            tally, _ = await self._reader.read(self._read, collection.name, True)
+        except StoreDamaged:
+            return ""
+        mark = f"{collection.survey.fingerprint[:16]}-{tally.n}-headline"
+        async with self._rendering:
+            body = self._rendered.get((collection.name, mark))
+            if body is None:
+                found = await run_in_threadpool(preview.headline, collection.survey, tally)
+                body = found.encode()
+                self._keep((collection.name, mark), body)
+        return body.decode()
+
+    def _keep(self, key: tuple[str, str], body: bytes) -> None:
+        """Keep an answer, and forget the oldest."""
+        self._rendered[key] = body
+        while len(self._rendered) > limits.ESTIMATES:
+            del self._rendered[next(iter(self._rendered))]
 
     def _read(self, name: str, published: bool) -> tuple[SurveyTally, list[Event]]:
         tally = self._store.published(name) if published else self._store.tally(name)

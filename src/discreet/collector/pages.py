@@ -18,20 +18,26 @@ from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from string import Template
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from starlette.responses import Response
 
 from discreet.device.wire import collection_path, page_path
 
+Texts: TypeAlias = dict[str, Any]  # a text is a string, or a form per plural category
+
 _FOLDER = files("discreet.collector") / "static"
+RESULTS_TEXTS = "results/texts"  # the folder of the texts of the results page
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-_SERVED = ("style.css", "results.js", "desk.css", "desk.js", "icon.svg")
+_SERVED = ("style.css", "results.css", "results.js", "desk.css", "desk.js", "icon.svg")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
 )
+# the results page draws a picture of its chart, which it has made itself
+RESULTS_POLICY = POLICY.replace("img-src 'self'", "img-src 'self' blob:")
 
 
 def read(name: str) -> str:
@@ -41,7 +47,10 @@ def read(name: str) -> str:
 
 def static(name: str) -> tuple[bytes, str] | None:
     """The content and media type of a file that pages load; None if there is no such file."""
-    return (read(name).encode(), _KINDS[name.rsplit(".", 1)[1]]) if name in _SERVED else None
+    if name not in _SERVED:
+        return None
+    content = _results_script() if name == "results.js" else read(name)
+    return content.encode(), _KINDS[name.rsplit(".", 1)[1]]
 
 
 def html(text: str) -> Response:
@@ -87,11 +96,15 @@ def answer_policy(frame_ancestors: Sequence[str] = ()) -> str:
 
 def _in_english() -> str:
     """The page with the English texts; its script replaces them by those of another language."""
-    english = translations()[0]
+    return _filled(read("answer.html"), translations()[0])
+
+
+def _filled(page: str, texts: Texts) -> str:
+    """A page with these texts at their places."""
     return re.sub(
         r'data-text="(\w+)"[^>]*>(?=</)',
-        lambda place: place[0] + escape(english[place[1]], quote=False),
-        read("answer.html"),
+        lambda place: place[0] + escape(str(texts[place[1]]), quote=False),
+        page,
     )
 
 
@@ -103,13 +116,24 @@ def _in_every_language(key: str) -> str:
     )
 
 
-@lru_cache(maxsize=1)
-def translations() -> list[dict[str, str]]:
-    """The texts of the page by key, in every language, English first."""
+@lru_cache(maxsize=2)
+def translations(folder: str = "texts") -> list[Texts]:
+    """The texts of the participant's page, or of another one, by key: in every language, English
+    first.
+    """
     loaded = [
-        json.loads(file.read_text(encoding="utf-8")) for file in (_FOLDER / "texts").iterdir()
+        json.loads(file.read_text(encoding="utf-8"))
+        for file in _FOLDER.joinpath(*folder.split("/")).iterdir()
     ]
     return sorted(loaded, key=lambda texts: (texts["language"] != "en", texts["language"]))
+
+
+def _with_texts(script: str, folder: str = "texts") -> str:
+    """A script with the texts of all languages where it leaves room for them."""
+    before, empty, after = script.partition("const TEXTS = [];")
+    assert empty
+    texts = json.dumps(translations(folder), ensure_ascii=False)
+    return f"{before}const TEXTS = {texts};{after}"
 
 
 @lru_cache(maxsize=1)
@@ -117,10 +141,7 @@ def _style_and_script() -> tuple[str, str]:
     """The style and the script of the page: both modules in one, with the texts."""
     first, rest = read("answer.js").split("\n", 1)
     assert first.startswith("import ") and first.endswith('"./discreet.js";')
-    before, empty, after = rest.partition("const TEXTS = [];")
-    assert empty
-    texts = json.dumps(translations(), ensure_ascii=False)
-    page = f"{{{before}const TEXTS = {texts};{after}}}\n"  # a block has its own names
+    page = f"{{{_with_texts(rest)}}}\n"  # a block has its own names
     return read("style.css"), read("discreet.js") + page
 
 
@@ -157,10 +178,14 @@ def _icon() -> str:
 # ---- the other pages -----------------------------------------------------------------------------
 
 
-def _page(title: str, body: str, script: str = "", style: str = "") -> str:
-    module = f'\n<script type="module" src="/static/{script}"></script>' if script else ""
-    if style:
-        module = f'\n<link rel="stylesheet" href="/static/{style}">{module}'
+def _page(title: str, body: str, name: str = "", more: str = "") -> str:
+    """A page; `name` is that of its own style and script."""
+    module = ""
+    if name:
+        module = (
+            f'\n<link rel="stylesheet" href="/static/{name}.css">'
+            f'\n<script type="module" src="/static/{name}.js"></script>'
+        )
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -169,7 +194,7 @@ def _page(title: str, body: str, script: str = "", style: str = "") -> str:
 <meta name="color-scheme" content="light dark">
 <title>{escape(title)}</title>
 <link rel="icon" href="/static/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/static/style.css">{module}
+<link rel="stylesheet" href="/static/style.css">{module}{more}
 </head>
 <body>
 {body}
@@ -218,16 +243,22 @@ def index(collections: Iterable[tuple[str, str, bool, str]], unreadable: Iterabl
 
 def desk() -> str:
     """The organiser's desk; desk.js fetches the rest."""
-    return _page("Desk · discreet", read("desk.html"), "desk.js", "desk.css")
+    return _page("Desk · discreet", read("desk.html"), "desk")
 
 
-def results(name: str, title: str, open_results: bool, link: str = "") -> str:
-    """The results page of a collection; results.js fetches the numbers from `link`."""
-    link = link or f"{collection_path(name)}/estimate"
-    body = Template(read("results.html")).substitute(
-        link=escape(link),
+def results(name: str, title: str, open_results: bool, tags: str = "", desk_link: str = "") -> str:
+    """The results page of a collection; results.js fetches the numbers, on the desk from
+    `desk_link`. `tags` are for the head.
+    """
+    body = Template(_filled(read("results.html"), translations(RESULTS_TEXTS)[0])).substitute(
+        link=escape(desk_link or f"{collection_path(name)}/estimate"),
         name=escape(name),
         question=escape(title),
-        token="" if open_results else " data-token",
+        whom=" data-desk" if desk_link else "" if open_results else " data-token",
     )
-    return _page(f"Results: {title}", body, "results.js")
+    return _page(f"Results: {title}", body, "results", tags)
+
+
+@lru_cache(maxsize=1)
+def _results_script() -> str:
+    return _with_texts(read("results.js"), RESULTS_TEXTS)

@@ -1,50 +1,90 @@
-// Crossed questions.
+// Tables of two directions: the cells of a crossed question, and shares by group.
 import { $, element, heading } from "./dom.js";
-import { percentOf, whole } from "./numbers.js";
-import { shown } from "./state.js";
-import { labelOf, labels, nameOf } from "./wording.js";
+import { pickRows } from "./rows.js";
+import { keyOf, shown, state } from "./state.js";
+import { percentOf, tenths, text, whole } from "./words.js";
+import { groupOf, labelOf, labels, nameOf } from "./wording.js";
+
+const GROUPED = 30; // rows of the table by group
+
+/** A share with its interval below. */
+function shareBox({ share, share_low: low, share_high: high }, className) {
+  if (share === null || share === undefined) return element("td", "–", className);
+  const cell = element("td", percentOf(share), className);
+  const interval = text("range", { low: tenths(low), high: tenths(high) });
+  cell.append(element("small", interval, "faint"));
+  return cell;
+}
+
+/** A cell, darker for a larger share. */
+function heat(cell, share, most) {
+  cell.style.setProperty("--heat", `${Math.round(60 * Math.max(0, share ?? 0) / most)}%`);
+  return cell;
+}
+
+function tableRow(...cells) {
+  const row = element("tr");
+  row.append(...cells);
+  return row;
+}
 
 /** The table of a crossed question's cells, with the answers to each of its questions around it. */
-export function drawCross(items) {
-  const { n, sure, margins } = shown();
+export function drawCross() {
+  const { items, sure, margins } = shown();
   $("cross").hidden = !margins.length || !items.length;
   if ($("cross").hidden) return;
   const [first, second] = margins;
-  const cells = new Map(items.map((row) => [row.item, row]));
-  const certain = new Set(sure);
-  const most = Math.max(...items.map(({ count }) => count), 1);
-  const at = (x, y) => cells.get(`${x.item} × ${y.item}`);
-  const [corner, label] = [element("td"), labels()];
-  const head = element("tr");
+  const [cells, certain, label] = [new Map(items.map((x) => [x.item, x])), new Set(sure), labels()];
+  const most = Math.max(...items.map(({ share }) => share), 0.001);
   const heads = second.items.map(({ item }) => heading(labelOf(second.question, item), "col"));
-  head.append(corner, ...heads, heading("All", "col"));
-  const body = first.items.map((row) => {
-    const line = element("tr");
-    line.append(heading(labelOf(first.question, row.item), "row"), ...second.items.map((other) => {
-      const found = at(row, other);
-      const shownAs = { ...found, item: label(found.item) };
-      return drawCell(shownAs, n, most, certain.has(found.item));
-    }), drawSum(row, n));
-    return line;
-  });
-  const foot = element("tr");
-  foot.append(heading("All", "row"), ...second.items.map((row) => drawSum(row, n)), element("td"));
+  const body = first.items.map((row) => tableRow(
+    heading(labelOf(first.question, row.item), "row"),
+    ...second.items.map((other) => {
+      const found = cells.get(`${row.item} × ${other.item}`);
+      return drawCell(found, label(found.item), most, certain.has(found.item));
+    }),
+    shareBox(row, "sum"),
+  ));
+  const foot = tableRow(
+    heading(text("all"), "row"), ...second.items.map((row) => shareBox(row, "sum")),
+    element("td"),
+  );
   const [down, across] = [first, second].map(({ question: name }) => nameOf({ name }));
-  $("crossed").textContent = `Share of people by ${down} (down) and ${across} (across)`;
-  $("cells").replaceChildren(head, ...body, foot);
+  $("crossed").textContent = text("crossed", { down, across });
+  $("cells").replaceChildren(
+    tableRow(element("td"), ...heads, heading(text("all"), "col")), ...body, foot,
+  );
 }
 
-/** A cell, darker for a larger share; bold and marked where it is surely above zero. */
-function drawCell({ item, count, lower, upper }, n, most, isSure) {
-  const cell = element("td", percentOf(count, n), isSure ? "cell sure" : "cell");
-  cell.style.setProperty("--heat", `${Math.round(70 * Math.max(0, count) / most)}%`);
-  cell.title = `${item}: ${whole(count)} people, ${whole(lower)} to ${whole(upper)}`;
-  if (isSure) cell.append(element("span", " surely above zero", "hidden"));
+function drawCell(found, label, most, isSure) {
+  const cell = heat(shareBox(found, isSure ? "cell sure" : "cell"), found.share, most);
+  const { count, lower, upper } = found;
+  const range = text("range", { low: whole(lower), high: whole(upper) });
+  cell.title = `${label}: ${whole(count)} (${range})`;
+  if (isSure) cell.append(element("span", ` ${text("sure")}`, "hidden"));
   return cell;
 }
 
-function drawSum({ count, share_low: low, share_high: high }, n) {
-  const cell = element("td", percentOf(count, n), "sum");
-  cell.append(element("small", `${percentOf(low, 1)} to ${percentOf(high, 1)}`, "faint"));
-  return cell;
+/** All groups beside each other, while none of them is chosen. */
+export function drawGroups() {
+  const { groups, public: openly, by: [chosen] } = state.estimate;
+  const there = groups.filter(({ items }) => items.length);
+  $("grouped").hidden = !there.length || shown() !== state.estimate;
+  if ($("grouped").hidden) return;
+  const by = openly.find(({ name }) => name === chosen);
+  $("by-what").textContent = text("grouped", { what: nameOf(by) });
+  const label = labels();
+  const tables = there.map(({ items }) => new Map(items.map((row) => [label(row.item), row])));
+  const rows = pickRows().fitting.slice(0, GROUPED).map(({ item }) => item);
+  const most = Math.max(...rows.flatMap((x) => tables.map((t) => t.get(x).share)), 0.001);
+  const heads = there.map((group) => {
+    const head = heading(groupOf(group), "col");
+    head.append(element("small", whole(group.n), "faint"));
+    head.dataset.group = keyOf(group);
+    return head;
+  });
+  $("by-group").replaceChildren(tableRow(element("td"), ...heads), ...rows.map((item) => tableRow(
+    heading(item, "row"),
+    ...tables.map((t) => heat(shareBox(t.get(item), "cell"), t.get(item).share, most)),
+  )));
 }

@@ -1,59 +1,58 @@
 // The page around its tables.
-import { drawCross } from "./cross.js";
-import { $, element, fill } from "./dom.js";
-import { whole } from "./numbers.js";
-import { drawRows } from "./rows.js";
-import { shown, state, view } from "./state.js";
-import { groupOf, labels, nameOf } from "./wording.js";
+import { drawCross, drawGroups } from "./cross.js";
+import { $, element, setOptions, tell } from "./dom.js";
+import { viewOf } from "./rows.js";
+import { choose, isPublic, keyOf, shown, state } from "./state.js";
+import { drawTable } from "./table.js";
+import { figure, roughly, text, whole } from "./words.js";
+import { groupOf, labels, nameOf, wordsOf } from "./wording.js";
 
-// By the name of the view: what it is called here, and when to use it. "" is the raw estimate.
-const VIEWS = {
-  "": {
-    label: "As counted",
-    about: "As counted: right on average, and the one to compare with other surveys. Chance may put a number, or the end of an interval, below zero.",
-  },
-  shrunk: {
-    label: "Best guess",
-    about: "Best guess: rare answers are pulled towards what is usual, which is nearer to the truth for most of them. Use it to rank answers.",
-  },
-  consistent: {
-    label: "Adds up to 100 %",
-    about: "Adds up to 100 %: nothing below zero, and the answers of people who give one answer each sum to all of them. Use it for a chart or a table that must add up.",
-  },
+const EVENTS = {
+  closed: "wasClosed", "closed by its date": "wasClosedByDate", reopened: "wasReopened",
+  moved: "wasMoved",
 };
+// by the name of the view, "" for the counts themselves: what it is called here
+const VIEWS = { "": "counted", shrunk: "shrunk", consistent: "consistent" };
+const CONFIDENCES = ["0.8", "0.9", "0.95", "0.99"];
+const SEARCHED = 9; // answers, from which on one searches
+const CARDS = 24; // levels that get a card
 
 export function draw() {
-  drawChoices();
-  const { certificate, least, fake, odd } = state.estimate;
-  const { n, items, telling, note, views } = shown();
-  const smaller = Math.sqrt(n / Math.max(1, state.estimate.n)); // a group has errors of its own
-  const levels = state.estimate.levels.map((level) => ({
-    ...level, expected_stderr: smaller * level.expected_stderr,
-    plain_stderr: level.plain_stderr && smaller * level.plain_stderr,
-  }));
-  $("published").textContent = state.estimate.published;
-  const asked = !$("token").hidden;
+  const { groups } = state.estimate;
+  if (state.chosen.group && !groups.some((group) => keyOf(group) === state.chosen.group)) {
+    choose({ group: "" }, false);
+    state.badLink = true;
+  }
+  const isFirst = !$("token").hidden;
   $("token").hidden = true;
   $("numbers").hidden = false;
-  if (asked) document.querySelector("h1").focus(); // the form that had it is gone
-  $("n").textContent = n.toLocaleString();
-  $("note").textContent = note;
-  $("certificate").hidden = !certificate;
-  $("certificate").textContent = `Expected error, as the designer says: ${certificate}.`;
-  $("fake").textContent = fake;
-  $("odd").hidden = !odd.length;
-  $("oddities").replaceChildren(...odd.map((sentence) => element("li", sentence)));
-  drawViews(views);
-  const end = { closed: " The collection is closed.", upcoming: " It has not opened yet." };
+  if (isFirst) document.querySelector("h1").focus(); // the form that had it is gone
+  $("bad-link").hidden = !state.badLink;
   $("rehearsal").hidden = !state.estimate.rehearsal;
-  const happened = state.estimate.history.map(({ time, what }) => `${what} ${time}`).join(", ");
-  $("history").textContent = happened && `What the organiser did: ${happened}.`;
-  const more = end[state.estimate.state] ?? "";
-  $("verdict").textContent = verdict(n, telling, items, levels, least) + more;
-  drawHeadline(n, telling, items);
-  drawLevels(n, levels);
-  drawRows(items, new Map(levels.map((level, k) => [level.name, { ...level, k }])));
-  drawCross(items);
+  drawChoices();
+  drawViews();
+  drawWords();
+  drawExactness();
+  drawTables();
+}
+
+/** What a filter changes. */
+export function drawTables() {
+  const { telling, items } = shown();
+  const isNoise = !telling && !state.noise;
+  $("data").hidden = !items.length || isNoise;
+  $("show-noise").hidden = !items.length || !isNoise;
+  for (const button of document.querySelectorAll(".picture")) button.hidden = !telling;
+  $("search").hidden = items.length < SEARCHED && !state.chosen.find;
+  if ($("data").hidden) return;
+  drawCross();
+  drawGroups();
+  drawTable();
+}
+
+/** How many reports; of what is not shown to everybody, fewer than that. */
+function howMany(n) {
+  return isPublic() && !n ? text("fewer", { n: state.estimate.least }) : whole(n);
 }
 
 /** Which question, by which public question, and which of its groups. */
@@ -63,79 +62,128 @@ function drawChoices() {
   const mine = asked.find(({ name }) => name === question);
   $("choices").hidden = !several && !openly.length;
   $("questions").hidden = !several;
-  $("asked").hidden = !several;
-  const words = nameOf(mine);
-  $("asked").textContent = words === mine.name ? mine.question || mine.name : words;
-  if (!several && words !== mine.name) document.querySelector("h1").textContent = words;
-  fill($("which"), asked.map(({ name, n }) => [name, `${name} (${n.toLocaleString()})`]), question);
+  tell("asked", several ? wordsOf(mine) : "");
+  if (!several) document.querySelector("h1").textContent = wordsOf(mine);
+  const listed = asked.map((one) => {
+    return [one.name, text("option", { what: wordsOf(one), n: howMany(one.n) })];
+  });
+  setOptions($("which"), listed, question);
   $("groups").hidden = !openly.length;
-  const listed = openly.map((one) => [one.name, nameOf(one)]);
-  fill($("by"), [["", "everybody"], ...listed], state.chosen.by);
-  const names = groups.map(({ group, n, hidden }) => {
-    const name = groupOf({ group });
-    const many = hidden ? "too few to show" : n.toLocaleString();
-    return [Object.values(group).join(", "), `${name} (${many})`];
+  const ways = openly.map((one) => [one.name, nameOf(one)]);
+  setOptions($("by"), [["", text("everybody")], ...ways], state.chosen.by);
+  const names = groups.map((group) => {
+    return [keyOf(group), text("option", { what: groupOf(group), n: howMany(group.n) })];
   });
   $("shown-group").hidden = !groups.length;
-  fill($("group"), [["", "all together"], ...names], state.chosen.group);
+  setOptions($("group"), [["", text("together")], ...names], state.chosen.group);
+  const known = [...new Set([...CONFIDENCES, state.chosen.confidence])].sort();
+  const levels = known.map((x) => [x, text("percent", { n: sureness(x) })]);
+  setOptions($("confidence"), levels, state.chosen.confidence);
 }
+
+/** A confidence in percent. */
+const sureness = (x) => `${Number((100 * x).toPrecision(6))}`;
 
 /** A choice for every view that this estimate has, beside the raw one. */
-function drawViews(views) {
+function drawViews() {
+  const { views } = shown();
+  const [name, names] = [viewOf(), ["", ...views.map((view) => view.name)]];
   $("views").hidden = !views.length;
-  const chosen = views.find(({ name }) => name === view());
-  $("about").textContent = VIEWS[view()]?.about ?? `Shown: ${chosen?.about}.`;
-  const listed = new Set([...document.querySelectorAll('[name="view"]')].map(({ value }) => value));
-  for (const { name } of views.filter(({ name }) => !listed.has(name))) {
-    const [label, input] = [element("label"), element("input")];
-    Object.assign(input, { type: "radio", name: "view", value: name });
-    label.append(input, element("span", VIEWS[name]?.label ?? name));
-    $("views").append(label);
+  const shownAs = views.find((view) => view.name === name);
+  $("about").textContent = VIEWS[name] === undefined
+    ? text("otherView", { what: shownAs.about }) : text(`${VIEWS[name]}About`);
+  const labelled = names.map((one) => VIEWS[one] === undefined ? one : text(VIEWS[one]));
+  if ($("views").dataset.names !== JSON.stringify(labelled)) {
+    $("views").dataset.names = JSON.stringify(labelled);
+    $("view-list").replaceChildren(...names.map((one, k) => {
+      const [label, input] = [element("label"), element("input")];
+      Object.assign(input, { type: "radio", name: "view", value: one });
+      label.append(input, element("span", labelled[k]));
+      return label;
+    }));
+  }
+  for (const input of $("view-list").querySelectorAll("input")) {
+    input.checked = input.value === name;
   }
 }
 
-function verdict(n, telling, items, levels, least) {
-  if (!n && least && !state.token) {
-    return `Everyone sees results from ${least} reports on, in steps; the organiser sees them earlier.`;
-  }
-  if (!n) return "No report has arrived yet.";
-  const best = Math.min(...levels.map((level) => level.expected_stderr));
-  if (!telling) {
-    const reports = `${n.toLocaleString()} report${n > 1 ? "s" : ""}`;
-    return `So far nothing stands out: with ${reports} the error of a count is ` +
-      `± ${whole(best)} people or more, so no bar is drawn. More reports will show more.`;
-  }
-  const all = items.length.toLocaleString();
-  return `${telling.toLocaleString()} of ${all} items stand out from zero ` +
-    "(with 95 % confidence in all of them together).";
+/** The sentences at the top. */
+function drawWords() {
+  const { n, items, telling, note } = shown();
+  const { history, state: stage } = state.estimate;
+  $("n").textContent = howMany(n);
+  $("n-what").textContent = text("reports", { n: n || state.estimate.least });
+  const happened = history.map(({ time, what }) => {
+    return `${EVENTS[what] ? text(EVENTS[what]) : what} ${time}`;
+  });
+  tell("history", happened.length ? text("history", { events: happened.join(", ") }) : "");
+  const ends = { closed: "isClosed", upcoming: "isUpcoming" };
+  const end = ends[stage] ? ` ${text(ends[stage])}` : "";
+  $("verdict").textContent = verdict(n, telling, items.length) + end;
+  tell("headline", telling && items.length ? headline() : "");
+  tell("note", note);
 }
 
-/** The most frequent answer, in a sentence, if anything can be told from chance. */
-function drawHeadline(n, telling, items) {
-  $("headline").hidden = !telling || !items.length;
-  if ($("headline").hidden) return;
+function verdict(n, telling, m) {
+  const { least, needed, common } = state.estimate;
+  const isGroup = shown() !== state.estimate;
+  if (!n && isPublic() && least) return text(isGroup ? "hiddenGroup" : "notYet", { n: least });
+  if (!n) return text(isGroup ? "emptyGroup" : "none");
+  if (telling) return text("telling", { k: telling, n: m });
+  const { visible } = shown();
+  return [
+    visible ? text("nothing", { n, share: roughly(visible) }) : text("nothingAtAll", { n }),
+    ...needed > n ? [text("needed", { n: roundUp(needed), k: 100 * common })] : [],
+  ].join(" ");
+}
+
+/** A number of two digits, not below this one. */
+function roundUp(n) {
+  const power = 10 ** Math.max(0, Math.floor(Math.log10(n)) - 1);
+  return Math.ceil(n / power) * power;
+}
+
+/** The most frequent answer, in a sentence. */
+export function headline() {
+  const { items } = shown();
   const most = items.reduce((x, y) => (y.count > x.count ? y : x));
-  const percent = (x) => (100 * x).toFixed(1);
-  $("headline").textContent = `About ${Math.round(100 * most.count / n)} in 100: “${labels()(most.item)}” `
-    + `(${percent(most.share_low)} to ${percent(most.share_high)} %), the most frequent answer.`;
+  const { share, share_low: low, share_high: high } = most;
+  const sentence = text(share < 0.015 ? "headlineRare" : "headline", {
+    n: Math.round(100 * share), share: figure(100 * share, 1), low: figure(100 * low, 1),
+    high: figure(100 * high, 1), what: text("quoted", { what: labels()(most.item) }),
+  });
+  if (shown() === state.estimate) return sentence;
+  return text("inGroup", { group: groupOf(shown()), sentence });
 }
 
-function drawLevels(n, levels) {
-  if (levels.length > 24) {
-    $("levels").replaceChildren();
-    return;
-  }
-  $("levels").replaceChildren(...levels.map((level, k) => {
-    const { name, epsilon, expected_stderr: mine, plain_stderr: plain } = level;
-    const acts = level.acts_as;
-    const less = acts === null ? "" : `, acts as ${Number(acts.toPrecision(4))}`;
-    const card = element("div", "", `level-${k % 8}`);
-    const change = plain ? Math.round(100 * (mine / plain - 1)) : 0;
-    const side = `${Math.abs(change)} % ${change < 0 ? "below" : "above"}`;
-    const against = change ? `${side} plain LDP’s ± ${whole(plain)}` : "as with plain LDP";
-    card.append(element("strong", name), element("div", `budget ${epsilon}${less}`));
-    const mineText = `expected error ± ${whole(mine)} people,`;
-    if (n) card.append(element("div", mineText), element("div", against));
-    return card;
-  }));
+/** What stands behind "How exact is this?", and an alarm. */
+function drawExactness() {
+  const { certificate, fake, published, odd } = state.estimate;
+  tell("certificate", certificate && text("designer", { what: certificate }));
+  $("fake").textContent = fake;
+  tell("published", published);
+  $("odd").hidden = !odd.length;
+  $("oddities").replaceChildren(...odd.map((sentence) => element("li", sentence)));
+  $("caption").textContent = text("caption", { n: sureness(state.chosen.confidence) });
+  const { n } = shown();
+  const smaller = Math.sqrt(n / Math.max(1, state.estimate.n)); // a group has its own errors
+  const listed = state.estimate.levels.length > CARDS ? [] : state.estimate.levels;
+  $("levels").replaceChildren(...listed.map((level, k) => drawLevel(level, k, n, smaller)));
+}
+
+function drawLevel(level, k, n, smaller) {
+  const { name, epsilon, acts_as: acts } = level;
+  const [mine, plain] = [smaller * level.expected_stderr, smaller * level.plain_stderr];
+  const card = element("div", "", `level-${k % 8}`);
+  const budget = acts === null ? text("budget", { epsilon })
+    : text("budgetActing", { epsilon, n: `${Number(acts.toPrecision(4))}` });
+  card.append(element("strong", name), element("div", budget));
+  if (!n) return card;
+  const change = plain ? Math.round(100 * (mine / plain - 1)) : 0;
+  const against = change < 0 ? "below" : "above";
+  card.append(
+    element("div", text("expected", { n: whole(mine) })),
+    element("div", change ? text(against, { k: Math.abs(change), n: whole(plain) }) : text("same")),
+  );
+  return card;
 }

@@ -1,49 +1,79 @@
 // The results page: asks for the estimate every two seconds and draws it. The organiser's token
 // stays in this tab.
-import { draw } from "./draw.js";
-import { $, element, say } from "./dom.js";
-import { address, headers, look } from "./look.js";
-import { state } from "./state.js";
+import { draw, drawTables } from "./draw.js";
+import { $, element } from "./dom.js";
+import { look } from "./look.js";
+import { listenToShare } from "./share.js";
+import { choose, chooseSoon, goToAddress, state } from "./state.js";
+import { showMore } from "./table.js";
+import { TEXTS, pickLanguage, translate, words } from "./words.js";
 
 const PAUSE = 2000; // milliseconds between two looks
+const BREATH = 10; // times as long as a look took, if that is longer
+
+function lookAnew() {
+  state.mark = "";
+  return look();
+}
 
 $("token").addEventListener("submit", (event) => {
   event.preventDefault();
   state.token = $("secret").value.trim();
   sessionStorage.setItem("discreet-token", state.token);
-  state.mark = "";
-  look();
+  lookAnew();
 });
-for (const [id, key] of [["which", "question"], ["by", "by"]]) {
-  $(id).addEventListener("change", ({ target }) => {
-    state.chosen = { ...state.chosen, [key]: target.value, group: "" };
-    state.mark = "";
-    look();
-  });
-}
+$("which").addEventListener("change", ({ target }) => {
+  choose({ question: target.value, group: "" });
+  lookAnew();
+});
+$("by").addEventListener("change", ({ target }) => {
+  choose({ by: target.value, group: "" });
+  lookAnew();
+});
 $("group").addEventListener("change", ({ target }) => {
-  state.chosen = { ...state.chosen, group: target.value };
+  choose({ group: target.value });
   draw();
 });
-$("search").addEventListener("input", () => state.estimate && draw());
-$("views").addEventListener("change", () => { state.mark = ""; look(); });
-$("more").addEventListener("click", () => { state.all = true; draw(); });
-$("print").addEventListener("click", () => {
-  $("exactly").open = true;
-  window.print();
+$("confidence").addEventListener("change", ({ target }) => {
+  choose({ confidence: target.value });
+  lookAnew();
 });
-$("csv").addEventListener("click", async () => {
-  const answer = await fetch(address({ format: "csv" }), { headers: headers() });
-  if (!answer.ok) return say("The table cannot be fetched; try again.");
-  const link = element("a");
-  link.href = URL.createObjectURL(await answer.blob());
-  link.download = "estimate.csv";
-  link.click();
-  URL.revokeObjectURL(link.href);
+$("views").addEventListener("change", ({ target }) => {
+  choose({ view: target.value });
+  lookAnew();
+});
+$("search").addEventListener("input", ({ target }) => {
+  chooseSoon({ find: target.value });
+  if (state.estimate) drawTables();
+});
+$("more").addEventListener("click", () => { showMore(); drawTables(); });
+$("noise").addEventListener("click", () => { state.noise = true; drawTables(); });
+$("exactly").addEventListener("toggle", () => state.estimate && drawTables());
+window.addEventListener("popstate", () => {
+  goToAddress();
+  $("search").value = state.chosen.find;
+  look();
 });
 
-async function forever() {
-  if (!document.hidden || !state.estimate) await look();
-  setTimeout(forever, PAUSE);
+function listLanguages() {
+  $("language").replaceChildren(...TEXTS.map(({ language, name }) => {
+    return Object.assign(element("option", name), { value: language, lang: language });
+  }));
+  $("language").value = words.language;
+  $("language").addEventListener("change", ({ target }) => {
+    pickLanguage(target.value);
+    if (state.estimate) draw();
+  });
 }
+
+async function forever() {
+  const start = performance.now();
+  if (!document.hidden || !state.estimate) await look();
+  setTimeout(forever, Math.max(PAUSE, BREATH * (performance.now() - start)));
+}
+
+translate();
+listLanguages();
+listenToShare();
+$("search").value = state.chosen.find;
 forever();

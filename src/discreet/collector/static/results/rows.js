@@ -1,87 +1,73 @@
-// The table of items, with a bar for each.
-import { $, element } from "./dom.js";
-import { whole } from "./numbers.js";
-import { shown, state, view } from "./state.js";
+// The rows of the estimate that is looked at: made once per estimate, so that a filter only picks.
+import { shown, state } from "./state.js";
+import { words } from "./words.js";
 import { labels } from "./wording.js";
 
-const FIRST = 100; // rows drawn before "Show all"
+let latest = {}; // the rows that were made last, and of what
 
-export function drawRows(items, place) {
-  const name = items.length && items[0][view()] !== undefined ? view() : "";
-  const pick = name
-    ? (row) => ({
-      count: row[name], lower: row[`${name}_lower`], upper: row[`${name}_upper`],
-      error: row[`${name}_sd`],
-    })
-    : ({ count, lower, upper, stderr }) => ({ count, lower, upper, error: stderr });
-  const wanted = $("search").value.trim().toLowerCase();
-  const isWanted = ({ item, level }) => `${item} ${level}`.toLowerCase().includes(wanted);
-  const label = labels();
-  const rows = items.map((row) => ({ ...row, item: label(row.item) })).filter(isWanted)
-    .map((row) => ({ ...row, ...pick(row), plain: place.get(row.level).plain_stderr }))
-    .sort((x, y) => (state.estimate.ordered ? 0 : (y.count ?? -Infinity) - (x.count ?? -Infinity)));
-  const sums = name ? [] : shown().totals.filter(isWanted)
-    .map((row) => ({ ...row, error: row.stderr, plain: null }));
-  const listed = state.all ? rows : rows.slice(0, FIRST);
-  const end = ({ upper, count, plain }) => Math.max(upper ?? 0, (count ?? 0) + 1.96 * plain);
-  const top = Math.max(1, ...listed.map(end), ...sums.map(end));
-  const drawn = listed.map((row) => drawRow(row, place.get(row.level).k, top));
-  $("rows").replaceChildren(...drawn, ...sums.map((row) => drawRow(row, -1, top)));
-  $("more").hidden = listed.length === rows.length;
-  $("more").textContent = `Show all ${rows.length.toLocaleString()}`;
+/** The name of the view that is shown; "" where the estimate does not have the chosen one. */
+export function viewOf() {
+  const { view } = state.chosen;
+  return shown().items[0]?.[view] === undefined ? "" : view;
 }
 
-function drawRow(values, k, top) {
-  const { item, level, count, lower = null, upper = null, error = null, plain } = values;
-  const row = element("tr", "", k < 0 ? "total" : `level-${k % 8}`);
-  const head = element("th", item);
-  head.append(element("small", level, "quiet"));
-  head.scope = "row";
-  head.title = `${item} (${level})`;
-  const chart = element("td", "", "chart");
-  if (shown().telling) chart.append(drawPlot(count, lower, upper, plain, top)); // else it is noise
-  const [low, high] = [lower, upper].map(whole);
-  const interval = lower === null ? "–" : `${low} to ${high}`;
-  const errors = [error, plain].map((x) => (x === null ? "–" : whole(x))).join(" / ");
-  row.append(
-    head, chart, people(count, interval), share(values),
-    element("td", interval, "number interval faint"),
-    element("td", errors, "number plain-ldp faint"),
-  );
-  return row;
+/** Every row, in the order in which they are shown. */
+function allRows() {
+  const [name, of, { language }] = [viewOf(), shown(), words];
+  if (latest.of === of && latest.name === name && latest.language === language) return latest.rows;
+  const [label, order] = [labels(), new Map(state.estimate.levels.map((x, k) => [x.name, k]))];
+  const smaller = Math.sqrt(of.n / Math.max(1, state.estimate.n)); // a group has its own errors
+  const sure = new Set(of.sure);
+  const isSureOfAll = of.sure.length < of.telling; // only the first of them are named
+  const rows = of.items.map((row) => {
+    const k = order.get(row.level);
+    const { plain_stderr: plain } = state.estimate.levels[k];
+    return {
+      ...numbersOf(row, name, of.n), item: label(row.item), level: row.level, k,
+      plain: plain === null ? null : smaller * plain / of.n,
+      isSure: sure.has(row.item) || (isSureOfAll && row.share_low > 0),
+      found: `${label(row.item)} ${row.level}`.toLowerCase(),
+    };
+  });
+  if (!state.estimate.ordered) rows.sort((x, y) => (y.count ?? -Infinity) - (x.count ?? -Infinity));
+  latest = { of, name, language, rows };
+  return rows;
 }
 
-function people(count, interval) {
-  const cell = element("td", count === null ? "–" : whole(count), "number");
-  cell.append(element("small", interval, "phone faint"));
-  return cell;
+/** What a row says in this view: people, then the share with its interval; unknown is null. */
+function numbersOf(row, name, n) {
+  if (!name) {
+    const { count, stderr: error, lower, upper, share, share_low: low, share_high: high } = row;
+    return { count, error, lower, upper, share: count === null ? null : share, low, high };
+  }
+  const [count, error] = [row[name], row[`${name}_sd`] ?? null];
+  const [lower, upper] = [row[`${name}_lower`] ?? null, row[`${name}_upper`] ?? null];
+  const part = (x) => (x === null ? null : x / n);
+  return { count, error, lower, upper, share: part(count), low: part(lower), high: part(upper) };
 }
 
-/** The share of the population, with its interval where the raw estimate is shown. */
-function share({ count, share: raw, share_low: low, share_high: high }) {
-  const percent = (x) => (100 * x).toFixed(1);
-  if (count === null) return element("td", "–", "number");
-  const { n } = shown();
-  const cell = element("td", `${percent(count / n)} %`, "number share");
-  const isRaw = Math.abs(raw - count / n) < 1e-9;
-  if (isRaw) cell.append(element("small", `${percent(low)} to ${percent(high)}`, "faint"));
-  return cell;
+/** Those that fit the search, those of them that are drawn, and the sums that fit. */
+export function pickRows() {
+  const wanted = state.chosen.find.trim().toLowerCase();
+  const rows = allRows();
+  const fitting = wanted ? rows.filter(({ found }) => found.includes(wanted)) : rows;
+  const { totals, n } = shown();
+  const sums = viewOf() ? [] : totals
+    .filter(({ item }) => item.toLowerCase().includes(wanted))
+    .map((row) => ({ ...numbersOf(row, "", n), item: row.item, level: "", k: -1, plain: null,
+      isSure: row.share_low > 0 }));
+  return { all: rows.length, fitting, drawn: fitting.slice(0, state.rows), sums };
 }
 
-/** A bar for the estimate, a line for its interval, a pale band for plain LDP's; all from zero. */
-function drawPlot(count, lower, upper, plain, top) {
-  const plot = element("div", "", "plot");
-  plot.setAttribute("aria-hidden", "true");
-  if (count === null) return plot;
-  const at = (x) => 100 * Math.min(1, Math.max(0, x / top));
-  const piece = (name, from, to) => {
-    const made = element("i", "", name);
-    made.style.left = `${at(from)}%`;
-    made.style.width = `${Math.max(0, at(to) - at(from))}%`;
-    plot.append(made);
-  };
-  if (plain !== null) piece("band", count - 1.96 * plain, count + 1.96 * plain);
-  piece("bar", 0, count);
-  if (lower !== null) piece("line", lower, upper);
-  return plot;
+/** The largest share to be drawn, and steps of an axis up to it. */
+export function axisOf(rows, withBands) {
+  const ends = rows.map(({ share, high, plain }) => {
+    return Math.max(high ?? 0, share ?? 0, withBands && plain ? (share ?? 0) + 2 * plain : 0);
+  });
+  const top = Math.max(0.001, ...ends);
+  const power = 10 ** Math.floor(Math.log10(top / 4));
+  const step = [1, 2, 2.5, 5, 10].map((x) => x * power).find((x) => top / x <= 5);
+  const ticks = Array.from({ length: Math.floor(top / step + 1e-9) + 1 }, (_, k) => k * step);
+  return { top, step, ticks };
 }
+
