@@ -30,9 +30,9 @@ def rows(page, body="#rows"):
 
 
 def figure(x, decimals=0):
-    """A number as JavaScript writes it in English: halves go up."""
-    rounded = math.floor(x * 10**decimals + 0.5) / 10**decimals + 0.0
-    return f"{rounded:,.{decimals}f}"
+    """A number as the page writes it in English; of whole ones halves go up."""
+    rounded = x if decimals else math.floor(x + 0.5)
+    return f"{rounded:,.{decimals}f}".replace("-0.0", "0.0" if -0.05 <= x <= 0 else "-0.0")
 
 
 def expected_row(row, n, plain, view=""):

@@ -182,6 +182,15 @@ def work(server):
     return surveys()["work"]
 
 
+def until(page, condition):
+    """Wait until something is so."""
+    for _ in range(100):
+        if condition():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("it never was")
+
+
 # ---- the token, and the numbers ------------------------------------------------------------------
 
 
@@ -257,7 +266,7 @@ def test_results_are_what_the_service_says(visitor, server, live):
         expect(card).to_contain_text(against if change else "as with plain LDP")
     for view in (*VIEWS, ""):
         page.locator(f'[name=view][value="{view}"]').check(force=True)
-        patiently(page, lambda view=view: rows(page) == expected_rows(found, view))
+        until(page, lambda view=view: rows(page) == expected_rows(found, view))
         with page.expect_download() as download:
             page.get_by_role("button", name="Download CSV").click()
         assert download.value.suggested_filename == "live.csv"
