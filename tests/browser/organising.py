@@ -1,6 +1,7 @@
 """What an organiser does on the results page, and what the page must show of the service's JSON."""
 
 import math
+from decimal import ROUND_HALF_UP, Decimal
 
 from chromium import TOKEN
 
@@ -30,9 +31,10 @@ def rows(page, body="#rows"):
 
 
 def figure(x, decimals=0):
-    """A number as the page writes it in English; of whole ones halves go up."""
-    rounded = x if decimals else math.floor(x + 0.5)
-    return f"{rounded:,.{decimals}f}".replace("-0.0", "0.0" if -0.05 <= x <= 0 else "-0.0")
+    """A number as the page writes it in English: halves go up, of decimals those away from 0."""
+    whole = Decimal(math.floor(x + 0.5))
+    rounded = Decimal(x).quantize(Decimal(10) ** -decimals, ROUND_HALF_UP) if decimals else whole
+    return f"{rounded + 0 if rounded else abs(rounded):,.{decimals}f}"
 
 
 def expected_row(row, n, plain, view=""):
