@@ -3,11 +3,9 @@ nothing fails by chance).
 """
 
 import os
-import pty
 import subprocess
 import sys
 from collections import Counter
-from contextlib import suppress
 from itertools import combinations, product
 from math import comb, factorial
 
@@ -16,6 +14,7 @@ import pytest
 from checks import assert_bernoulli, must_fail, z_for
 from exhaustive import code
 from small import assert_distribution
+from terminals import seen_at_a_terminal
 
 from discreet.arrays.kernels import bits as bit_kernels
 from discreet.arrays.kernels import fixed as fixed_kernels
@@ -679,20 +678,6 @@ def two_more(x):
 
 print(one_more(1), two_more(1))
 """
-
-
-def seen_at_a_terminal(script):
-    """What a script writes to a terminal, both of its outputs together."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen([sys.executable, script], stdout=theirs, stderr=theirs) as process:
-        os.close(theirs)
-        seen = b""
-        with suppress(OSError):  # the terminal is gone when the script ends
-            while more := os.read(ours, 4096):
-                seen += more
-    os.close(ours)
-    assert process.returncode == 0, seen
-    return seen.decode()
 
 
 def test_compiling_is_said_once_on_a_terminal_and_not_elsewhere(tmp_path):

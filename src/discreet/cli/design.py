@@ -26,6 +26,7 @@ from discreet.cli.group import (
     refuse_wrong_suffix,
     require_suffix,
     steps,
+    working,
 )
 from discreet.cli.planning import plan_survey
 from discreet.errors import DesignError, short_fingerprint
@@ -74,12 +75,13 @@ def design(
     options = given_options(model, shares, encoding, padding, goal)
     options["certify"] = certify
     draft = read_draft(survey)
-    made = design_survey(draft, **options)
     proofs = None
-    if output:
-        made.save(output)
-        proofs = save_proofs(made, output)
-    described = _describe(draft, made, shares, options)
+    with working("Searching for the best mechanism …"):
+        made = design_survey(draft, **options)
+        described = _describe(draft, made, shares, options)
+        if output:
+            made.save(output)
+            proofs = save_proofs(made, output)
     if as_json:
         whole = facts.describe_survey(made)
         asked = [{"question": q.name, **d} for q, d in zip(made.listed, described, strict=True)]
@@ -270,8 +272,9 @@ def plan(
         goal=goal,
     )
     options = given_options(model, shares, encoding, length, goal)
-    chosen = design_(loaded, **options)
-    planned = facts.plan(loaded, users, shares, length, target_error, chosen, goal, about)
+    with working("Searching for the best mechanism …"):
+        chosen = design_(loaded, **options)
+        planned = facts.plan(loaded, users, shares, length, target_error, chosen, goal, about)
     planned["name"] = question or draft.name
     planned["goals"] = facts.compare_goals(loaded, chosen, options)
     planned["padding_curve"] = choice.curve if choice else None

@@ -253,6 +253,27 @@ def progress(
 
 
 @contextmanager
+def working(label: str) -> Iterator[None]:
+    """Say what is being done on a terminal, once it takes more than two seconds."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from threading import Timer
+
+    from rich.console import Console
+
+    status = Console(stderr=True).status(label)
+    timer = Timer(2, status.start)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()
+
+
+@contextmanager
 def steps(label: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on a terminal, once the work takes more than two seconds."""
     import time
