@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +36,9 @@ DARK = {**PHONE, "color_scheme": "dark"}
 
 
 @contextlib.contextmanager
-def collector(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """The address of `discreet serve` with both example policies, once it answers, and the
-    fingerprint of every collection.
+def collector(folder: Path, shown: Sequence[Any] = ()) -> Iterator[tuple[str, dict[str, str]]]:
+    """The address of `discreet serve` with both example policies and these surveys (or ours), once
+    it answers, and the fingerprint of every collection.
     """
     import httpx
 
@@ -46,7 +46,7 @@ def collector(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
     data = Path(discreet.__file__).parent / "data"
     files = [str(data / f"{name}.toml") for name in ("toy", "health-survey")]
-    for survey in surveys():
+    for survey in shown or surveys():
         survey.save(folder / f"{survey.name}.json")
         files.append(f"{survey.name}.json")
     command = [Path(sys.executable).with_name("discreet"), "serve", *files, "--port", "0"]

@@ -182,7 +182,7 @@ def test_the_promise_is_an_example_in_numbers_of_people(visitor, server, label):
     check_frequencies(document, item, low, high)
     must_fail(check_frequencies, document, item, low, high - 1)
     must_fail(check_frequencies, document, item, low + 1, high)
-    drawn = page.locator("#people circle")
+    drawn = page.locator("#people g")
     assert [drawn.nth(k).get_attribute("class") for k in (0, low, high)] == [
         "surely",
         "perhaps",

@@ -74,6 +74,8 @@ function clearExample(hidden) {
   $("people").replaceChildren();
 }
 
+const svgPart = (name, attributes) => element(name, "", attributes, "http://www.w3.org/2000/svg");
+
 /** Quoted labels, as a promise about any one of them names them. */
 function oneOf(labels) {
   if (labels.length === 1) return quoted(labels[0]);
@@ -92,9 +94,10 @@ function showExample(what, rise, fall, key) {
   const low = Math.floor(1000 / (10 + 90 * fall) + 1e-9);
   $("frequencies").textContent = text(key, { what, low, high });
   $("people").replaceChildren(...Array.from({ length: 100 }, (_, k) => {
-    return element("circle", "", {
-      cx: 5 + 10 * (k % 10), cy: 5 + 10 * Math.floor(k / 10), r: 3.6,
-      class: k < low ? "surely" : k < high ? "perhaps" : "others",
-    }, "http://www.w3.org/2000/svg");
+    const [x, y] = [5 + 10 * (k % 10), 3 + 10 * Math.floor(k / 10)];
+    const person = svgPart("g", { class: k < low ? "surely" : k < high ? "perhaps" : "others" });
+    const shoulders = `M${x - 3.4} ${y + 5.5}a3.4 3.2 0 0 1 6.8 0z`;
+    person.append(svgPart("circle", { cx: x, cy: y, r: 1.9 }), svgPart("path", { d: shoulders }));
+    return person;
   }));
 }
