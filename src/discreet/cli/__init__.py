@@ -7,6 +7,7 @@ from discreet.cli import (  # noqa: F401  # commands
     demo,
     design,
     estimates,
+    invite,
     new,
     paper,
     reports,
