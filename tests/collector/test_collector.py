@@ -909,6 +909,20 @@ def test_an_estimate_is_not_sent_twice(serve):
     assert service.get(path, headers={"If-None-Match": mark}).status_code == 401
 
 
+def test_a_large_estimate_is_compressed_for_who_takes_it(serve, monkeypatch):
+    made, service = survey("bits"), serve("bits")
+    service.post(made, frames(made, 10))
+    path = "/v1/collections/bits/estimate"
+    small = service.get(path, headers=BEARER | {"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in small.headers
+    monkeypatch.setattr(limits, "COMPRESSED", 100)
+    for accepted, encoding in (("gzip", "gzip"), ("gzip;q=0", None), ("identity", None)):
+        found = service.get(path, headers=BEARER | {"Accept-Encoding": accepted})
+        assert found.headers.get("content-encoding") == encoding
+        assert found.headers["vary"] == "Accept-Encoding" and found.json() == small.json()
+        assert found.headers["etag"] == small.headers["etag"]
+
+
 def test_an_estimate_is_computed_once_per_tally(serve, monkeypatch):
     made, service = survey("bits"), serve("bits")
     calls, result = [], documents.result

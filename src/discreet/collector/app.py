@@ -28,7 +28,7 @@ from discreet.collector.commit import Committer
 from discreet.collector.desk import Desk
 from discreet.collector.estimate_requests import EstimateRequests
 from discreet.collector.expiry import Expiry
-from discreet.collector.headers import ANYONE, PREFLIGHT, with_headers
+from discreet.collector.headers import ANYONE, PREFLIGHT, accepts_gzip, with_headers
 from discreet.collector.logs import log_event
 from discreet.collector.metrics import Metrics, State
 from discreet.collector.problems import Json, Problem, answer, unexpected
@@ -41,7 +41,6 @@ from discreet.show import address
 _BASE = wire.COLLECTIONS
 _REPORTS = re.compile(_BASE + "/([^/]+)/reports")
 _PAGE = re.compile(r"/(answer\.html|desk|c/[^/]+(/results)?)?")
-_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
 _MOVED = "moved"  # the query of a redirected page, so that it is redirected only once
 
 
@@ -104,7 +103,7 @@ class Collector:
             self._descriptions[key] = await run_in_threadpool(self._describe, collection)
         body, compressed = self._descriptions[key]
         headers = {**ANYONE, "Vary": "Accept-Encoding"}
-        if _accepts_gzip(request):
+        if accepts_gzip(request):
             body, headers["Content-Encoding"] = compressed, "gzip"
         return Response(body, headers=headers, media_type="application/json")
 
@@ -180,7 +179,7 @@ class Collector:
         """GET /c/{name}: the same file for every collection; its script fetches the rest."""
         headers = {"Content-Security-Policy": self._answer_policy, "Vary": "Accept-Encoding"}
         page = pages.answer_file()
-        if _accepts_gzip(request):
+        if accepts_gzip(request):
             page, headers["Content-Encoding"] = pages.answer_compressed(), "gzip"
         return Response(page, media_type="text/html", headers=headers)
 
@@ -264,10 +263,6 @@ class Collector:
             self.reader.close()
             self.store.close()
             self.metrics.close()
-
-
-def _accepts_gzip(request: Request) -> bool:
-    return bool(_GZIP.search(request.headers.get("accept-encoding", "")))
 
 
 async def _problem(_: Request, error: Exception) -> Response:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.collector.pages import POLICY
@@ -28,6 +31,13 @@ RECEIPT = [
     *STRICT,
     *_DEFAULTS,
 ]
+
+_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
+
+
+def accepts_gzip(request: Request) -> bool:
+    """Whether an answer may be compressed."""
+    return bool(_GZIP.search(request.headers.get("accept-encoding", "")))
 
 
 def with_headers(app: ASGIApp) -> ASGIApp:

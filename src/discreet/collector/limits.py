@@ -63,6 +63,7 @@ SILENCE = 10  # until the log repeats an event
 
 # ---- the process ---------------------------------------------------------------------------------
 LABELLED = 100  # collections with counters of their own; the others are counted together
+COMPRESSED = 64 << 10  # a larger estimate is sent compressed
 ESTIMATES = 8  # rendered estimates kept in memory
 GRACE = 30  # for requests in flight when the service stops
 LISTEN_SECONDS = 10.0  # to wait for a port that a killed collector still holds
