@@ -126,7 +126,7 @@ def test_a_survey_goes_live_and_ends(kind, tmp_path, certificate, database):  # 
                 store.close()
                 page = browser.new_page()
                 page.goto(link)
-                expect(page.get_by_role("alert")).to_contain_text("it takes no more answers")
+                expect(page.get_by_role("alert")).to_contain_text("It takes no more answers")
                 found = client.get(path, headers=BEARER).json()
                 assert (found["n"], found["state"]) == (3, "closed")
             proxy.stop()
