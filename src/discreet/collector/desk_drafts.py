@@ -135,7 +135,7 @@ def _read_alone(row: JsonObject) -> None:
 def _fails(work: object) -> bool:
     try:
         work()  # type: ignore[operator]
-    except (DiscreetError, TypeError):
+    except (DiscreetError, TypeError, AttributeError):  # what is no text, no list, no table
         return True
     return False
 

@@ -111,6 +111,8 @@ DOCUMENT: dict[str, Json] = {
         "title": "discreet collector",
         "version": __version__,
         "summary": "Counts perturbed reports; receives nothing else.",
+        "description": "The organiser's desk (/desk) is a page. The endpoints below it are for "
+        "that page alone. They need its session, may change, and are not described here.",
         "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
     },
     "paths": {

@@ -237,7 +237,8 @@ def index(collections: Iterable[tuple[str, str, bool, str]], unreadable: Iterabl
         '<main class="narrow"><header><h1>discreet</h1><p class="lead">Counts without knowing '
         "who. Your device changes your "
         "answer at random before it is sent; only the counts of many people mean "
-        f"something.</p></header>{listing}</main>",
+        f"something.</p></header>{listing}"
+        '<p class="quiet"><a href="/desk">For organisers</a></p></main>',
     )
 
 

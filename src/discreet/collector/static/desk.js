@@ -641,7 +641,7 @@ function drawForecast(told, groups, words) {
       question.warnings.map((warning) => h("p", { class: "wrong" }, warning)),
       h("details", {}, h("summary", {}, "Exactly"), h("ul", {}, question.sentences.map((one) => h("li", {}, one)))))),
     groups && h("p", { class: "quiet" }, groups),
-    !caution && h("p", { class: "promise" }, promise),
+    caution ? "" : h("div", { class: "promise" }, h("p", { class: "quiet" }, "What people are promised"), h("p", {}, promise)),
     h("p", { class: "quiet" }, `Fingerprint ${told.fingerprint.slice(0, 16)}…`),
   ));
 }
