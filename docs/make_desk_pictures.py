@@ -17,9 +17,9 @@ from typing import Any
 from make_screenshots import PICTURES, TOKEN, save
 
 SITE = "http://survey.example.org"
-PHONE = {"viewport": {"width": 390, "height": 844}}
-DESKTOP = {"viewport": {"width": 1280, "height": 900}}
-LOOKS = {
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}}
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
+LOOKS: dict[str, dict[str, Any]] = {
     "phone": {**PHONE, "color_scheme": "light"},
     "phone-dark": {**PHONE, "color_scheme": "dark"},
     "desktop": {**DESKTOP, "color_scheme": "light"},
@@ -101,7 +101,7 @@ def main() -> None:
 
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        command = [Path(sys.executable).with_name("discreet"), "serve", "--port", "0"]
+        command = [str(Path(sys.executable).with_name("discreet")), "serve", "--port", "0"]
         command += ["--public-url", "https://survey.example.org"]
         environment = {**os.environ, "DISCREET_TOKEN": TOKEN}
         with subprocess.Popen(
