@@ -100,7 +100,7 @@ def test_ticks_of_some_items():
         (pl.Series(["flu", None]), "an item is missing"),
         (pl.Series([[1, 2]]), "items are labels or whole numbers"),
         (pd.to_datetime(pd.Series(["2020-01-01"])), "got timestamp.*such as 2020-01-01"),
-        (np.ma.masked_array([0, 1], mask=[0, 1]), "masked array"),
+        (np.ma.masked_array([0, 1], mask=[0, 1]), "the array masks some answers"),
         ({"flu": 3}, "sequence of items, one per person, got dict"),
         ({"flu", "HIV"}, "sequence of items, one per person, got set"),
         (b"flu", "sequence of items, one per person, got bytes"),

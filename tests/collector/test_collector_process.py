@@ -151,7 +151,7 @@ def test_a_survey_is_designed_and_a_designed_one_is_taken_as_it_is(here):
         match=r"m.json is designed already; leave out model, padding",
     ):
         from_file("m.json", model="oue", padding=3)
-    assert "m.json is designed already: model is for" in refused(
+    assert "m.json is designed already; leave out model" in refused(
         "serve", "m.json", "--model", "oue"
     )
 
@@ -228,8 +228,8 @@ def started(monkeypatch):
     """`serve` up to the moment when it would serve; what it would have served."""
     calls = []
 
-    def run(store, sock, workers, open_results, public_url, certificate):
-        assert certificate is None
+    def run(store, sock, workers, open_results, public_url, certificate, framing):
+        assert certificate is None and not framing
         calls.append((store, sock.getsockname()[:2], workers, open_results, public_url))
         sock.close()
 
