@@ -79,7 +79,9 @@ def check_headline(sentence, top):
     about, low, high = map(int, re.findall(r"(?<=About )\d+|\d+(?= to)|(?<=to )\d+", sentence))
     assert about == round(100 * top["share"])
     assert low <= 100 * top["share_low"] < low + 1 and high - 1 < 100 * top["share_high"] <= high
-    assert sentence.endswith(" %), the most frequent answer.") and f"“{top['item']}”" in sentence
+    assert (
+        sentence.endswith("\u00a0%), the most frequent answer.") and f"“{top['item']}”" in sentence
+    )
 
 
 @pytest.mark.parametrize(

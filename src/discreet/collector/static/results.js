@@ -447,7 +447,7 @@ function drawTable() {
 function drawAxis({ top, step, ticks }, hasBars) {
   $("table").style.setProperty("--step", `${100 * step / top}%`);
   $("axis").replaceChildren(...(hasBars ? ticks : []).map((share) => {
-    const tick = element("span", roughly(share));
+    const tick = element("span", roughly(share), share > 0.93 * top ? "last" : "");
     tick.style.insetInlineStart = `${100 * share / top}%`;
     return tick;
   }));
@@ -821,10 +821,11 @@ class Sheet {
   }
 
   write(content, x, y, { size = 14, weight = 400, fill = INK, anchor = "start" } = {}) {
+    const isolated = this.isMirrored ? `\u2068${content}\u2069` : content;
     return this.add("text", {
       x: this.isMirrored ? WIDTH - x : x, y, fill, "font-size": size, "font-weight": weight,
       "text-anchor": anchor,
-    }, content);
+    }, isolated);
   }
 
   /** Lines of a text, below what is there. */
@@ -854,7 +855,7 @@ function sources(all, drawn) {
       ...drawn.length < all ? [text("shownOf", { k: drawn.length, n: all })] : [],
     ].join(" · "),
     ["discreet", page.dataset.name, ...asked.length > 1 ? [state.estimate.question] : [],
-      text("fingerprint", { what: short })].join(" · "),
+      text("fingerprint", { what: `\u2066${short}\u2069` })].join(" · "),
   ];
 }
 
@@ -913,7 +914,7 @@ function drawBar(sheet, { item, share, low, high, isSure }, at) {
   if (low !== null) {
     const interval = document.createElementNS(SPACE, "tspan");
     interval.setAttribute("font-weight", 400);
-    interval.textContent = ` (${tenths(low)}–${tenths(high)})`;
+    interval.textContent = ` (${text("range", { low: tenths(low), high: tenths(high) })})`;
     values.append(interval);
   }
   if (low === null) return;

@@ -69,10 +69,11 @@ class Sheet {
   }
 
   write(content, x, y, { size = 14, weight = 400, fill = INK, anchor = "start" } = {}) {
+    const isolated = this.isMirrored ? `\u2068${content}\u2069` : content;
     return this.add("text", {
       x: this.isMirrored ? WIDTH - x : x, y, fill, "font-size": size, "font-weight": weight,
       "text-anchor": anchor,
-    }, content);
+    }, isolated);
   }
 
   /** Lines of a text, below what is there. */
@@ -102,7 +103,7 @@ function sources(all, drawn) {
       ...drawn.length < all ? [text("shownOf", { k: drawn.length, n: all })] : [],
     ].join(" · "),
     ["discreet", page.dataset.name, ...asked.length > 1 ? [state.estimate.question] : [],
-      text("fingerprint", { what: short })].join(" · "),
+      text("fingerprint", { what: `\u2066${short}\u2069` })].join(" · "),
   ];
 }
 
@@ -161,7 +162,7 @@ function drawBar(sheet, { item, share, low, high, isSure }, at) {
   if (low !== null) {
     const interval = document.createElementNS(SPACE, "tspan");
     interval.setAttribute("font-weight", 400);
-    interval.textContent = ` (${tenths(low)}–${tenths(high)})`;
+    interval.textContent = ` (${text("range", { low: tenths(low), high: tenths(high) })})`;
     values.append(interval);
   }
   if (low === null) return;

@@ -33,7 +33,7 @@ export function drawTable() {
 function drawAxis({ top, step, ticks }, hasBars) {
   $("table").style.setProperty("--step", `${100 * step / top}%`);
   $("axis").replaceChildren(...(hasBars ? ticks : []).map((share) => {
-    const tick = element("span", roughly(share));
+    const tick = element("span", roughly(share), share > 0.93 * top ? "last" : "");
     tick.style.insetInlineStart = `${100 * share / top}%`;
     return tick;
   }));
