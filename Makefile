@@ -44,9 +44,10 @@ demo: $(DEMO)
 	@trap : INT; $(BIN)/discreet demo || test $$? -eq 130 || exit 1; \
 	echo; \
 	echo "Next, in this terminal:"; \
-	echo "  . .venv/bin/activate    and discreet is a command"; \
-	echo "  discreet --help         what it does"; \
-	echo "  discreet serve src/discreet/data/health-survey.toml    a collector of your own"
+	echo "  . .venv/bin/activate              and discreet is a command"; \
+	echo "  discreet new                      asks for a question and answers, and writes survey.toml"; \
+	echo "  discreet serve survey.toml --lan  shows it to phones of your network, for trying out"; \
+	echo "  discreet --help                   what else it does"
 
 check: $(READY)
 	$(BIN)/ruff check .

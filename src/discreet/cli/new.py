@@ -72,12 +72,15 @@ def _forecast(text: str, people: int) -> list[str]:
 
 
 def _next(output: str, people: int) -> list[str]:
-    return [
-        f"Wrote {output}. Change it as you like, then:",
-        f"  discreet plan {output} --users {people}",
-        f"  discreet serve {output} --rehearse 500",
-        f"  discreet serve {output}",
-    ]
+    steps = {
+        f"discreet plan {output} --users {people}": "what so many people will show",
+        f"discreet serve {output} --rehearse 500": "try it with simulated people",
+        f"discreet serve {output} --lan": "try it from phones of your network",
+        f"discreet serve {output}": "collect answers",
+    }
+    width = max(map(len, steps))
+    listed = [f"  {command:{width}}  {what}" for command, what in steps.items()]
+    return [f"Wrote {output}. Change it as you like, then:", *listed]
 
 
 def _write(output: str, text: str) -> None:
