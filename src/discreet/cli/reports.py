@@ -170,10 +170,10 @@ def tally(
     REPORTS are Parquet files, folders of them, or tallies (.json) to add up. If the survey has
     several questions, REPORTS is the folder that perturb wrote, and OUTPUT is a folder.
     """
-    from discreet.arrays.grouped_tallies import add_by_group, group_name, save_groups
+    from discreet.arrays.grouped_tallies import add_by_group
     from discreet.arrays.tally import Tally
-    from discreet.data.counting import as_columns, tally_files
-    from discreet.data.reports import refuse_duplicates, report_files
+    from discreet.data.counting import as_columns
+    from discreet.data.reports import refuse_duplicates
     from discreet.data.surveys import of_question
 
     by = as_columns(by)
@@ -205,27 +205,59 @@ def tally(
         return
     if saved and by:
         raise DataError("tallies cannot be split by a column; give files of reports")
-    tallies: Tallies = {} if by else {None: Tally.empty(loaded)}
-    for path in saved:
-        loaded_tally: Tallies = {None: Tally.load(path, loaded)}
-        add_by_group(tallies, loaded_tally)
     rest = [path for path in reports if path not in saved]
     if counted and engine == "spark":
         raise DataError("--counted needs no engine: the reports are already grouped")
-    if rest and engine == "spark":
-        from discreet.data.engines import spark
+    if engine == "spark":
+        tallies = _count_on_spark(loaded, rest, by, master)
+    else:
+        tallies = _count_here(loaded, rest, by, counted, output)
+    for path in saved:
+        saved_tally: Tallies = {None: Tally.load(path, loaded)}
+        add_by_group(tallies, saved_tally)
+    _save(tallies, loaded, by, output, as_json)
 
-        add_by_group(tallies, spark.tally_files(rest, loaded, by, master))
-    elif rest:
-        paths = report_files(rest, (".parquet", ".csv") if counted else (".parquet",))
-        refuse_overwrite([output], map(str, paths))
-        with progress("Counting reports", paths) as advance:
-            add_by_group(tallies, tally_files(paths, loaded, by, advance, counted))
+
+def _count_on_spark(
+    mechanism: Mechanism, paths: list[str], by: tuple[str, ...], master: str | None
+) -> Tallies:
+    from discreet.data.engines import spark
+
+    return spark.tally_files(paths, mechanism, by, master) if paths else _no_tallies(mechanism, by)
+
+
+def _count_here(
+    mechanism: Mechanism, paths: list[str], by: tuple[str, ...], counted: bool, output: str
+) -> Tallies:
+    from discreet.data.counting import tally_files
+    from discreet.data.reports import report_files
+
+    if not paths:
+        return _no_tallies(mechanism, by)
+    files = report_files(paths, (".parquet", ".csv") if counted else (".parquet",))
+    refuse_overwrite([output], map(str, files))
+    with progress("Counting reports", files) as advance:
+        return tally_files(files, mechanism, by, advance, counted)
+
+
+def _no_tallies(mechanism: Mechanism, by: tuple[str, ...]) -> Tallies:
+    from discreet.arrays.tally import Tally
+
+    return {} if by else {None: Tally.empty(mechanism)}
+
+
+def _save(
+    tallies: Tallies, mechanism: Mechanism, by: tuple[str, ...], output: str, as_json: bool
+) -> None:
+    """Write the tallies, and say how many reports were counted and refused."""
+    from discreet.arrays.grouped_tallies import group_name, save_groups
+    from discreet.arrays.tally import Tally
+
     if by:
         save_groups(tallies, output)
     else:
         tallies[None].save(output)
-    added = sum(tallies.values(), Tally.empty(loaded))
+    added = sum(tallies.values(), Tally.empty(mechanism))
     total, refused = added.n, dict(added.refused)
     if as_json:
         groups = {"groups": {group_name(group): t.n for group, t in tallies.items()}} if by else {}
