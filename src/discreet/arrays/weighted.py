@@ -75,7 +75,7 @@ class WeightedTally:
         write_text(path, json.dumps({"format": FORMAT, **numbers, **tallies}) + "\n")
 
     def estimate(self) -> Estimate:
-        """The weighted estimate, with errors that know of the weights."""
+        """The weighted estimate. Its errors account for the weights."""
         from discreet.estimates.weights import estimate_weighted
 
         return estimate_weighted(self)

@@ -44,7 +44,7 @@ class Certificate:
 
     @property
     def sentence(self) -> str:
-        """What it says, for people."""
+        """The certificate in words."""
         if self.gap is None:
             return "not certified" + (f" ({self.note})" if self.note else "")
         if self.gap < 5e-7:

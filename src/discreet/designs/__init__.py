@@ -159,7 +159,9 @@ def allowed(policy: Policy, padding: int | None = None) -> tuple[str, ...]:
 
 
 def best_plain(policy: Policy, prior: Prior = "uniform", padding: int | None = None) -> Mechanism:
-    """The plain-LDP mechanism with the smallest expected error: the choice without levels."""
+    """The plain-LDP mechanism with the smallest expected error: what you would use without
+    levels.
+    """
     return pick_best(plains(policy, prior, padding), prior)
 
 

@@ -188,8 +188,9 @@ class Client:
         return Asked(name, survey, state, one_way)
 
     def draw(self, asked: Asked) -> tuple[Question, ...]:
-        """The questions that this device answers. They are drawn once, whatever the answers are,
-        and written down before anything is shown: whoever could draw again would tell more.
+        """The questions that this device answers. The draw does not depend on the answers. It is
+        written down before anything is shown, because a device that could draw again would reveal
+        more.
 
         >>> [question.name for question in client.draw(client.collection("toy-survey"))]
         ['question']
@@ -266,8 +267,8 @@ class Client:
 
     def send(self, prepared: Prepared) -> Receipt:
         """Upload the reports one by one, in random order, again and again while the collector is
-        away: each is counted once. Nothing in them says that they belong together. Whoever sees the
-        connections can guess it from address, time and public answers; `promise` covers that.
+        away: each is counted once. Nothing in them says that they belong together. Someone who sees
+        the connections can guess it from address, time and public answers; `promise` covers that.
 
         >>> prepared = client.prepare(client.collection("toy-survey"), "headache")
         >>> client.send(prepared)
@@ -362,8 +363,8 @@ class Client:
 
 def invitation(url: str) -> tuple[str, str, str | None]:
     """Server, collection and pinned fingerprint of an invitation link, such as
-    http://host/c/survey#fingerprint. A link is spelled in one way: with anything more in it, it
-    could be somebody's own.
+    http://host/c/survey#fingerprint. A link has one spelling. Anything more in it could make it
+    unique to one person.
 
     >>> invitation("https://host/c/my%20survey")
     ('https://host', 'my survey', None)

@@ -90,8 +90,8 @@ def _most(epsilon: float) -> str:
 
 
 class Ledger:
-    """What this machine has told, and to whom: origins, names, item labels, budgets and the reports
-    sent. No answer, no time.
+    """What this machine has sent, and to whom: origins, names, item labels, budgets and reports. It
+    keeps no answer and no time.
 
     A small file for its owner alone: DISCREET_LEDGER, or discreet/ledger.json in the user's data
     folder.

@@ -118,7 +118,7 @@ class Comparison:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What is compared: the items, then the named sums of items that both policies have.
+        """The labels of the rows: the items, then the named sums that both policies have.
 
         >>> comparison.labels
         ('a', 'b')
@@ -212,7 +212,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """What can be said, and what cannot, in words.
+        """What the comparison shows, and what it does not, in words.
 
         >>> print(comparison.sentence.partition(": ")[0])
         2 of 2 items differ for certain (95 % for all of them together, of the populations)

@@ -92,8 +92,8 @@ class Estimate:
         return np.sqrt(self.variance(np.clip(np.nan_to_num(self.counts), 0, self.n)))
 
     def variance(self, c: Floats | float, about: str = "respondents") -> Floats:
-        """The variance of every estimate if its true count is c; or c / n the true share of the
-        population.
+        """The variance of every estimate if its true count is c. With about="population", c / n is
+        the true share of the population.
 
         >>> estimate.variance(0).round(1).tolist()  # n b (1 - b) / (a - b)^2
         [750.0, 750.0]
@@ -313,8 +313,8 @@ class Estimate:
     def table(
         self, confidence: float = 0.95, views: Iterable[str] = (), about: str = "population"
     ) -> Table:
-        """One row per item, the table that every command, file, page and picture shows. `views`
-        add columns beside the unbiased ones; `about` is whom the shares are about.
+        """One row per item, the table that every command, file, page and picture shows. `views` add
+        columns beside the unbiased ones. `about` says what the shares are about.
 
         >>> list(estimate.table(views=["consistent"]).columns)[-4:]
         ['share', 'share_low', 'share_high', 'consistent']

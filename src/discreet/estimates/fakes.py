@@ -89,7 +89,7 @@ def _scores(d: Decoder) -> tuple[Floats, Floats]:
 def oddities(
     tally: Tally, false_alarm: float = FALSE_ALARM, estimate: Estimate | None = None
 ) -> list[str]:
-    """What honest reports would hardly show, one sentence each.
+    """Signs that reports did not come from honest devices, one sentence each.
 
     For honest reports the list is empty with a chance of at least 1 - `false_alarm`, whatever and
     however many people answered. Give the tally's `estimate` if you have it.

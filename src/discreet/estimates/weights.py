@@ -135,7 +135,7 @@ def laws_of_unseen(
 
 
 def post_stratify(estimates: Mapping[Key, Estimate], people: Mapping[Key, float]) -> Estimate:
-    """Add up the estimates of groups such that each counts as often as it is in the population.
+    """Add up the estimates of groups, each weighted by its size in the population.
 
     >>> import discreet as d
     >>> mechanism = d.design(d.Policy.from_levels([("all", "ln(9)", ["a", "b"])]), "rappor")

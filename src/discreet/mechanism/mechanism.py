@@ -87,8 +87,7 @@ class Mechanism(Fingerprinted):
         return self.encoding.check(self.policy, self.groups, self.parts)
 
     def differences(self, policy: Policy) -> list[str]:
-        """A sentence for everything in which this is not the mechanism of a policy; empty when the
-        promise is the same.
+        """One sentence per difference from a policy; empty if the promise is the same.
 
         >>> mechanism.differences(policy)
         []
@@ -217,7 +216,7 @@ class Mechanism(Fingerprinted):
         return self.expected_mse("worst")
 
     def guarantee(self) -> Guarantee:
-        """What is provably promised.
+        """The promise that the exact check proves.
 
         >>> mechanism.guarantee().holds
         True

@@ -101,7 +101,7 @@ class Budget:
 
     @property
     def text(self) -> str:
-        """The canonical way to write it, which `parse` reads back."""
+        """The canonical text, which `parse` reads back."""
         if self.is_open:
             return "open"
         if self.is_log:
@@ -120,7 +120,7 @@ class Budget:
         return (math.log(self.value.numerator) - math.log(self.value.denominator)) / self.root
 
     def divided(self, parts: int) -> Budget:
-        """One of so many equal parts of it, exactly.
+        """The budget divided by a whole number, exactly.
 
         >>> Budget.parse("ln(4)").divided(2), Budget.parse("1.5").divided(2)
         (Budget('ln(4)/2'), Budget('0.75'))

@@ -155,7 +155,7 @@ class Policy:
 
     @property
     def title(self) -> str:
-        """What the question is called where people look: its words.
+        """The words of the question.
 
         >>> Policy.from_budgets({"a": 1, "b": 2}, question="Which one?").title
         'Which one?'
@@ -240,7 +240,7 @@ class Policy:
 
     @cached_property
     def smallest(self) -> Budget:
-        """The smallest budget that binds anything: of a level, or of an explicit pair.
+        """The smallest budget of any level or explicit pair.
 
         >>> Policy.from_budgets({"a": 1, "b": 2}).smallest
         Budget('1')
@@ -250,7 +250,7 @@ class Policy:
 
     @cached_property
     def open_levels(self) -> tuple[int, ...]:
-        """The places of the levels that are promised nothing.
+        """The places of the open levels, which get no promise.
 
         >>> Policy.from_budgets({"a": 1, "b": 2}).open_levels
         ()
@@ -259,7 +259,7 @@ class Policy:
 
     @property
     def rule(self) -> Notion:
-        """The entry of the policy's notion: what there is to ask about it.
+        """The policy's notion, from the table of notions.
 
         >>> Policy.from_scale(["low", "middle", "high"], step=1).rule.ordered
         True
@@ -421,7 +421,7 @@ class Policy:
         return cls(items, level_of, levels, **more, **texts)
 
     def differences(self, other: Policy) -> list[str]:
-        """A sentence for everything in which `other` differs; empty when the promise is the same.
+        """One sentence per difference from `other`; empty if the promise is the same.
 
         >>> Policy.from_budgets({"a": 1, "b": 2}).differences(Policy.from_budgets({"a": 1, "b": 3}))
         ['item "b" has epsilon 3, not 2']

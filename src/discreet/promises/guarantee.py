@@ -132,7 +132,7 @@ class Guarantee:
         return self._sum_ratios(realised, i)
 
     def realised_either_way(self, i: int) -> list[float]:
-        """The same, or of the other input over that of class i, whichever is larger.
+        """The larger of `realised` and the log-ratio in the other direction.
 
         >>> guarantee.realised_either_way(1) >= guarantee.realised(1)
         True
@@ -392,8 +392,8 @@ class Guarantee:
         return self.mechanisms[0]
 
     def published(self, n: int, delta: float = 1e-8) -> Published | None:
-        """What someone learns who sees only the results of n reports; None where n is too small.
-        For results by group, n is that of the smallest group; for several questions, see
+        """The promise against someone who sees only the results of n reports; None if n is too
+        small. For results by group, n is that of the smallest group; for several questions, see
         `SurveyPromise.published`.
 
         >>> guarantee.published(10_000).epsilon < guarantee.ldp_epsilon / 4
@@ -405,8 +405,8 @@ class Guarantee:
 
     @cached_property
     def caution(self) -> str:
-        """A warning that replaces every sentence that reassures (`sentences.caution` says when);
-        empty where none is needed.
+        """A warning that replaces every reassuring sentence (`sentences.caution` says when); empty
+        if none is needed.
 
         >>> guarantee.caution
         ''
@@ -416,7 +416,7 @@ class Guarantee:
 
     @property
     def lead(self) -> str:
-        """What a participant reads first; it reassures only where that is true.
+        """The first sentence for a participant. It reassures only if that is true.
 
         >>> guarantee.lead[:66]
         'Your device changes your answer at random before anything is sent.'
@@ -424,8 +424,8 @@ class Guarantee:
         return sentences.lead(self)
 
     def sentences(self) -> list[str]:
-        """What a participant is told: a sentence per level, one of whole lists, then one per pair
-        that is not protected.
+        """The promise in sentences: one per level, one about whole lists, then one per pair that is
+        not protected.
 
         >>> [sentence[-22:] for sentence in guarantee.sentences()]
         ['at most a factor of 4.', 'at most a factor of 6.']
@@ -443,7 +443,7 @@ class Guarantee:
         return [promises.sentence() for promises, _ in self._set_promises]
 
     def list_sentence(self, items: Iterable[Item]) -> str:
-        """What a person who has these items is told about their whole list.
+        """The promise about the whole list, for a person who has these items.
 
         >>> guarantee_of_sets.list_sentence(["HIV"])[:46]
         'Your whole list: whoever sees your report can '

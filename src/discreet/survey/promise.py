@@ -142,7 +142,7 @@ class SurveyPromise:
 
     @property
     def caution(self) -> str:
-        """A warning that replaces every sentence that reassures; empty where none is needed.
+        """A warning that replaces every reassuring sentence; empty if none is needed.
 
         >>> promise.caution
         ''
@@ -196,7 +196,7 @@ class SurveyPromise:
 
     @property
     def lead(self) -> str:
-        """What a participant reads first; it reassures only where that is true.
+        """The first sentence for a participant. It reassures only if that is true.
 
         >>> promise.lead[:67]
         'Your device changes your answers at random before anything is sent.'
@@ -208,7 +208,7 @@ class SurveyPromise:
 
     @property
     def drawn(self) -> str:
-        """What the device draws; empty where everyone answers everything.
+        """What the device draws; empty if everyone answers everything.
 
         >>> promise.drawn
         'Your device draws 1 of the 2 questions; the other is not asked.'
@@ -220,7 +220,7 @@ class SurveyPromise:
         return f"Your device draws {asked} of the {there} questions; {rest} not asked."
 
     def sentences(self) -> list[str]:
-        """What a participant is told: of everything, then of every question.
+        """The promise in sentences: about everything, then about every question.
 
         >>> len(promise.sentences())
         5

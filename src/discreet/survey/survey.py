@@ -258,8 +258,7 @@ class Survey(Fingerprinted):
         return SurveyPromise(self)
 
     def differences(self, other: Survey) -> list[str]:
-        """A sentence for everything in which `other` differs; empty when it asks and promises the
-        same.
+        """One sentence per difference from `other`; empty if it asks and promises the same.
 
         >>> survey.differences(survey)
         []
