@@ -24,7 +24,6 @@ PICTURES = Path(__file__).parent / "pictures"
 SITE = "http://survey.example.org"
 TOKEN = secrets.token_urlsafe(24)
 LARGEST = 200_000  # bytes of a picture
-DESKTOP = {"viewport": {"width": 1200, "height": 900}}  # every picture is of one screen
 SMALL_DESKTOP = {"viewport": {"width": 900, "height": 860}}
 PHONE = {
     "viewport": {"width": 390, "height": 844},
@@ -160,30 +159,11 @@ def choose(page: Any, survey: str, fingerprint: str, answer: str) -> None:
     page.get_by_label(answer, exact=True).check()
 
 
-def results(page: Any) -> None:
-    """The organiser's page."""
-    page.goto(f"{SITE}/c/health-survey/results")
-    page.get_by_label("Organiser’s token").fill(TOKEN)
-    page.get_by_role("button", name="Show results").click()
-    page.locator("#rows tr").first.wait_for()
-
-
 def take(browser: Any, fingerprints: dict[str, str]) -> None:
     """All pictures."""
 
     def visit(settings: dict[str, Any]) -> Any:
         return browser.new_context(**settings, reduced_motion="reduce").new_page()
-
-    page = visit(DESKTOP)
-    results(page)
-    save(page, "results-desktop")
-
-    page = visit(DARK)
-    results(page)
-    page.evaluate(
-        "scrollTo(0, document.getElementById('verdict').offsetTop - 8)"
-    )  # the bars, rather than the heading
-    save(page, "results-phone-dark")
 
     page = visit(SMALL_DESKTOP)
     choose(page, "toy-survey", fingerprints["toy-survey"], "anemia")
