@@ -307,6 +307,19 @@ def answered(page, *labels):
     page.locator("#receipt").wait_for()
 
 
+def check_axe(page):
+    """Nothing serious that axe-core knows of."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    serious = [
+        (rule["id"], rule["impact"], [node["target"] for node in rule["nodes"]][:3])
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+    ]
+    assert not serious, serious
+
+
 # ---- other processes
 
 

@@ -15,7 +15,7 @@ from functools import cache
 
 import chromium
 import pytest
-from chromium import Server, answered, asked, command, hosted
+from chromium import Server, answered, asked, check_axe, command, hosted
 
 import discreet as d
 from discreet.collector import pages
@@ -87,6 +87,7 @@ def check_said(page, key, *, errors=True):
     assert ENGLISH["lead"] not in said and "undefined" not in said
     shown = page.locator("#facts details:visible > summary").all_inner_texts()
     assert all(text.strip() for text in shown)
+    check_axe(page)
 
 
 def phone(page, link):
@@ -193,6 +194,7 @@ def test_the_browser_is_too_old_for_the_script(browser, server, old, new):
     with changed(browser, server, old, new) as page:
         page.goto(server.links["now"])
         check_every_language(page, "#old", "old")
+        check_axe(page)
     with changed(browser, server, old, f"{old} ") as page:  # the twin: another script that runs
         page.goto(server.links["now"])
         page.locator("#form").wait_for()

@@ -13,7 +13,7 @@ from functools import cache
 import chromium
 import pytest
 from checks import must_fail
-from chromium import TOKEN, answered, asked, command, confirmed, prepared
+from chromium import TOKEN, answered, asked, check_axe, command, confirmed, prepared
 from exhaustive import distribution
 
 import discreet as d
@@ -21,7 +21,6 @@ import discreet as d
 if chromium.missing():
     pytest.skip(chromium.missing(), allow_module_level=True)
 
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -517,17 +516,6 @@ def test_an_error_is_said_in_the_reader_s_language_and_in_english(visitor, serve
 
 
 # ---- axe-core ------------------------------------------------------------------------------------
-
-
-def check_axe(page):
-    """Nothing serious that axe-core knows of."""
-    found = Axe().run(page).response["violations"]
-    serious = [
-        (rule["id"], rule["impact"], [node["target"] for node in rule["nodes"]][:3])
-        for rule in found
-        if rule["impact"] in ("serious", "critical")
-    ]
-    assert not serious, serious
 
 
 @pytest.mark.parametrize(

@@ -119,3 +119,9 @@ def test_every_text_of_the_results_page_is_used_and_every_used_one_is_there():
     views = {f"{name}About" for name in ("counted", "shrunk", "consistent")}
     own = {"language", "direction", "name"} | views
     assert {*english} <= said | own | {*re.findall(r"\b(shrunk|consistent)\b", modules)}
+
+
+def test_the_page_stays_light():
+    """One file for slow connections: what it was before it had these words, and 15 % more."""
+    assert len(pages.answer_file()) <= 361_480
+    assert len(pages.answer_compressed()) <= 100_880
