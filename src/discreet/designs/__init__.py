@@ -54,18 +54,18 @@ def design(
 ) -> Mechanism:
     """Design the mechanism of a model for a policy, and check it exactly.
 
-    `model` is subset (the best possible for single answers, and for sets of few items), hits (for
-    sets, notion `min`), each (for sets in which every item is protected on its own), opt0, opt1,
-    opt2 (the paper's), rappor, oue, grr or ss (plain LDP). By default it is the one that fits best
-    (`default_model`); for sets subset where its error is below that of hits and its reports have at
-    most 16 bytes, or twice those of hits.
+    `model` is subset (the default for single answers; its certificate says how close it is to the
+    best possible), hits (for sets, notion `min`), each (for sets in which every item is protected
+    on its own), opt0, opt1, opt2 (the paper's), rappor, oue, grr or ss (plain LDP). The default is
+    `default_model`. For sets it is subset where its error is below that of hits and its reports
+    have at most 16 bytes, or at most twice those of hits.
 
     `prior` is the expected share of participants: uniform, worst (for the smallest worst case), or
     given per item or level. `encoding` is bits or ticket (4 bytes). By default subset sends bits up
     to 1,000 items and tickets beyond; the other models send bits. `padding`, for sets, replaces the
-    policy's. `certify` proves how good a design is even if that takes minutes: of scales of more
-    than 20 points. `sizes`, for sets, are shares of people by number of items, such as
-    {1: 0.6, 2: 0.4}: subset is then best for these.
+    policy's. `certify` proves how close a design is to the best possible, even if that takes
+    minutes: for sets, and for scales of more than 20 points. `sizes`, for sets, are shares of
+    people by number of items, such as {1: 0.6, 2: 0.4}: subset is then best for these.
 
     `goal` is what subset and hits minimise: "fair" (the least total error such that no level is
     counted worse than under plain LDP) or "total" (the least total error). It is fair unless the
