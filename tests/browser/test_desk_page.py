@@ -25,7 +25,11 @@ browser = chromium.browser
 expect.set_options(timeout=20_000)
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
-EXPECTED = "Connecting to 'http://127.0.0.1:"  # is forbidden in the preview, and we try it
+EXPECTED = (  # what is forbidden, and we try
+    "Connecting to 'http://127.0.0.1:",
+    "Access to fetch at",
+    "Framing 'http://127.0.0.1:",
+)
 CHECKED = re.compile("an answer shows from|too few")
 
 
@@ -57,7 +61,7 @@ def visit(browser, server):
     yield open_desk
     for context in contexts:
         context.close()
-    assert [x for x in strange if not x.startswith(("Failed to load resource", EXPECTED))] == []
+    assert [x for x in strange if not x.startswith(("Failed to load resource", *EXPECTED))] == []
 
 
 def log_in(page, token=TOKEN):
@@ -478,6 +482,68 @@ def test_a_session_that_ends_does_not_lose_the_draft(visit):
     log_in(page)
     expect(page.get_by_label("Who asks?")).to_have_value("The other clinic")
     checked(page)
+
+
+# ---- other websites ------------------------------------------------------------------------------
+
+FORM = """<!doctype html><title>evil</title>
+<form id="f" method="post" enctype="text/plain" action="{url}">
+<input name='{{"name": "' value='x"}}'></form>"""
+
+
+def test_another_website_can_do_nothing_with_the_session(visit, server, tmp_path):
+    """Of the same site, a port beside it: there the browser does send the cookie."""
+    page = visit()
+    publish(page, "held")
+    close = f"{server.url}/desk/surveys/held/close"
+    (tmp_path / "form.html").write_text(FORM.format(url=close), encoding="utf-8")
+    (tmp_path / "index.html").write_text("<!doctype html><title>evil</title>", encoding="utf-8")
+    with chromium.hosted(tmp_path) as elsewhere:
+        evil = page.context.new_page()
+        for method, headers in (("POST", {}), ("POST", {"Discreet-Desk": "1"}), ("GET", {})):
+            evil.goto(f"{elsewhere}/index.html")
+            said = evil.evaluate(
+                """([url, method, headers]) => fetch(url, {
+                  method, headers, credentials: "include",
+                  mode: headers["Discreet-Desk"] ? "cors" : "no-cors",
+                }).then((x) => x.type, (error) => error.name)""",
+                [close if method == "POST" else f"{server.url}/desk/surveys", method, headers],
+            )
+            assert said in ("opaque", "TypeError")  # not a word can be read
+        evil.goto(f"{elsewhere}/form.html")
+        with evil.expect_response(close) as answered:
+            evil.evaluate("document.getElementById('f').submit()")
+        assert answered.value.status == 403
+        assert "discreet-desk=" in answered.value.request.all_headers()["cookie"]  # it was sent
+        frame = f"<iframe src='{server.url}/desk'></iframe>"
+        evil.goto(f"{elsewhere}/index.html")
+        evil.evaluate("html => { document.body.innerHTML = html; }", frame)
+        evil.wait_for_timeout(500)
+        assert all("/desk" not in one.url for one in evil.frames)  # it cannot be framed
+        evil.close()
+    page.reload()
+    expect(page.locator("#state")).to_contain_text("open")
+
+
+def test_what_people_write_is_text_everywhere(visit):
+    html = "<img src=x onerror=alert(1)><script>alert(1)</script>"
+    text = SMALL.format(name="html <b>").replace("Which one?", html).replace("a cold", html + "2")
+    page = visit()
+    page.on("dialog", lambda dialog: pytest.fail("a script has run"))
+    begin(page, "Empty")
+    use_file(page, text)
+    checked(page)
+    page.locator("#preview-tab").click()
+    expect(page.frame_locator("#preview").locator("h1")).to_have_text(html)
+    page.locator("#publish").click()
+    expect(page.locator("dialog h2")).to_have_text("Publish “html <b>”?")
+    page.locator("dialog").get_by_role("button", name="Publish").click()
+    expect(page.locator("#survey h1")).to_have_text(html)
+    assert "&lt;script&gt;" in page.locator("#snippet").input_value()
+    page.goto(page.url.partition("#")[0] + "#")
+    expect(page.locator("#surveys")).to_contain_text(html)
+    page.goto(page.url.replace("/desk#", "/desk/surveys/html%20%3Cb%3E/poster"))
+    expect(page.locator("h1")).to_have_text(html)
 
 
 # ---- for everybody -------------------------------------------------------------------------------

@@ -537,6 +537,16 @@ def test_serve_without_a_file_starts_and_goes_on_with_its_store(server, tmp_path
         assert [c["name"] for c in desk_list(second)] == ["kept"]
 
 
+def test_every_worker_knows_a_session(tmp_path):
+    with serving(tmp_path, "--workers", 2) as two, browser(two) as client:
+        client.headers["Connection"] = "close"
+        assert {client.get("/desk/surveys").status_code for _ in range(20)} == {200}
+        made = client.post("/desk/surveys", json={"toml": survey_file("shared")})
+        assert made.status_code == 201
+        names = [client.get("/desk/surveys").json()["surveys"][0]["name"] for _ in range(10)]
+        assert names == ["shared"] * 10
+
+
 def test_a_check_that_lets_everybody_in_would_be_seen(server, monkeypatch):
     """The twin: the tests of other sites fail where nothing looks at the origin."""
     monkeypatch.setattr("discreet.collector.desk.check_origin", lambda *_: False)
