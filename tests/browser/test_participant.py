@@ -91,7 +91,7 @@ def test_who_asks_is_a_line_and_consent_is_a_box_beside_the_button(visitor, serv
     assert rows["What for"] == "To plan.\n\nNothing else."
     assert rows["You agree"] == "I may be counted."
     assert rows["Results"] == (
-        "at least 200 reports must come in first; until then only the organiser can see any"
+        "once 200 reports are in; before that, only the organiser can see them"
     )
     assert {"Opens", "Closes"} < {*rows}
     expect(page.locator("#rehearsal")).to_be_hidden()

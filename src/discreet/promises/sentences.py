@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 WEAK = 100  # a factor between two answers above which nobody is told that they are safe
 SAFE = (
-    "From one report nobody, not even the organiser, can tell for sure what you answered; the "
-    "reports of many people together still give good counts."
+    "From one report nobody, not even the organiser, can tell for sure what you answered. "
+    "Many reports together still give good counts."
 )
 _NAMED = 3  # items of a level that are named
 

@@ -1,4 +1,4 @@
-"""Who asks, what for, and from when to when: what a participant reads before the question, and what
+"""The organiser, the purpose and the dates: what a participant reads before the question, and what
 the fingerprint covers.
 """
 
@@ -113,7 +113,8 @@ class About:
             "opens": moment(self.opens),
             "closes": moment(self.closes),
             "results": self.minimum
-            and f"nobody but the organiser sees any before there are {self.minimum:,} reports",
+            and f"once {self.minimum:,} reports are in; before that, only the organiser can see "
+            "them",
             "rehearsal": "nothing here is real; simulated people answer" * self.rehearsal,
         }
         return [(key, line) for key, text in lines.items() if text for line in text.split("\n")]
