@@ -162,6 +162,56 @@ function distinct(texts, what) {
   return texts;
 }
 
+// ---- policy/fields.js ---------------------------------------------------------------------------
+
+// Strict reading of a document: each function returns the value itself, or refuses it.
+
+function object(raw, where) {
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
+    throw refused(`${where} is ${quoted(raw)}, but must be an object`);
+  }
+  return raw;
+}
+
+/** Whether this is a plain table of keys and values. */
+function isTable(raw) {
+  if (typeof raw !== "object" || raw === null) return false;
+  return [Object.prototype, null].includes(Object.getPrototypeOf(raw));
+}
+
+/** An object with exactly these keys, and perhaps some of the optional ones. */
+function table(raw, keys, where, optional = []) {
+  object(raw, where);
+  const missing = keys.find((key) => !Object.hasOwn(raw, key));
+  if (missing) throw refused(`${missing} is missing in ${where}`);
+  const allowed = [...keys, ...optional];
+  const unknown = Object.keys(raw).find((key) => !allowed.includes(key));
+  if (unknown !== undefined) {
+    const names = allowed.join(", ");
+    throw refused(`${where} has the unknown key ${quoted(unknown)}, but may have ${names}`);
+  }
+  return raw;
+}
+
+function list(raw, where) {
+  if (!Array.isArray(raw)) throw refused(`${where} is ${quoted(raw)}, but must be a list`);
+  return raw;
+}
+
+function integers(raw, count, where) {
+  if (list(raw, where).length !== count || !raw.every(Number.isInteger)) {
+    throw refused(`${where} must be ${count} whole numbers, but is not`);
+  }
+  return raw;
+}
+
+function choice(key, value, allowed) {
+  if (!allowed.includes(value)) {
+    throw refused(`${key} is ${quoted(value)}, but must be one of ${allowed.join(", ")}`);
+  }
+  return value;
+}
+
 // ---- check/document.js --------------------------------------------------------------------------
 
 // The canonical form of a document, its fingerprint, and reading it from bytes.
@@ -206,6 +256,46 @@ function byCodePoint(first, second) {
   const k = x.findIndex((character, place) => character !== y[place]);
   if (k < 0) return x.length - y.length;
   return k < y.length ? x[k].codePointAt(0) - y[k].codePointAt(0) : 1;
+}
+
+/** The same content, as a copy that nobody can change. */
+function frozenCopy(document) {
+  return JSON.parse(canonicalJson(document), (_, value) => Object.freeze(value));
+}
+
+/**
+ * The content of a file, as a copy that nobody can change, and its fingerprint. Refused unless that
+ * is the one in the file, and the one that an invitation names.
+ * @param {object} document @param {string} what in messages
+ * @param {string | null | undefined} pinned
+ * @param {(body: object) => object} [without] leaves out more of how it was designed
+ */
+async function verified(document, what, pinned, without = (body) => body) {
+  const { fingerprint: claimed, ...content } = object(document, what);
+  const body = frozenCopy(content);
+  const fingerprint = await computeFingerprint(without(body));
+  const short = (value) => `${shortFingerprint(cleaned(String(value)))}…`;
+  const got = short(fingerprint);
+  if (claimed !== fingerprint) {
+    const change = "it was changed after it was made; get it again from the organiser";
+    const said = `the content has fingerprint ${got} but says ${short(claimed)}`;
+    throw new DiscreetError("fingerprint", `${said}: ${change}`);
+  }
+  if (pinned != null && pinned !== fingerprint) {
+    const next = "do not answer, and ask who invited you";
+    const said = `the invitation is for fingerprint ${short(pinned)} but this is ${got}`;
+    throw new DiscreetError("pinned", `${said}; ${next}`);
+  }
+  return { body, fingerprint };
+}
+
+/** The document in the bytes of a file. */
+function readFile(bytes, what) {
+  try {
+    return parse(bytes);
+  } catch {
+    throw refused(`${what} file is not JSON in UTF-8`);
+  }
 }
 
 const STORY = ["model", "prior", "certificate"]; // how it was designed; no promise depends on it
@@ -780,56 +870,6 @@ class Draws {
     }
     return left.slice(0, wanted);
   }
-}
-
-// ---- policy/fields.js ---------------------------------------------------------------------------
-
-// Strict reading of a document: each function returns the value itself, or refuses it.
-
-function object(raw, where) {
-  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
-    throw refused(`${where} is ${quoted(raw)}, but must be an object`);
-  }
-  return raw;
-}
-
-/** Whether this is a plain table of keys and values. */
-function isTable(raw) {
-  if (typeof raw !== "object" || raw === null) return false;
-  return [Object.prototype, null].includes(Object.getPrototypeOf(raw));
-}
-
-/** An object with exactly these keys, and perhaps some of the optional ones. */
-function table(raw, keys, where, optional = []) {
-  object(raw, where);
-  const missing = keys.find((key) => !Object.hasOwn(raw, key));
-  if (missing) throw refused(`${missing} is missing in ${where}`);
-  const allowed = [...keys, ...optional];
-  const unknown = Object.keys(raw).find((key) => !allowed.includes(key));
-  if (unknown !== undefined) {
-    const names = allowed.join(", ");
-    throw refused(`${where} has the unknown key ${quoted(unknown)}, but may have ${names}`);
-  }
-  return raw;
-}
-
-function list(raw, where) {
-  if (!Array.isArray(raw)) throw refused(`${where} is ${quoted(raw)}, but must be a list`);
-  return raw;
-}
-
-function integers(raw, count, where) {
-  if (list(raw, where).length !== count || !raw.every(Number.isInteger)) {
-    throw refused(`${where} must be ${count} whole numbers, but is not`);
-  }
-  return raw;
-}
-
-function choice(key, value, allowed) {
-  if (!allowed.includes(value)) {
-    throw refused(`${key} is ${quoted(value)}, but must be one of ${allowed.join(", ")}`);
-  }
-  return value;
 }
 
 // ---- check/certificate.js -----------------------------------------------------------------------
@@ -3179,13 +3219,7 @@ class Mechanism {
    * @returns {Promise<Mechanism>}
    */
   static async read(bytes, pinned = {}) {
-    let document;
-    try {
-      document = parse(bytes);
-    } catch {
-      throw refused("the mechanism file is not JSON in UTF-8");
-    }
-    return Mechanism.from(document, pinned);
+    return Mechanism.from(readFile(bytes, "the mechanism"), pinned);
   }
 
   /**
@@ -3196,30 +3230,15 @@ class Mechanism {
    * @returns {Promise<Mechanism>}
    */
   static async from(document, { fingerprint: pinned } = {}) {
-    const { fingerprint: claimed, ...body } = object(document, "the mechanism");
-    const text = canonicalJson(body);
-    const got = await computeFingerprint(body);
-    const short = (value) => `${shortFingerprint(cleaned(String(value)))}…`;
-    if (claimed !== got) {
-      const change = "it was changed after it was made; get it again from the organiser";
-      const what = `the content has fingerprint ${short(got)} but says ${short(claimed)}`;
-      throw new DiscreetError("fingerprint", `${what}: ${change}`);
-    }
-    if (pinned != null && pinned !== got) {
-      const next = "do not answer, and ask who invited you";
-      const what = `the invitation is for fingerprint ${short(pinned)} but this is ${short(got)}`;
-      throw new DiscreetError("pinned", `${what}; ${next}`);
-    }
-    return new Mechanism(text, got);
+    const { body, fingerprint } = await verified(document, "the mechanism", pinned);
+    return new Mechanism(body, fingerprint);
   }
 
   /**
    * Use `Mechanism.from`: this checks all but the fingerprint.
-   * @param {string} text canonical JSON @param {string} fingerprint
+   * @param {object} body frozen @param {string} fingerprint
    */
-  constructor(text, fingerprint) {
-    // a copy that nobody can change after the check
-    const body = JSON.parse(text, (_, value) => Object.freeze(value));
+  constructor(body, fingerprint) {
     choice("format", body.format, ["discreet-mechanism/3"]);
     table(body, MECHANISM_KEYS, "the mechanism", ["certificate"]);
     if (typeof body.model !== "string" || !/^[a-z][a-z0-9]{0,19}$/.test(body.model)) {
@@ -3627,13 +3646,7 @@ class Survey {
    * @returns {Promise<Survey>}
    */
   static async read(bytes, pinned = {}) {
-    let document;
-    try {
-      document = parse(bytes);
-    } catch {
-      throw refused("the survey file is not JSON in UTF-8");
-    }
-    return Survey.from(document, pinned);
+    return Survey.from(readFile(bytes, "the survey"), pinned);
   }
 
   /**
@@ -3644,23 +3657,9 @@ class Survey {
    * @returns {Promise<Survey>}
    */
   static async from(document, { fingerprint: pinned } = {}) {
-    const { fingerprint: claimed, ...body } = object(document, "the survey");
-    const text = canonicalJson(body);
-    const copy = JSON.parse(text, (_, value) => Object.freeze(value));
-    const got = await computeFingerprint(withoutStories(copy));
-    const short = (value) => `${shortFingerprint(cleaned(String(value)))}…`;
-    if (claimed !== got) {
-      const change = "it was changed after it was made; get it again from the organiser";
-      const what = `the content has fingerprint ${short(got)} but says ${short(claimed)}`;
-      throw new DiscreetError("fingerprint", `${what}: ${change}`);
-    }
-    if (pinned != null && pinned !== got) {
-      const next = "do not answer, and ask who invited you";
-      const what = `the invitation is for fingerprint ${short(pinned)} but this is ${short(got)}`;
-      throw new DiscreetError("pinned", `${what}; ${next}`);
-    }
-    const questions = await Promise.all(list(copy.questions, "questions").map(readQuestion));
-    return new Survey(copy, questions, got);
+    const { body, fingerprint } = await verified(document, "the survey", pinned, withoutStories);
+    const questions = await Promise.all(list(body.questions, "questions").map(readQuestion));
+    return new Survey(body, questions, fingerprint);
   }
 
   /**
@@ -3856,7 +3855,7 @@ async function readQuestion(row) {
   if ("of" in row && (list(of, "of").length !== 2 || of[0] === of[1])) {
     throw refused(`of is ${quoted(of)}, but must name two questions`);
   }
-  const mechanism = new Mechanism(canonicalJson(body), await computeFingerprint(body));
+  const mechanism = new Mechanism(body, await computeFingerprint(body));
   return Object.freeze({ name, mechanism, of });
 }
 

@@ -1,5 +1,5 @@
 import { checkCertificate } from "./check/certificate.js";
-import { canonicalJson, computeFingerprint, parse, shortFingerprint } from "./check/document.js";
+import { readFile, verified } from "./check/document.js";
 import { readTerms } from "./check/exact.js";
 import { checkPadding, checkShares, readGroups } from "./check/parts.js";
 import { perturb, placesInAnswer } from "./device/perturb.js";
@@ -8,7 +8,7 @@ import { readEncoding } from "./encodings/table.js";
 import { DiscreetError, refused } from "./errors.js";
 import { choice, object, table } from "./policy/fields.js";
 import { KINDS } from "./policy/kinds.js";
-import { cleaned, quoted } from "./policy/labels.js";
+import { quoted } from "./policy/labels.js";
 import { readPolicy } from "./policy/policy.js";
 import { Guarantee } from "./promises/guarantee.js";
 
@@ -32,13 +32,7 @@ export class Mechanism {
    * @returns {Promise<Mechanism>}
    */
   static async read(bytes, pinned = {}) {
-    let document;
-    try {
-      document = parse(bytes);
-    } catch {
-      throw refused("the mechanism file is not JSON in UTF-8");
-    }
-    return Mechanism.from(document, pinned);
+    return Mechanism.from(readFile(bytes, "the mechanism"), pinned);
   }
 
   /**
@@ -49,30 +43,15 @@ export class Mechanism {
    * @returns {Promise<Mechanism>}
    */
   static async from(document, { fingerprint: pinned } = {}) {
-    const { fingerprint: claimed, ...body } = object(document, "the mechanism");
-    const text = canonicalJson(body);
-    const got = await computeFingerprint(body);
-    const short = (value) => `${shortFingerprint(cleaned(String(value)))}…`;
-    if (claimed !== got) {
-      const change = "it was changed after it was made; get it again from the organiser";
-      const what = `the content has fingerprint ${short(got)} but says ${short(claimed)}`;
-      throw new DiscreetError("fingerprint", `${what}: ${change}`);
-    }
-    if (pinned != null && pinned !== got) {
-      const next = "do not answer, and ask who invited you";
-      const what = `the invitation is for fingerprint ${short(pinned)} but this is ${short(got)}`;
-      throw new DiscreetError("pinned", `${what}; ${next}`);
-    }
-    return new Mechanism(text, got);
+    const { body, fingerprint } = await verified(document, "the mechanism", pinned);
+    return new Mechanism(body, fingerprint);
   }
 
   /**
    * Use `Mechanism.from`: this checks all but the fingerprint.
-   * @param {string} text canonical JSON @param {string} fingerprint
+   * @param {object} body frozen @param {string} fingerprint
    */
-  constructor(text, fingerprint) {
-    // a copy that nobody can change after the check
-    const body = JSON.parse(text, (_, value) => Object.freeze(value));
+  constructor(body, fingerprint) {
     choice("format", body.format, ["discreet-mechanism/3"]);
     table(body, MECHANISM_KEYS, "the mechanism", ["certificate"]);
     if (typeof body.model !== "string" || !/^[a-z][a-z0-9]{0,19}$/.test(body.model)) {

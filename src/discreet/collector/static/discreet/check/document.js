@@ -1,6 +1,7 @@
 // The canonical form of a document, its fingerprint, and reading it from bytes.
 import { DiscreetError, refused } from "../errors.js";
-import { quoted } from "../policy/labels.js";
+import { object } from "../policy/fields.js";
+import { cleaned, quoted } from "../policy/labels.js";
 
 /**
  * JSON with sorted keys and no blanks: RFC 8785 restricted to texts, integers, true, false, null,
@@ -42,6 +43,46 @@ function byCodePoint(first, second) {
   const k = x.findIndex((character, place) => character !== y[place]);
   if (k < 0) return x.length - y.length;
   return k < y.length ? x[k].codePointAt(0) - y[k].codePointAt(0) : 1;
+}
+
+/** The same content, as a copy that nobody can change. */
+export function frozenCopy(document) {
+  return JSON.parse(canonicalJson(document), (_, value) => Object.freeze(value));
+}
+
+/**
+ * The content of a file, as a copy that nobody can change, and its fingerprint. Refused unless that
+ * is the one in the file, and the one that an invitation names.
+ * @param {object} document @param {string} what in messages
+ * @param {string | null | undefined} pinned
+ * @param {(body: object) => object} [without] leaves out more of how it was designed
+ */
+export async function verified(document, what, pinned, without = (body) => body) {
+  const { fingerprint: claimed, ...content } = object(document, what);
+  const body = frozenCopy(content);
+  const fingerprint = await computeFingerprint(without(body));
+  const short = (value) => `${shortFingerprint(cleaned(String(value)))}…`;
+  const got = short(fingerprint);
+  if (claimed !== fingerprint) {
+    const change = "it was changed after it was made; get it again from the organiser";
+    const said = `the content has fingerprint ${got} but says ${short(claimed)}`;
+    throw new DiscreetError("fingerprint", `${said}: ${change}`);
+  }
+  if (pinned != null && pinned !== fingerprint) {
+    const next = "do not answer, and ask who invited you";
+    const said = `the invitation is for fingerprint ${short(pinned)} but this is ${got}`;
+    throw new DiscreetError("pinned", `${said}; ${next}`);
+  }
+  return { body, fingerprint };
+}
+
+/** The document in the bytes of a file. */
+export function readFile(bytes, what) {
+  try {
+    return parse(bytes);
+  } catch {
+    throw refused(`${what} file is not JSON in UTF-8`);
+  }
 }
 
 const STORY = ["model", "prior", "certificate"]; // how it was designed; no promise depends on it

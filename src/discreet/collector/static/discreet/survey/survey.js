@@ -1,14 +1,12 @@
 // What people are invited to. Its fingerprint is what an invitation pins.
-import {
-  canonicalJson, computeFingerprint, covered, parse, shortFingerprint,
-} from "../check/document.js";
+import { computeFingerprint, covered, readFile, verified } from "../check/document.js";
 import { ONE, isLess, product, square } from "../check/exact.js";
 import { logarithm } from "../check/factors.js";
 import { Draws } from "../device/randomness.js";
 import { DiscreetError, refused } from "../errors.js";
 import { Mechanism } from "../mechanism.js";
 import { choice, list, object, table } from "../policy/fields.js";
-import { cleaned, distinct, label, quoted } from "../policy/labels.js";
+import { distinct, label, quoted } from "../policy/labels.js";
 import { roundUp } from "../promises/rounding.js";
 import { weakness } from "../promises/whole.js";
 import { localise, say } from "../words.js";
@@ -40,13 +38,7 @@ export class Survey {
    * @returns {Promise<Survey>}
    */
   static async read(bytes, pinned = {}) {
-    let document;
-    try {
-      document = parse(bytes);
-    } catch {
-      throw refused("the survey file is not JSON in UTF-8");
-    }
-    return Survey.from(document, pinned);
+    return Survey.from(readFile(bytes, "the survey"), pinned);
   }
 
   /**
@@ -57,23 +49,9 @@ export class Survey {
    * @returns {Promise<Survey>}
    */
   static async from(document, { fingerprint: pinned } = {}) {
-    const { fingerprint: claimed, ...body } = object(document, "the survey");
-    const text = canonicalJson(body);
-    const copy = JSON.parse(text, (_, value) => Object.freeze(value));
-    const got = await computeFingerprint(withoutStories(copy));
-    const short = (value) => `${shortFingerprint(cleaned(String(value)))}…`;
-    if (claimed !== got) {
-      const change = "it was changed after it was made; get it again from the organiser";
-      const what = `the content has fingerprint ${short(got)} but says ${short(claimed)}`;
-      throw new DiscreetError("fingerprint", `${what}: ${change}`);
-    }
-    if (pinned != null && pinned !== got) {
-      const next = "do not answer, and ask who invited you";
-      const what = `the invitation is for fingerprint ${short(pinned)} but this is ${short(got)}`;
-      throw new DiscreetError("pinned", `${what}; ${next}`);
-    }
-    const questions = await Promise.all(list(copy.questions, "questions").map(readQuestion));
-    return new Survey(copy, questions, got);
+    const { body, fingerprint } = await verified(document, "the survey", pinned, withoutStories);
+    const questions = await Promise.all(list(body.questions, "questions").map(readQuestion));
+    return new Survey(body, questions, fingerprint);
   }
 
   /**
@@ -269,7 +247,7 @@ async function readQuestion(row) {
   if ("of" in row && (list(of, "of").length !== 2 || of[0] === of[1])) {
     throw refused(`of is ${quoted(of)}, but must name two questions`);
   }
-  const mechanism = new Mechanism(canonicalJson(body), await computeFingerprint(body));
+  const mechanism = new Mechanism(body, await computeFingerprint(body));
   return Object.freeze({ name, mechanism, of });
 }
 
