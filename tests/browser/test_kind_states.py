@@ -15,7 +15,16 @@ from functools import cache
 
 import chromium
 import pytest
-from chromium import Server, answered, asked, check_axe, command, hosted
+from chromium import (
+    Server,
+    answered,
+    asked,
+    check_axe,
+    command,
+    confirmed,
+    hosted,
+    prepared,
+)
 
 import discreet as d
 from discreet.collector import pages
@@ -267,6 +276,45 @@ def test_whoever_has_answered_reads_that_it_was_counted(visitor, server, tmp_pat
     expect(page.locator("#see-link")).to_be_hidden()  # only the organiser sees the results
     visitor.page.goto("about:blank")
     running.stop()
+
+
+def check_wrong(page, key, *more):
+    """A problem in the midst of answering is said again in every language."""
+    for language in [*LANGUAGES[1:], "en"]:
+        page.locator("#language").select_option(language)
+        said = [TEXTS[language]["errors"][key], *(TEXTS[language][one] for one in more)]
+        expect(page.locator("#trouble")).to_have_text(" ".join(said))
+    check_axe(page)
+
+
+def test_it_closes_while_somebody_answers(visitor, tmp_path):
+    running = Server(tmp_path, [survey("brief")])
+    visitor.arrive(running.base)
+    page = asked(visitor, running.links["brief"])
+    prepared(page, "flu")
+    running.close_collection("brief")
+    page.locator("#send").click()
+    check_wrong(page, "late")
+    expect(page.locator("#check")).to_be_visible()
+    page.goto("about:blank")
+    running.stop()
+
+
+def test_the_storage_is_full(visitor, server):
+    page = asked(visitor, server.links["now"])
+    page.evaluate(
+        """() => {
+          for (let text = "x".repeat(8 << 20), k = 0; text; k++) {
+            try {
+              localStorage.setItem(`filler ${k}`, text);
+            } catch { text = text.slice(0, text.length / 2); }
+          }
+        }"""
+    )
+    page.get_by_label("flu", exact=True).check()
+    confirmed(page)
+    check_wrong(page, "ledger")
+    expect(page.locator("#check")).to_be_hidden()  # what cannot be remembered is not shown
 
 
 # ---- the link ------------------------------------------------------------------------------------

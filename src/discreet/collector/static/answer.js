@@ -123,15 +123,21 @@ function waiting(milliseconds) {
 /** An error that is a text of the page: it is said in the language that is in use then. */
 const spoken = (key, values) => new DiscreetError(key, text(key, values), { key, values });
 
-/** Say what went wrong and what to do; behind a click the exact cause, in English for whoever helps. */
+let problem = []; // the arguments of showProblem, to say it again in another language
+
+/**
+ * Say what went wrong and what to do; behind a click the exact cause, in English for whoever helps.
+ * `more` are the keys of further texts.
+ */
 function showProblem(error, more = []) {
+  problem = [error, more];
   const ours = error instanceof DiscreetError;
   if (!ours) console.error(error);
   const message = !ours ? text("wrong") : error.key ? text(error.key, error.values) : error.message;
   const key = error.status === 410 ? "late" : error.status === 404 ? "missing"
     : error.isDamaged ? "damaged" : error.code;
   const kind = ours && words.errors[key];
-  $("trouble").textContent = [kind || message, ...more].join(" ");
+  $("trouble").textContent = [kind || message, ...more.map((one) => text(one))].join(" ");
   $("help").hidden = !kind;
   $("help").open = false;
   $("cause").textContent = kind ? capital(message) : "";
@@ -140,6 +146,9 @@ function showProblem(error, more = []) {
   $("problem").hidden = false;
   status(null);
 }
+
+/** The same, in the language that is in use now. */
+const repeatProblem = () => showProblem(...problem);
 
 // ---- invitation.js ------------------------------------------------------------------------------
 
@@ -798,6 +807,7 @@ class Page {
   /** Say everything in the language in use. */
   speak() {
     const { survey, keeps, client, pinned } = this;
+    const isWrong = !$("problem").hidden;
     this.wording = new Wording(survey);
     showAbout(survey, this.wording, keeps);
     $("final").textContent = text(keeps === "counts" ? "final" : "finalKept");
@@ -810,6 +820,7 @@ class Page {
     if (!$("check").hidden) showReports(survey, this.#prepared, this.wording);
     if (!$("receipt").hidden) this.#showReceipt(this.#receipt.frames, this.#receipt.thanked);
     this.#showHeadline();
+    if (isWrong) repeatProblem();
   }
 
   /** The question that is asked; beside reports of several questions, what the survey is called. */
@@ -962,8 +973,7 @@ class Page {
     const { lists } = this.choices;
     const isEmpty = !this.choices.chosen.size && this.#steps.length > 0;
     $("prepare").disabled = waits || (!lists && isEmpty);
-    const isLast = this.#steps.length < 2;
-    const key = isLast ? "prepare" : "next";
+    const key = this.#steps.length < 2 ? "prepare" : "next";
     $("prepare").textContent = text(lists && isEmpty ? `${key}None` : key);
   }
 
@@ -1129,7 +1139,7 @@ class Page {
         this.#ask();
       }
       this.#ready();
-      showProblem(error, this.#unsent ? [text("kept")] : []);
+      showProblem(error, this.#unsent ? ["kept"] : []);
     }
   }
 }
@@ -1174,20 +1184,20 @@ function showClosed(client, { survey, state, keeps, openResults }) {
   const key = state === "upcoming" ? "upcoming" : isOver ? "closedOn" : "closed";
   showAbout(survey, new Wording(survey), keeps);
   const time = localTime(isOver ? closes : opens ?? 0);
-  showProblem(spoken(key, { time }), state === "closed" ? [tookPart(client, survey)] : []);
+  showProblem(spoken(key, { time }), state === "closed" ? tookPart(client, survey) : []);
   $("problem").classList.replace("problem", "good"); // nothing is wrong
   $("lead").hidden = true;
   $("see").hidden = state !== "closed" || !openResults;
   $("see-link").href = resultsOf(client, survey);
 }
 
-/** Whether this browser has answered a survey that is closed, as far as it knows. */
+/** The keys of what this browser knows of a survey that is closed: whether it has answered. */
 function tookPart(client, survey) {
   try {
-    if (client.unsent(survey)) return text("lateUnsent");
-    return client.reports(survey).length ? text("took") : "";
+    if (client.unsent(survey)) return ["lateUnsent"];
+    return client.reports(survey).length ? ["took"] : [];
   } catch { // storage is blocked or damaged, which does not matter any more
-    return "";
+    return [];
   }
 }
 

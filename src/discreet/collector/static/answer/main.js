@@ -7,7 +7,7 @@ import { Page } from "./page.js";
 import { showProblem, spoken, status, waiting } from "./status.js";
 import { Wording } from "./wording.js";
 import {
-  TEXTS, localTime, preferredWords, storeLanguage, text, translate, words,
+  TEXTS, localTime, preferredWords, storeLanguage, translate, words,
 } from "./words.js";
 
 const WORTH_TRYING = ["network", "server", "refused", "ledger"]; // codes of errors that may pass
@@ -50,20 +50,20 @@ function showClosed(client, { survey, state, keeps, openResults }) {
   const key = state === "upcoming" ? "upcoming" : isOver ? "closedOn" : "closed";
   showAbout(survey, new Wording(survey), keeps);
   const time = localTime(isOver ? closes : opens ?? 0);
-  showProblem(spoken(key, { time }), state === "closed" ? [tookPart(client, survey)] : []);
+  showProblem(spoken(key, { time }), state === "closed" ? tookPart(client, survey) : []);
   $("problem").classList.replace("problem", "good"); // nothing is wrong
   $("lead").hidden = true;
   $("see").hidden = state !== "closed" || !openResults;
   $("see-link").href = resultsOf(client, survey);
 }
 
-/** Whether this browser has answered a survey that is closed, as far as it knows. */
+/** The keys of what this browser knows of a survey that is closed: whether it has answered. */
 function tookPart(client, survey) {
   try {
-    if (client.unsent(survey)) return text("lateUnsent");
-    return client.reports(survey).length ? text("took") : "";
+    if (client.unsent(survey)) return ["lateUnsent"];
+    return client.reports(survey).length ? ["took"] : [];
   } catch { // storage is blocked or damaged, which does not matter any more
-    return "";
+    return [];
   }
 }
 

@@ -5,7 +5,7 @@ import { resultsOf, showAbout, showPlace } from "./invitation.js";
 import { resumeOthers } from "./others.js";
 import { listPromises, showOpenly, showPromise, showTogether } from "./promise.js";
 import { copyProof, listLabels, showReceipt, showReports } from "./report.js";
-import { showProblem, status } from "./status.js";
+import { repeatProblem, showProblem, status } from "./status.js";
 import { Wording } from "./wording.js";
 import { quoted, text } from "./words.js";
 
@@ -62,6 +62,7 @@ export class Page {
   /** Say everything in the language in use. */
   speak() {
     const { survey, keeps, client, pinned } = this;
+    const isWrong = !$("problem").hidden;
     this.wording = new Wording(survey);
     showAbout(survey, this.wording, keeps);
     $("final").textContent = text(keeps === "counts" ? "final" : "finalKept");
@@ -74,6 +75,7 @@ export class Page {
     if (!$("check").hidden) showReports(survey, this.#prepared, this.wording);
     if (!$("receipt").hidden) this.#showReceipt(this.#receipt.frames, this.#receipt.thanked);
     this.#showHeadline();
+    if (isWrong) repeatProblem();
   }
 
   /** The question that is asked; beside reports of several questions, what the survey is called. */
@@ -226,8 +228,7 @@ export class Page {
     const { lists } = this.choices;
     const isEmpty = !this.choices.chosen.size && this.#steps.length > 0;
     $("prepare").disabled = waits || (!lists && isEmpty);
-    const isLast = this.#steps.length < 2;
-    const key = isLast ? "prepare" : "next";
+    const key = this.#steps.length < 2 ? "prepare" : "next";
     $("prepare").textContent = text(lists && isEmpty ? `${key}None` : key);
   }
 
@@ -393,7 +394,7 @@ export class Page {
         this.#ask();
       }
       this.#ready();
-      showProblem(error, this.#unsent ? [text("kept")] : []);
+      showProblem(error, this.#unsent ? ["kept"] : []);
     }
   }
 }

@@ -29,15 +29,21 @@ export function waiting(milliseconds) {
 /** An error that is a text of the page: it is said in the language that is in use then. */
 export const spoken = (key, values) => new DiscreetError(key, text(key, values), { key, values });
 
-/** Say what went wrong and what to do; behind a click the exact cause, in English for whoever helps. */
+let problem = []; // the arguments of showProblem, to say it again in another language
+
+/**
+ * Say what went wrong and what to do; behind a click the exact cause, in English for whoever helps.
+ * `more` are the keys of further texts.
+ */
 export function showProblem(error, more = []) {
+  problem = [error, more];
   const ours = error instanceof DiscreetError;
   if (!ours) console.error(error);
   const message = !ours ? text("wrong") : error.key ? text(error.key, error.values) : error.message;
   const key = error.status === 410 ? "late" : error.status === 404 ? "missing"
     : error.isDamaged ? "damaged" : error.code;
   const kind = ours && words.errors[key];
-  $("trouble").textContent = [kind || message, ...more].join(" ");
+  $("trouble").textContent = [kind || message, ...more.map((one) => text(one))].join(" ");
   $("help").hidden = !kind;
   $("help").open = false;
   $("cause").textContent = kind ? capital(message) : "";
@@ -46,3 +52,6 @@ export function showProblem(error, more = []) {
   $("problem").hidden = false;
   status(null);
 }
+
+/** The same, in the language that is in use now. */
+export const repeatProblem = () => showProblem(...problem);
