@@ -97,6 +97,7 @@ def test_the_collector_is_live_and_people_arrive(served):
         f"{base}/c/health-survey/results",
         f"{base}/c/health-survey#{survey.fingerprint}",
         f"{base}/c/toy-survey#{toy.fingerprint}",
+        f"{base}/desk",
     ]
     seen, end = [0], time.monotonic() + 60
     while len(seen) < 4:
@@ -109,4 +110,12 @@ def test_the_collector_is_live_and_people_arrive(served):
             seen.append(n)
         time.sleep(0.1)
     assert seen[1] >= 20
-    assert b"<html" in fetch(served[0]).lower() and b"<html" in fetch(served[2]).lower()
+    assert all(b"<html" in fetch(served[k]).lower() for k in (0, 2, 3))
+    students = json.loads(fetch(f"{base}/v1/collections/student-life-rehearsal"))
+    assert len(students["survey"]["questions"]) == 3
+    while time.monotonic() < end:
+        if json.loads(fetch(f"{base}/v1/collections/student-life-rehearsal/estimate"))["n"]:
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("nobody answers the three questions")

@@ -7,6 +7,8 @@ from __future__ import annotations
 import os
 import secrets
 import threading
+import tomllib
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from discreet.mechanism import Mechanism
 
 USERS = 100_000
+STUDENTS = 5_000
 
 
 @main.command(epilog="Example:  discreet demo")
@@ -106,6 +109,7 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
     from discreet.survey import Survey
 
     health, five = Survey("health-survey", [survey]), Survey("toy-survey", [toy])
+    students = rehearsal.rehearse(Survey.design(_students()))
     try:
         sock = server.listen("127.0.0.1", 8000)
     except DataError:
@@ -114,10 +118,10 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
     with scratch.folder("demo") as folder:
         store = str(Path(folder) / "discreet.sqlite")
         opened = open_store(store)
-        for each in (health, five):
+        for each in (health, five, students):
             opened.create(each)
         opened.close()
-        os.environ["DISCREET_TOKEN"] = secrets.token_urlsafe(24)
+        token = os.environ["DISCREET_TOKEN"] = secrets.token_urlsafe(24)
         console.rule("[bold]4. The same, live")
         console.print(
             "A collector is running on this machine, and simulated participants answer. Open"
@@ -135,10 +139,23 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
                 f"{page_path(five.name)}#{five.fingerprint}",
                 "for the five answers: see what happens when you answer again",
             ),
+            (
+                "/desk",
+                "to be the organiser: a survey of three questions fills there, and you can write "
+                f"your own. Log in with the token {token}",
+            ),
         ):
             console.print(f"  {base}{path}", style="bold", soft_wrap=True, highlight=False)
-            console.print(f"    {what}")
+            console.print(f"    {what}", soft_wrap=True, highlight=False)
         console.print("Stop with Ctrl-C.")
-        people = (sock.getsockname(), health, USERS)
-        threading.Thread(target=rehearsal.arrive, args=people, daemon=True).start()
+        for asked, people in ((health, USERS), (students, STUDENTS)):
+            arriving = (sock.getsockname(), asked, people)
+            threading.Thread(target=rehearsal.arrive, args=arriving, daemon=True).start()
         server.run(store, sock, open_results=True)
+
+
+def _students() -> dict[str, object]:
+    """A survey of three questions, as it stands in its file."""
+    from discreet.data.templates import template
+
+    return tomllib.loads(template("student-life"), parse_float=Decimal)
