@@ -865,3 +865,29 @@ def test_paper_has_bars_and_no_controls(visitor, server, live):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
     page.emulate_media(media="screen")
+
+
+# ---- from the desk -------------------------------------------------------------------------------
+
+
+def test_from_the_desk_the_whole_is_seen_without_the_token(speaker, server, work):
+    """Numbers below the minimum are the organiser's: 0 is 0, and a group of 3 has 3."""
+    page = speaker("en")
+    page.goto(f"{server.base}/desk")
+    page.get_by_label("Organiser’s token").fill(TOKEN)
+    page.get_by_role("button", name="Log in").click()
+    page.locator("#list").wait_for()
+    seen = []
+    page.on("request", lambda request: seen.append((request.url, request.headers)))
+    page.goto(f"{server.base}/desk/surveys/empty/results")
+    expect(page.locator("#n")).to_have_text("0")
+    expect(page.locator("#verdict")).to_have_text("No report has arrived yet.")
+    page.goto(f"{server.base}/desk/surveys/work/results#question=strain&by=region&group=overseas")
+    expect(page.locator("#n")).to_have_text("3")
+    page.locator("#group").select_option("")
+    page.locator("#rows tr").first.wait_for()
+    assert page.locator("#token").is_hidden()
+    name, content = downloaded(page, "Download CSV")
+    assert name == "work-strain.csv" and content.startswith(b"# What strained you most?")
+    assert downloaded(page, "Chart as PNG")[1].startswith(b"\x89PNG")
+    assert seen and not [url for url, headers in seen if "authorization" in headers or TOKEN in url]
