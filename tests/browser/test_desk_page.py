@@ -350,6 +350,17 @@ def test_a_file_comes_back_from_the_form_as_it_was(visit, text):
     assert toml_of(page) == expected
 
 
+def test_a_question_of_many_answers_stays_whole(visit):
+    items = ", ".join(f'"item {k}"' for k in range(600))
+    page = visit("#new")
+    begin(page, "Empty")
+    use_file(page, SMALL.format(name="many").replace('"a cold"', items))
+    expect(page.locator(".question")).to_contain_text("603 answers: too many for a form")
+    page.get_by_label("Who asks?").fill("The library")
+    told = toml_of(page)
+    assert len(told["level"][1]["items"]) == 601 and told["about"]["organiser"] == "The library"
+
+
 def test_a_reload_keeps_the_draft_and_a_new_tab_does_not(visit):
     page = visit()
     begin(page, "Student life")

@@ -537,6 +537,18 @@ def test_serve_without_a_file_starts_and_goes_on_with_its_store(server, tmp_path
         assert [c["name"] for c in desk_list(second)] == ["kept"]
 
 
+def test_the_desk_says_that_results_are_open(tmp_path):
+    store = open_store(str(tmp_path / "s.sqlite"))
+    service = Collector(store, Metrics(str(tmp_path)), TOKEN, open_results=True).application()
+    with listening(service) as url:
+        head = {"Origin": url, "Discreet-Desk": "1"}
+        with httpx.Client(base_url=url, headers=head, timeout=60) as client:
+            client.post("/desk/login", json={"token": TOKEN})
+            assert client.get("/desk/start").json()["open_results"] is True
+            made = client.post("/desk/surveys", json={"toml": survey_file("seen by all")}).json()
+            assert made["open_results"] is True
+
+
 def test_every_worker_knows_a_session(tmp_path):
     with serving(tmp_path, "--workers", 2) as two, browser(two) as client:
         client.headers["Connection"] = "close"

@@ -626,6 +626,7 @@ function languageName(tag) {
 
 // Beside the form: what so many people will be able to tell you, the participant's page, the file.
 
+const MOST_LEVELS = 8; // that have a bar
 const PEOPLE = "discreet-people"; // the key of the number of people in this tab
 
 /** What N people will be able to tell you. */
@@ -637,7 +638,9 @@ function drawForecast(told, groups, words) {
     ...questions.map((question) => h("article", { class: "told" },
       several && h("h3", {}, question.text || question.name),
       several && h("p", { class: "quiet" }, `about ${figure(question.people)} of them answer this`),
-      h("ul", { class: "sees" }, question.levels.slice(0, 8).map((level, k) => sees(level, colour(level, k, words), question.levels.length))),
+      h("ul", { class: "sees" }, question.levels.slice(0, MOST_LEVELS).map((level, k) => sees(level, colour(level, k, words), question.levels.length))),
+      question.levels.length > MOST_LEVELS
+        && h("p", { class: "quiet" }, `and ${question.levels.length - MOST_LEVELS} more levels`),
       question.warnings.map((warning) => h("p", { class: "wrong" }, warning)),
       h("details", {}, h("summary", {}, "Exactly"), h("ul", {}, question.sentences.map((one) => h("li", {}, one)))))),
     groups && h("p", { class: "quiet" }, groups),
@@ -754,6 +757,7 @@ const KINDS = [
   ["set", "Several answers, the list protected as a whole"],
   ["each", "Several answers, each protected by itself"],
 ];
+const MOST_ROWS = 500; // of answers in the form
 const BASE = "hardly sensitive"; // of a new answer
 
 /** How far odds can move, from a budget as a file has it: "ln(3)", 1.2 or "1.2". */
@@ -795,6 +799,10 @@ function questionCard(model, question, k, { words, steps, changed, redraw }) {
 }
 
 function answerList(question, words, changed, redraw) {
+  if (question.answers.length > MOST_ROWS) {
+    const many = figure(question.answers.length);
+    return h("p", { class: "quiet" }, `${many} answers: too many for a form. Change them in the file.`);
+  }
   const isScale = question.kind === "scale";
   const level = () => (isScale ? null : question.answers.at(-1)?.level ?? BASE);
   const add = (answer) => {
@@ -1059,6 +1067,7 @@ class Editor {
     const made = await ask(`Publish “${this.#model.name}”?`, [
       h("p", {}, "From then on people can answer, and nothing of the survey can change: they answer under this promise."),
       h("p", {}, "Keep the file, too: download it under “File”."),
+      this.#start.open_results && h("p", {}, "This collector shows results to everybody, in batches."),
       h("label", { class: "row check" }, keep, h("span", {}, "Also keep the reports, so that others can count them again. They are mixed with chance, like all that is sent.")),
     ], "Publish", () => call("/surveys", { ...this.#shown(), keep: options.reports ? "reports" : "counts" }));
     if (!made) return;
@@ -1167,11 +1176,13 @@ function update(survey) {
   $("dates").textContent = datesOf(survey);
 }
 
-function statePart({ results }) {
+function statePart({ results, open_results: open, least }) {
+  const everybody = `This collector shows results to everybody, in batches of ${least} reports or more.`;
   return h("div", { class: "card now" },
     h("p", { class: "count" }, h("strong", { id: "n" }), h("span", { class: "quiet", id: "n-note" })),
     h("p", { class: "row", id: "state" }), h("p", { class: "quiet", id: "dates" }),
-    h("p", {}, h("a", { class: "button", href: results }, "See the results")));
+    h("p", {}, h("a", { class: "button", href: results }, "See the results")),
+    open && h("p", { class: "quiet everybody" }, everybody));
 }
 
 function sharePart({ name, invitation, fingerprint, button: snippet }) {

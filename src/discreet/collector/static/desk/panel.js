@@ -2,6 +2,7 @@
 import { call } from "./api.js";
 import { $, button, download, h, figure } from "./dom.js";
 
+const MOST_LEVELS = 8; // that have a bar
 export const PEOPLE = "discreet-people"; // the key of the number of people in this tab
 
 /** What N people will be able to tell you. */
@@ -13,7 +14,9 @@ export function drawForecast(told, groups, words) {
     ...questions.map((question) => h("article", { class: "told" },
       several && h("h3", {}, question.text || question.name),
       several && h("p", { class: "quiet" }, `about ${figure(question.people)} of them answer this`),
-      h("ul", { class: "sees" }, question.levels.slice(0, 8).map((level, k) => sees(level, colour(level, k, words), question.levels.length))),
+      h("ul", { class: "sees" }, question.levels.slice(0, MOST_LEVELS).map((level, k) => sees(level, colour(level, k, words), question.levels.length))),
+      question.levels.length > MOST_LEVELS
+        && h("p", { class: "quiet" }, `and ${question.levels.length - MOST_LEVELS} more levels`),
       question.warnings.map((warning) => h("p", { class: "wrong" }, warning)),
       h("details", {}, h("summary", {}, "Exactly"), h("ul", {}, question.sentences.map((one) => h("li", {}, one)))))),
     groups && h("p", { class: "quiet" }, groups),

@@ -1,6 +1,6 @@
 // The card of a question: its words, its answers in the order in which people see them, and how
 // sensitive each of them is.
-import { button, h } from "./dom.js";
+import { button, figure, h } from "./dom.js";
 import { choice, field, numberInput, textInput } from "./fields.js";
 import { newAnswer } from "./model.js";
 import { called, labelled, ordering, rename } from "./order.js";
@@ -11,6 +11,7 @@ const KINDS = [
   ["set", "Several answers, the list protected as a whole"],
   ["each", "Several answers, each protected by itself"],
 ];
+const MOST_ROWS = 500; // of answers in the form
 const BASE = "hardly sensitive"; // of a new answer
 
 /** How far odds can move, from a budget as a file has it: "ln(3)", 1.2 or "1.2". */
@@ -52,6 +53,10 @@ export function questionCard(model, question, k, { words, steps, changed, redraw
 }
 
 function answerList(question, words, changed, redraw) {
+  if (question.answers.length > MOST_ROWS) {
+    const many = figure(question.answers.length);
+    return h("p", { class: "quiet" }, `${many} answers: too many for a form. Change them in the file.`);
+  }
   const isScale = question.kind === "scale";
   const level = () => (isScale ? null : question.answers.at(-1)?.level ?? BASE);
   const add = (answer) => {

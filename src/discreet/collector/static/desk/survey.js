@@ -27,11 +27,13 @@ export function update(survey) {
   $("dates").textContent = datesOf(survey);
 }
 
-function statePart({ results }) {
+function statePart({ results, open_results: open, least }) {
+  const everybody = `This collector shows results to everybody, in batches of ${least} reports or more.`;
   return h("div", { class: "card now" },
     h("p", { class: "count" }, h("strong", { id: "n" }), h("span", { class: "quiet", id: "n-note" })),
     h("p", { class: "row", id: "state" }), h("p", { class: "quiet", id: "dates" }),
-    h("p", {}, h("a", { class: "button", href: results }, "See the results")));
+    h("p", {}, h("a", { class: "button", href: results }, "See the results")),
+    open && h("p", { class: "quiet everybody" }, everybody));
 }
 
 function sharePart({ name, invitation, fingerprint, button: snippet }) {
