@@ -362,6 +362,12 @@ def test_results_update_as_reports_arrive(patient, server):
     assert rows(page)[0][0] == "HIV"
     server.close_collection("few")
     soon(" The collection is closed.")
+    (event,) = server.estimate("few").json()["history"]
+    when = page.evaluate(
+        "(time) => new Date(time).toLocaleString('en', { dateStyle: 'long', timeStyle: 'short' })",
+        event["time"],
+    )
+    expect(page.locator("#history")).to_have_text(f"What the organiser did: closed, {when}.")
     assert page.evaluate("window.same") is True
     assert [r.url for r in patient.requests if r.resource_type == "document"] == [
         server.results["few"]
@@ -783,6 +789,8 @@ def test_the_page_speaks_the_readers_language(speaker, server, live, locale, dir
     )
     assert abs(start[direction == "rtl"]) < 0.5 < start[direction == "ltr"]
     check_narrow(page)
+    title = texts[language]["title"].replace("{what}", live.policy.question)
+    expect(page).to_have_title(title)
     page.locator("#language").select_option("en")
     assert spoken(page) == {key: texts["en"][key] for key in told}
     page.reload()

@@ -159,6 +159,12 @@ const roughly = (share) => {
   const x = Number((100 * share).toPrecision(2));
   return text("percent", { n: x.toLocaleString(`${words.language}-u-nu-latn`) });
 };
+/** A minute in the reader's time zone. */
+const localTime = (moment) => {
+  return new Date(moment).toLocaleString(`${words.language}-u-nu-latn`, {
+    dateStyle: "long", timeStyle: "short",
+  });
+};
 const today = () => new Date().toLocaleDateString(`${words.language}-u-nu-latn`, {
   year: "numeric", month: "long", day: "numeric",
 });
@@ -568,7 +574,9 @@ function drawChoices() {
   $("choices").hidden = !several && !openly.length;
   $("questions").hidden = !several;
   tell("asked", several ? wordsOf(mine) : "");
-  if (!several) document.querySelector("h1").textContent = wordsOf(mine);
+  const title = document.querySelector("h1");
+  if (!several) title.textContent = wordsOf(mine);
+  document.title = text("title", { what: title.textContent });
   const listed = asked.map((one) => {
     return [one.name, text("option", { what: wordsOf(one), n: howMany(one.n) })];
   });
@@ -619,9 +627,10 @@ function drawWords() {
   $("n").textContent = howMany(n);
   $("n-what").textContent = text("reports", { n: n || state.estimate.least });
   const happened = history.map(({ time, what }) => {
-    return `${EVENTS[what] ? text(EVENTS[what]) : what} ${time}`;
+    const said = EVENTS[what] ? text(EVENTS[what]) : what;
+    return text("event", { what: said, time: localTime(time) });
   });
-  tell("history", happened.length ? text("history", { events: happened.join(", ") }) : "");
+  tell("history", happened.length ? text("history", { events: happened.join("; ") }) : "");
   const ends = { closed: "isClosed", upcoming: "isUpcoming" };
   const end = ends[stage] ? ` ${text(ends[stage])}` : "";
   $("verdict").textContent = verdict(n, telling, items.length) + end;

@@ -4,7 +4,7 @@ import { $, element, setOptions, tell } from "./dom.js";
 import { viewOf } from "./rows.js";
 import { choose, isPublic, keyOf, shown, state } from "./state.js";
 import { drawTable } from "./table.js";
-import { figure, roughly, text, whole } from "./words.js";
+import { figure, localTime, roughly, text, whole } from "./words.js";
 import { groupOf, labels, nameOf, wordsOf } from "./wording.js";
 
 const EVENTS = {
@@ -63,7 +63,9 @@ function drawChoices() {
   $("choices").hidden = !several && !openly.length;
   $("questions").hidden = !several;
   tell("asked", several ? wordsOf(mine) : "");
-  if (!several) document.querySelector("h1").textContent = wordsOf(mine);
+  const title = document.querySelector("h1");
+  if (!several) title.textContent = wordsOf(mine);
+  document.title = text("title", { what: title.textContent });
   const listed = asked.map((one) => {
     return [one.name, text("option", { what: wordsOf(one), n: howMany(one.n) })];
   });
@@ -114,9 +116,10 @@ function drawWords() {
   $("n").textContent = howMany(n);
   $("n-what").textContent = text("reports", { n: n || state.estimate.least });
   const happened = history.map(({ time, what }) => {
-    return `${EVENTS[what] ? text(EVENTS[what]) : what} ${time}`;
+    const said = EVENTS[what] ? text(EVENTS[what]) : what;
+    return text("event", { what: said, time: localTime(time) });
   });
-  tell("history", happened.length ? text("history", { events: happened.join(", ") }) : "");
+  tell("history", happened.length ? text("history", { events: happened.join("; ") }) : "");
   const ends = { closed: "isClosed", upcoming: "isUpcoming" };
   const end = ends[stage] ? ` ${text(ends[stage])}` : "";
   $("verdict").textContent = verdict(n, telling, items.length) + end;

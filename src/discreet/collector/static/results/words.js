@@ -31,6 +31,12 @@ export const roughly = (share) => {
   const x = Number((100 * share).toPrecision(2));
   return text("percent", { n: x.toLocaleString(`${words.language}-u-nu-latn`) });
 };
+/** A minute in the reader's time zone. */
+export const localTime = (moment) => {
+  return new Date(moment).toLocaleString(`${words.language}-u-nu-latn`, {
+    dateStyle: "long", timeStyle: "short",
+  });
+};
 export const today = () => new Date().toLocaleDateString(`${words.language}-u-nu-latn`, {
   year: "numeric", month: "long", day: "numeric",
 });
