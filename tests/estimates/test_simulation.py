@@ -248,7 +248,7 @@ def test_many_people(model, encoding):
         (None, {}, "whole numbers"),
         (3, {}, "whole numbers"),
         ([0, 0, 0], {}, "no reports"),
-        (COUNTS, {"n": 999}, "n = 999, but the data are of 1000 people"),
+        (COUNTS, {"n": 999}, "n = 999, but the data have 1000 people"),
         pytest.param([[1, 2], [3]], {}, "whole numbers"),
         pytest.param([1, float("inf"), 3], {}, "whole numbers"),
         pytest.param([1, 1e30, 3], {}, "whole numbers"),
