@@ -549,6 +549,15 @@ def test_the_desk_says_that_results_are_open(tmp_path):
             assert made["open_results"] is True
 
 
+def test_nothing_is_published_into_a_store_that_is_deleted(tmp_path):
+    (tmp_path / "a.toml").write_text(survey_file("a"))
+    with serving(tmp_path, "a.toml", "--rehearse", 5) as rehearsal, browser(rehearsal) as client:
+        answer = client.post("/desk/surveys", json={"toml": survey_file("lost")})
+        assert "without --rehearse" in problem(answer, 409, "refused")
+        made = client.post("/desk/rehearsals", json={"toml": survey_file("b"), "people": 5})
+        assert made.status_code == 201
+
+
 def test_every_worker_knows_a_session(tmp_path):
     with serving(tmp_path, "--workers", 2) as two, browser(two) as client:
         client.headers["Connection"] = "close"

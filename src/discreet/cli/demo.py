@@ -151,7 +151,7 @@ def _serve(console: Console, survey: Mechanism, toy: Mechanism) -> None:
         for asked, people in ((health, USERS), (students, STUDENTS)):
             arriving = (sock.getsockname(), asked, people)
             threading.Thread(target=rehearsal.arrive, args=arriving, daemon=True).start()
-        server.run(store, sock, open_results=True)
+        server.run(store, sock, open_results=True, temporary=True)
 
 
 def _students() -> dict[str, object]:

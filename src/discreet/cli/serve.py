@@ -164,13 +164,14 @@ def serve(
     shares = load_prior(prior) if prior else None
     options = given_options(model, shares, encoding, padding, goal)
     surveys = [survey_from_file(path, options) for path in files]
+    temporary = False
     if rehearse:
         surveys = [rehearsal.rehearse(survey) for survey in surveys]
         context = click.get_current_context()
         source = context.get_parameter_source("store")
         if source is not click.core.ParameterSource.COMMANDLINE:  # keep real stores clean
             aside = context.with_resource(scratch.folder("rehearsal"))
-            store = f"{aside}/rehearsal.sqlite"
+            store, temporary = f"{aside}/rehearsal.sqlite", True
     for survey in surveys:
         checked_name(survey.name)
     token = tokens.prepare(token_file)
@@ -202,7 +203,7 @@ def serve(
     for survey in surveys if rehearse else ():
         people = sock.getsockname()[:2], survey, rehearse or 0, certificate
         threading.Thread(target=rehearsal.arrive, args=people, daemon=True).start()
-    server.run(store, sock, workers, open_results, public, certificate, framing)
+    server.run(store, sock, workers, open_results, public, certificate, framing, temporary)
 
 
 def _create(store: str, surveys: Iterable[Survey], keep: str) -> dict[str, str]:

@@ -53,6 +53,7 @@ class Settings:
     open_results: bool = False
     public_url: str = ""
     frame_ancestors: tuple[str, ...] = ()
+    temporary: bool = False  # the store is deleted at the end
 
 
 class Collector:
@@ -66,6 +67,7 @@ class Collector:
         open_results: bool = False,
         public_url: str = "",
         frame_ancestors: tuple[str, ...] = (),
+        temporary: bool = False,
     ) -> None:
         self.store, self.metrics, self.open_results = store, metrics, open_results
         self.public_url = public_url
@@ -75,9 +77,8 @@ class Collector:
         self.committer = Committer(store)
         self.uploads = Uploads(self.reader.find, self.committer, metrics)
         self._lock = token if isinstance(token, tokens.TokenCheck) else tokens.TokenCheck(token)
-        self.desk = Desk(
-            store, self.reader, self.committer, self.results, self._lock, open_results, public_url
-        )
+        parts = store, self.reader, self.committer, self.results, self._lock
+        self.desk = Desk(*parts, open_results, public_url, temporary)
         # plain and compressed, by fingerprint and state
         self._descriptions: dict[tuple[str, str], tuple[bytes, bytes]] = {}
 
@@ -297,4 +298,5 @@ def from_environment() -> ASGIApp:
         settings.open_results,
         settings.public_url,
         tuple(settings.frame_ancestors),
+        settings.temporary,
     ).application()

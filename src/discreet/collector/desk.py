@@ -53,11 +53,13 @@ class Desk:
         lock: TokenCheck,
         open_results: bool = False,
         public_url: str = "",
+        temporary: bool = False,
     ) -> None:
         self._store, self._reader = store, reader
         self._surveys = DeskSurveys(store, reader, results, open_results, public_url)
         self._sessions, self._wrong = Sessions(lock), WrongTokens()
         self._open_results, self._public_url = open_results, public_url
+        self._temporary = temporary
         self._rehearsals = desk_rehearsals.Rehearsals(store, committer)
         self._designing = asyncio.Lock()  # one at a time: the next one is mostly the same
 
@@ -191,6 +193,12 @@ class Desk:
         return survey
 
     async def _publish(self, request: Request, session: Session) -> Response:
+        if self._temporary:
+            detail = (
+                "this collector only rehearses, and its store is deleted when it stops; to "
+                "publish, start discreet serve without --rehearse"
+            )
+            raise Problem("refused", detail)
         content = await read_content(request)
         survey, keep = await self._designed(content), read_keep(content)
         made = await self._surveys.change(survey.name, lambda store: store.create(survey, keep))

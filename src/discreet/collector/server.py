@@ -73,6 +73,7 @@ def run(
     public_url: str = "",
     certificate: OwnCertificate | None = None,
     frame_ancestors: tuple[str, ...] = (),
+    temporary: bool = False,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C. Requests in flight are finished first; every acknowledged
     report is durable.
@@ -80,7 +81,7 @@ def run(
     # uvicorn raises the signal again after it has finished everything
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with scratch.folder("counters") as counters:
-        settings = Settings(store, counters, open_results, public_url, frame_ancestors)
+        settings = Settings(store, counters, open_results, public_url, frame_ancestors, temporary)
         os.environ["DISCREET_COLLECTOR"] = json.dumps(asdict(settings))
         config = uvicorn.Config(
             "discreet.collector.server:application",
