@@ -171,8 +171,8 @@ class Client:
         if survey.name != name:
             raise PromiseError(
                 f"the link is for {quoted(name)}, but the survey there is called "
-                f"{quoted(survey.name)}; a link of your own could tell who you are: do not answer, "
-                "and compare the whole link with somebody else's"
+                f"{quoted(survey.name)}; a link that only you have could tell who you are: do not "
+                "answer, and compare the whole link with somebody else's"
             )
         if policy is not None and (differences := unlike(survey, policy)):
             raise PromiseError(
@@ -379,8 +379,8 @@ def invitation(url: str) -> tuple[str, str, str | None]:
     pinned = parts.fragment.removeprefix("fingerprint=") or None
     if pinned is not None and not re.fullmatch("[0-9a-f]{64}", pinned):
         raise DataError(
-            "what stands after # in the invitation is not a fingerprint: it has 64 characters 0-9 "
-            "and a-f"
+            "the part after # in the invitation is not a fingerprint: it has 64 characters 0-9 and "
+            "a-f"
         )
     name = unquote(path[2])
     # as people type it, as `serve` prints it and as browsers escape it
@@ -388,8 +388,9 @@ def invitation(url: str) -> tuple[str, str, str | None]:
     where = url.partition("#")[0]
     if not spelled or not where.endswith(path[2]) or "//" in parts.path or "@" in parts.netloc:
         raise PromiseError(
-            "the link has more in it than the survey and its fingerprint; a link of your own could "
-            "tell who you are: do not answer, and compare the whole link with somebody else's"
+            "the link has more in it than the survey and its fingerprint; a link that only you "
+            "have could tell who you are: do not answer, and compare the whole link with somebody "
+            "else's"
         )
     return f"{parts.scheme}://{parts.netloc}{path[1]}", name, pinned
 

@@ -4617,8 +4617,8 @@ class Client {
     if (survey.name !== name) {
       const what = `the link is for ${quoted(name)}, but the survey there is called `
         + quoted(survey.name);
-      const next = "a link of your own could tell who you are: do not answer, and compare the whole"
-        + " link with somebody else's";
+      const next = "a link that only you have could tell who you are: do not answer, and compare the"
+        + " whole link with somebody else's";
       throw new DiscreetError("pinned", `${what}; ${next}`);
     }
     if (maxEpsilon !== undefined) checkSurvey(survey, maxEpsilon, oneWay);
