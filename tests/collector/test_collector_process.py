@@ -228,8 +228,8 @@ def started(monkeypatch):
     """`serve` up to the moment when it would serve; what it would have served."""
     calls = []
 
-    def run(store, sock, workers, open_results, public_url, certificate, framing):
-        assert certificate is None and not framing
+    def run(store, sock, workers, open_results, public_url, certificate, framing, temporary):
+        assert certificate is None and not framing and temporary == ("rehearsal" in store)
         calls.append((store, sock.getsockname()[:2], workers, open_results, public_url))
         sock.close()
 
