@@ -879,6 +879,16 @@ def test_an_explained_table_is_read_as_it_says(serve):
     )
 
 
+def test_no_cell_of_an_explanation_is_a_formula():
+    """A spreadsheet cuts the lines at commas, semicolons or tabs."""
+    from discreet.collector.explanation import _plain
+
+    for text in ("Which?,=HYPERLINK(1)", "a; +1", "a\t,\n@b", "x,-2,=3"):
+        cells = re.split("[,;\t]", "# " + _plain(text))
+        assert not any(cell.strip().startswith(("=", "+", "-", "@")) for cell in cells), cells
+    assert _plain("0 to 1, -3 is none") == "0 to 1, '-3 is none" and _plain("a = b") == "a = b"
+
+
 def test_labels_that_are_hard_for_csv_survive(serve):
     _, service = hard_labels(serve)
     labels = [*HARD]

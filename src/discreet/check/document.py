@@ -23,7 +23,11 @@ _DEEPEST = 100  # lists within lists, as in discreet.js: the stack must not end 
 
 
 class Fingerprinted(ABC):
-    """What is kept in a file with its fingerprint: a mechanism or a survey."""
+    """What is kept in a file with its fingerprint: a mechanism or a survey.
+
+    >>> from discreet import Mechanism, Policy, design
+    >>> mechanism = design(Policy.from_budgets({"a": 1, "b": 2}))
+    """
 
     title: ClassVar[str]  # in messages
 

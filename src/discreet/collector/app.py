@@ -186,7 +186,7 @@ class Collector:
 
     async def results_page(self, request: Request) -> Response:
         """GET /c/{name}/results"""
-        collection = await self.reader.find(request.path_params["name"])
+        collection = await self.reader.find(request.path_params["name"], fresh=True)
         title, tags = documents.title(collection), ""
         if self.open_results:
             address = f"{self.public_url}{wire.page_path(collection.name)}/results"
@@ -260,6 +260,7 @@ class Collector:
             yield {"metrics": self.metrics}  # for the protocol, which counts connections
         finally:
             watching.cancel()
+            self.desk.close()
             await self.committer.close()
             self.reader.close()
             self.store.close()

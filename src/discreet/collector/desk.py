@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from discreet.collector import desk_pages, desk_rehearsals, limits
 from discreet.collector.commit import Committer
+from discreet.collector.desk_designer import Designer
 from discreet.collector.desk_drafts import Designed, Misplaced, describe, plain, read, read_table
 from discreet.collector.desk_requests import read_content, read_keep, read_number
 from discreet.collector.desk_session import (
@@ -34,6 +35,7 @@ from discreet.collector.reading import Reader
 from discreet.collector.store import NoCollection, Store, StoreDamaged
 from discreet.collector.tokens import TokenCheck
 from discreet.data.templates import TEMPLATES, summary, template
+from discreet.errors import DiscreetError
 from discreet.policy.sensitivity import SENSITIVITIES, STEPS
 from discreet.survey import Survey
 
@@ -61,6 +63,7 @@ class Desk:
         self._open_results, self._public_url = open_results, public_url
         self._temporary = temporary
         self._rehearsals = desk_rehearsals.Rehearsals(store, committer)
+        self._designer = Designer()
         self._designing = asyncio.Lock()  # one at a time: the next one is mostly the same
 
     def routes(self) -> list[Route]:
@@ -113,15 +116,19 @@ class Desk:
 
         return respond
 
+    def close(self) -> None:
+        """End the process that designs."""
+        self._designer.close()
+
     # ---- logging in ------------------------------------------------------------------------------
 
     async def _log_in(self, request: Request) -> Response:
         secure = check_origin(request, self._public_url)
         address = request.client.host if request.client else ""
-        self._wrong.check(address)
         token = (await read_content(request, limits.LOGIN_SIZE)).get("token")
         cookie = self._sessions.begin(token, secure) if isinstance(token, str) else None
-        if cookie is None:
+        if cookie is None:  # the right token always opens: nobody can lock the organiser out
+            self._wrong.check(address)
             self._wrong.add(address)
             log_event("a wrong token was sent")
             raise Problem("session", "this is not the organiser's token")
@@ -153,7 +160,8 @@ class Desk:
     async def _open(self, request: Request, session: Session) -> Response:
         """The content of a survey file that is given as TOML."""
         try:
-            return answer({"document": plain(read_table(await read_content(request)))})
+            content = await read_content(request)
+            return answer({"document": await run_in_threadpool(lambda: plain(read_table(content)))})
         except Misplaced as error:
             raise Problem("draft", str(error)) from None
 
@@ -162,16 +170,18 @@ class Desk:
         content = await read_content(request)
         people = read_number(content, "people", 1_000, _PEOPLE)
         try:
-            draft = await self._read(content)
+            draft = await self._read(request, content)
         except Misplaced as error:
             return answer({"problem": {"where": error.where, "detail": str(error)}})
         keep = read_keep(content)
         said = await run_in_threadpool(describe, draft, people, keep, self._open_results)
         return answer({**said, "taken": await self._is_taken(draft.survey)})
 
-    async def _read(self, content: dict[str, object]) -> Designed:
+    async def _read(self, request: Request, content: dict[str, object]) -> Designed:
         async with self._designing:
-            return await run_in_threadpool(read, read_table(content))
+            if await request.is_disconnected():  # a newer draft is on its way
+                raise Problem("slow", "nobody waits for this any more")
+            return await run_in_threadpool(lambda: read(read_table(content), self._designer.design))
 
     async def _is_taken(self, survey: Survey) -> bool:
         """Whether another survey has its name."""
@@ -181,10 +191,10 @@ class Desk:
             return False
         return bool(there.survey.fingerprint != survey.fingerprint)
 
-    async def _designed(self, content: dict[str, object]) -> Survey:
+    async def _designed(self, request: Request, content: dict[str, object]) -> Survey:
         """The survey of a request; Problem if it is not the one that was shown."""
         try:
-            survey = (await self._read(content)).survey
+            survey = (await self._read(request, content)).survey
         except Misplaced as error:
             raise Problem("draft", str(error)) from None
         if content.get("fingerprint", survey.fingerprint) != survey.fingerprint:
@@ -200,7 +210,7 @@ class Desk:
             )
             raise Problem("refused", detail)
         content = await read_content(request)
-        survey, keep = await self._designed(content), read_keep(content)
+        survey, keep = await self._designed(request, content), read_keep(content)
         made = await self._surveys.change(survey.name, lambda store: store.create(survey, keep))
         log.info("published", extra={"facts": {"collection": survey.name}})
         return answer(self._surveys.facts(made, 0, session, request), 201)
@@ -208,7 +218,11 @@ class Desk:
     async def _rehearse(self, request: Request, session: Session) -> Response:
         content = await read_content(request)
         people = read_number(content, "people", 500, limits.REHEARSED)
-        survey = desk_rehearsals.rehearse(await self._designed(content))
+        designed = await self._designed(request, content)
+        try:
+            survey = desk_rehearsals.rehearse(designed)
+        except DiscreetError as error:  # the longer name
+            raise Problem("draft", str(error)) from None
         made = await self._surveys.change(
             survey.name, lambda store: desk_rehearsals.begin(store, survey)
         )

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from discreet.collector import documents
 from discreet.collector.problems import Json
 from discreet.collector.store import Collection, checked_name
-from discreet.designs.surveys import design_survey
-from discreet.errors import DiscreetError, PolicyError
+from discreet.errors import DiscreetError
 from discreet.policy.reading import read_question
 from discreet.show import forecast, group_sizes
 from discreet.survey import Survey
 from discreet.survey.about import About, moment
 from discreet.survey.public import Public
-from discreet.survey.reading import from_document
 from discreet.survey.writing import to_toml
 
 if TYPE_CHECKING:
     from discreet.policy.types import JsonObject
 
-_KEPT = 16  # designs that are remembered: the next request mostly asks for the same
+_DEEPEST = 16  # tables and lists within each other; a survey file has 5
 
 
 class Misplaced(DiscreetError):
@@ -48,13 +46,32 @@ def read_table(content: Mapping[str, object]) -> JsonObject:
     """The survey file of a request: a text (`toml`), or its content (`document`)."""
     text, document = content.get("toml"), content.get("document")
     if isinstance(text, str):
+        if _LONG_KEY.search(text):
+            raise Misplaced("file", "this is no survey file: a key has more than 8 parts")
         try:
-            return tomllib.loads(text, parse_float=Decimal)
+            document = tomllib.loads(text, parse_float=Decimal)
         except (ValueError, RecursionError) as error:
             raise Misplaced("file", f"this is not TOML: {error}") from None
     if not isinstance(document, dict):
         raise Misplaced("file", "a request has a survey file: toml (a text) or document")
+    if _is_deep(document):
+        raise Misplaced("file", f"this is no survey file: it is nested more than {_DEEPEST} deep")
     return document
+
+
+# tomllib takes seconds for keys of hundreds of parts. Nothing here is read twice: every part ends
+# where no other one can
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w.-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{8}}")
+
+
+def _is_deep(document: object) -> bool:
+    rows: list[object] = [document]
+    for _ in range(_DEEPEST):
+        tables = [x for row in rows if isinstance(row, dict) for x in row.values()]
+        lists = [x for row in rows if isinstance(row, list) for x in row]
+        rows = [x for x in (*tables, *lists) if isinstance(x, dict | list)]
+    return bool(rows)
 
 
 def parse_body(body: bytes) -> dict[str, object]:
@@ -72,33 +89,33 @@ def _refuse(name: str) -> object:
     raise ValueError(name)
 
 
-def read(table: JsonObject) -> Designed:
-    """Design the survey of a draft; Misplaced says what is wrong and where."""
+def read(table: JsonObject, design: Callable[[str], Survey]) -> Designed:
+    """Have the survey of a draft designed; Misplaced says what is wrong and where."""
     try:
         _refuse_paths(table)
         toml = to_toml(table)
-        survey = _design(toml)
+        survey = design(toml)
         checked_name(survey.name)
+    except Misplaced:
+        raise
     except DiscreetError as error:
         raise Misplaced(_place(table, error), str(error)) from None
+    if survey.about.rehearsal:
+        raise Misplaced("about.rehearsal", "only a rehearsal has this; leave it out, and try it")
     if survey.about.state(datetime.now(UTC)) == "closed":
         over = moment(survey.about.closes)
         raise Misplaced("about.closes", f"it would have closed on {over}; choose a later date")
     return Designed(toml, survey)
 
 
-@lru_cache(_KEPT)
-def _design(toml: str) -> Survey:
-    """The same file gives the same survey, so what was shown is what is published."""
-    return design_survey(from_document(tomllib.loads(toml, parse_float=Decimal)))
-
-
 def _refuse_paths(table: JsonObject) -> None:
     """A draft comes over the network: it may not name files of this machine."""
     rows = table.get("question")
-    for row in (table, *(rows if isinstance(rows, list) else ())):
+    for k, row in enumerate((table, *(rows if isinstance(rows, list) else ()))):
         if isinstance(row, dict) and "items_file" in row:
-            raise PolicyError("items_file names a file; write the items into the levels instead")
+            where = f"question.{k - 1}" if k else "question.0"
+            sentence = "items_file names a file; write the items into the levels instead"
+            raise Misplaced(where, sentence)
 
 
 def _place(table: JsonObject, error: DiscreetError) -> str:

@@ -86,10 +86,18 @@ def check_origin(request: Request, public_url: str = "") -> bool:
     origin = request.headers.get("origin", "")
     site = request.headers.get("sec-fetch-site", "")
     ours = {request.headers.get("host", "").lower(), urlsplit(public_url).netloc.lower()} - {""}
-    named = urlsplit(origin).netloc.lower() in ours if origin else site == "same-origin"
+    named = _netloc(origin) in ours if origin else site == "same-origin"
     if site not in ("", "same-origin") or not named or HEADER not in request.headers:
         raise Problem("origin", "only the desk's own page may ask for this; open /desk")
     return origin.startswith("https:") or request.url.scheme == "https"
+
+
+def _netloc(origin: str) -> str:
+    """Host and port of an origin; empty if it is none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def check_reader(request: Request) -> None:

@@ -18,7 +18,7 @@ from discreet.collector import documents, limits, preview
 from discreet.collector.headers import accepts_gzip
 from discreet.collector.problems import Problem, damaged
 from discreet.collector.reading import Reader
-from discreet.collector.store import Collection, Event, Store, StoreDamaged
+from discreet.collector.store import Collection, Event, NoCollection, Store, StoreDamaged
 from discreet.estimates.views import VIEWS
 from discreet.mechanism import Mechanism
 from discreet.survey import Survey
@@ -114,7 +114,10 @@ class EstimateRequests:
             tally, history = await self._reader.read(self._read, collection.name, published)
         except StoreDamaged as error:
             raise damaged(collection.name, error) from None
-        state = f"{collection.state}-{len(history)}"
+        except NoCollection as error:  # it was deleted meanwhile
+            raise Problem("unknown", str(error)) from None
+        # the key: a survey that was deleted and published again starts anew
+        state = f"{collection.key}-{collection.state}-{len(history)}"
         whom = "anyone" if published else "organiser"  # who sees small groups, too
         etag = f'"{collection.survey.fingerprint[:16]}-{state}-{tally.n}-{whom}-{query}"'
         headers = {"ETag": etag, "Vary": "Accept-Encoding"}
@@ -139,9 +142,9 @@ class EstimateRequests:
         """The most frequent answer of what is published, in a sentence; empty without one."""
         try:
             tally, _ = await self._reader.read(self._read, collection.name, True)
-        except StoreDamaged:
+        except (StoreDamaged, NoCollection):
             return ""
-        mark = f"{collection.survey.fingerprint[:16]}-{tally.n}-headline"
+        mark = f"{collection.survey.fingerprint[:16]}-{collection.key}-{tally.n}-headline"
         async with self._rendering:
             body = self._rendered.get((collection.name, mark))
             if body is None:

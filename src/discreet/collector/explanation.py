@@ -6,6 +6,7 @@ that a "#" inside quotes is a part of a label.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from discreet.estimates.views import VIEWS
@@ -44,4 +45,9 @@ def explanation(
         "and whom its shares are about.",
         f"Fingerprint of the survey: {survey.fingerprint}",
     ]
-    return "".join(f"# {' '.join(line.split())}\n" for line in lines).encode()
+    return "".join(f"# {_plain(line)}\n" for line in lines).encode()
+
+
+def _plain(line: str) -> str:
+    """A line that no spreadsheet takes for a formula, wherever it cuts it."""
+    return re.sub(r"([,;]\s*)(?=[=+@-])", r"\1'", " ".join(line.split()))

@@ -50,6 +50,7 @@ SESSION_SECONDS = 12 * 3600.0  # until the organiser logs in again
 WRONG_TOKENS = 10  # of one address in WRONG_SECONDS; then its further ones are refused unread
 WRONG_SECONDS = 60.0
 WRONG_ADDRESSES = 1_000  # that are remembered; the oldest gives way
+DESIGN_SECONDS = 30.0  # of one draft at the desk
 DRAFT_SIZE = 1 << 20  # of the body of a request to the desk
 LOGIN_SIZE = 4 << 10
 LISTED = 1_000  # surveys

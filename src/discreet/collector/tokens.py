@@ -108,7 +108,12 @@ def renew(path: Path) -> None:
 
 def add(path: Path) -> None:
     """Write a new token into this file, above the one that is there: both work."""
-    _replace(path, _new(), _read_file(path)[0])
+    live = _read_file(path)
+    if len(live) >= limits.TOKENS:
+        raise DataError(
+            f"{len(live)} tokens work already; end the older one first: discreet token --retire"
+        )
+    _replace(path, _new(), *live)
 
 
 def retire(path: Path) -> bool:

@@ -31,9 +31,13 @@ _HEADER = wire.HEADER.lower().encode()
 
 
 class FindCollection(Protocol):
-    """Finds a collection by name, but not the one whose key is `gone`."""
+    """Finds a collection by name, but not the one whose key is `gone`; with `fresh`, as it was in
+    the store at most a second ago.
+    """
 
-    async def __call__(self, name: str, *, gone: int | None = None) -> Collection:
+    async def __call__(
+        self, name: str, *, fresh: bool = False, gone: int | None = None
+    ) -> Collection:
         """Find it; Problem if there is none."""
 
 
@@ -65,6 +69,9 @@ class Uploads:
         try:
             collection = await self._find(name)
             self._names.add(name)
+            if headers.get(_HEADER) != collection.survey.fingerprint.encode():
+                # it may have been deleted, and another one published under its name
+                collection = await self._find(name, fresh=True)
             _check_headers(headers, collection)
             body, read = await self._body(receive), True
             upload = frames(collection.survey, body)._replace(key=collection.key)

@@ -1055,7 +1055,7 @@ class Editor {
     const wanted = { people: 500 };
     const most = this.#start.rehearsed;
     const made = await ask("Try it with simulated people", [
-      h("p", {}, "Simulated people answer a copy of your survey. The copy has another name and another fingerprint, and says “Rehearsal” everywhere. Nothing of it can be counted with real answers."),
+      h("p", {}, "Simulated people answer a copy of your survey. The copy has another name and another fingerprint, and says “Rehearsal” everywhere. Nothing of it can be counted with real answers. Anybody who opens this server's list sees it, with your questions."),
       field("How many people?", numberInput(wanted, "people", () => {}, { min: 1, max: most, required: true })),
     ], "Try it", () => call("/rehearsals", { ...this.#shown(), ...wanted }));
     if (made) this.#leave(made.name);
