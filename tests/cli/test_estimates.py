@@ -458,7 +458,7 @@ def test_scores_leave_out_what_is_no_report(run, folder):
 def test_what_so_many_people_show(run, folder):
     POLICY.save(folder / "survey.toml")
     told = run("plan", "survey.toml", "--users", 2000)
-    assert 'you will probably miss (more than 1 time in 5) anything "high" rarer than' in told
+    assert 'you may miss (more than 1 time in 5) anything "high" rarer than' in told
     assert "a difference between two groups of 1,000 shows from" in told
     few = run("plan", "survey.toml", "--users", 20)
     assert "20 people are too few for a statement" in few

@@ -118,13 +118,13 @@ def test_the_sentences():
         share = outlook.visible_share(noise, 5000)
         points = outlook.visible_difference(noise, 5000, 5)
         assert sentence == (
-            f'With 5,000 people you will probably miss (more than 1 time in 5) anything "{name}" '
+            f'With 5,000 people you may miss (more than 1 time in 5) anything "{name}" '
             f"rarer than {100 * share:.2g} %; a difference between two groups of 2,500 shows from "
             f"{100 * points:.2g} points on."
         )
     one = d.design(d.Policy.from_levels([("all", 1, ["a", "b"])]))
     assert outlook.sentences(one, 5000)[0].startswith(
-        "With 5,000 people you will probably miss (more than 1 time in 5) anything rarer than"
+        "With 5,000 people you may miss (more than 1 time in 5) anything rarer than"
     )
     assert "no difference between two groups of 30 will show" in outlook.sentences(mechanism, 60)[1]
 

@@ -105,12 +105,12 @@ def sentences(
         of_level = f" {quoted(level.name)}" if several else ""
         if share >= 1:
             lines.append(
-                f"With {users:,} people you will probably miss ({_MISSED}) anything{of_level}, "
+                f"With {users:,} people you may miss ({_MISSED}) anything{of_level}, "
                 "however common it is."
             )
         else:
             lines.append(
-                f"With {users:,} people you will probably miss ({_MISSED}) anything{of_level} "
+                f"With {users:,} people you may miss ({_MISSED}) anything{of_level} "
                 f"rarer than {_percent(share)}; {_shows(difference, users // 2)}."
             )
         if share > _BLIND:

@@ -6,7 +6,7 @@ import { $, announce, ask, button, complain, copy, h } from "./dom.js";
 /** Draw the page; it is drawn once, and its count is brought up to date. */
 export function drawSurvey(survey, leave, draft = false) {
   const { title, name, rehearsal } = survey;
-  const warning = "A rehearsal: simulated people answer, and nothing here is real. Its results look as yours will.";
+  const warning = "A rehearsal: simulated people answer, and nothing here is real. It shows the form of your results, not what people will say.";
   const back = draft ? h("a", { href: "#edit" }, "Back to your survey") : h("a", { href: "#" }, "All surveys");
   $("survey").replaceChildren(
     h("p", { class: "quiet" }, rehearsal ? back : h("a", { href: "#" }, "All surveys")),
@@ -79,7 +79,7 @@ function runPart(survey, leave) {
         state === "closed" && !isOver && !moved && button("Reopen", reopen, { class: "button plain", id: "reopen" }),
         h("a", { class: "button plain", href: file("/export"), download: `${name}.zip`, id: "export" }, "Export the counts"),
         h("a", { class: "button plain", href: file("/backup"), download: `${name}.sqlite`, id: "backup" }, "Backup")),
-      h("p", { class: "quiet" }, keeps === "reports" ? "The collector keeps the reports: others can count them again." : "The collector keeps counts, and no reports."),
+      h("p", { class: "quiet" }, keeps === "reports" ? "The collector keeps the reports: others can count them again." : "The collector keeps the counts and the random numbers of the reports. A report itself is kept only until it is counted."),
       h("h3", {}, "What was done"),
       history.length ? h("ul", { class: "plain" }, history.map(({ time, what }) => h("li", {}, `${what} · ${time.replace("T", " ").replace("Z", " UTC")}`)))
         : h("p", { class: "quiet" }, "Nothing yet: published, and never closed.")),
