@@ -526,6 +526,7 @@ def test_another_website_can_do_nothing_with_the_session(visit, server, tmp_path
             evil.evaluate("document.getElementById('f').submit()")
         assert answered.value.status == 403
         assert "discreet-desk=" in answered.value.request.all_headers()["cookie"]  # it was sent
+        evil.wait_for_url(close)  # the refusal is shown; then on
         frame = f"<iframe src='{server.url}/desk'></iframe>"
         evil.goto(f"{elsewhere}/index.html")
         evil.evaluate("html => { document.body.innerHTML = html; }", frame)
@@ -562,7 +563,8 @@ def test_what_people_write_is_text_everywhere(visit):
 
 def test_by_keyboard_alone(visit):
     page = visit(login=False)
-    page.keyboard.type(TOKEN)  # the field has the focus
+    expect(page.locator("#token")).to_be_focused()
+    page.keyboard.type(TOKEN)
     page.keyboard.press("Enter")
     page.locator("#list").wait_for()
     tab_to(page, "New survey")

@@ -122,6 +122,11 @@ def through(page, labels=ANSWERS):
     return found
 
 
+def visible_text(page, place):
+    expect(page.locator(place)).to_be_visible()
+    return page.locator(place).inner_text()
+
+
 def sent(page):
     page.locator("#send").click()
     page.locator("#receipt").wait_for()
@@ -137,7 +142,10 @@ def test_the_drawn_questions_are_asked_one_after_another(visitor, server):
     assert page.locator("#everything").text_content() == f"{promise.drawn} {promise.sentence}"
     assert asked_now(page) == "region"
     assert "sent" in page.locator("#sentences").inner_text()
+    # nothing says that chance protects what is sent as it is
+    assert page.locator("#lead").is_hidden() and "sent as it is" in visible_text(page, "#lead-open")
     seen = [step(page)]
+    assert page.locator("#lead-open").is_hidden() and "chance" in visible_text(page, "#lead")
     picture(page, "2-question")
     seen += through(page)
     needed = {name for q in drawn for name in (survey.question(q).of or (q,))}

@@ -517,7 +517,8 @@ def test_files(desk, server, tmp_path):
         ]  # fmt: skip
         assert json.loads(made.read("survey.json"))["name"] == "über uns"
         assert json.loads(made.read("tally.json"))["n"] == 70
-        assert "70 perturbed reports" in made.read("README.txt").decode()
+        told = made.read("README.txt").decode()
+        assert "70 perturbed reports" in told and "public questions" not in told
     assert "filename*=UTF-8''%C3%BCber%20uns.zip" in export.headers["content-disposition"]
     path = tmp_path / "copy.sqlite"
     path.write_bytes(desk.get("/desk/surveys/über uns/backup").content)

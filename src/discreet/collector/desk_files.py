@@ -25,7 +25,7 @@ survey.json   the survey as people answered it, with its probabilities; fingerpr
               {fingerprint}
 {tally}   the counts of {n:,} perturbed reports
 {reports}
-No answer is in here: nobody has ever sent one. To see the estimates:
+No protected answer is in here: nobody has ever sent one.{openly} To see the estimates:
 
   discreet estimate survey.json {example}
 """
@@ -111,6 +111,7 @@ def _zip(store: Store, collection: Collection, folder: Path) -> Path:
         "fingerprint": survey.fingerprint,
         "tally": tally.name + ("   " if simple else "/       "),
         "n": counted.n,
+        "openly": " Answers to public questions are, as people gave them." * bool(survey.public),
         "reports": f"{reports.name}   the reports themselves, in no order\n" if kept else "",
         "example": "tally.json" if simple else f"tally --question '{survey.listed[0].name}'",
     }

@@ -463,6 +463,7 @@ function cells(mechanism, k, { level, items, examples, sentence, whole }, labels
  * `wholeFactor` is the factor between any two lists; `items` are the labels.
  */
 function showPromise(mechanism, chosen, { isWeak, wholeFactor }, items) {
+  showLead(false);
   const { kind, padding, encoding, policy: { levelOf } } = mechanism;
   const levels = new Map();
   for (const k of chosen) levels.set(levelOf[k], [...levels.get(levelOf[k]) ?? [], items[k]]);
@@ -496,6 +497,7 @@ function showTogether(sentence) {
 
 /** Of a public question there is only one thing to say. */
 function showOpenly() {
+  showLead(true);
   $("promise").hidden = false;
   $("promise").classList.add("warn");
   clearExample(true);
@@ -536,6 +538,12 @@ function showExample(what, rise, fall, key) {
     person.append(svgPart("circle", { cx: x, cy: y, r: 1.9 }), svgPart("path", { d: shoulders }));
     return person;
   }));
+}
+
+/** The sentence above the answers: chance protects this one, or it is sent as it is. */
+function showLead(isOpen) {
+  $("lead").hidden = isOpen;
+  $("lead-open").hidden = !isOpen;
 }
 
 // ---- report.js ----------------------------------------------------------------------------------

@@ -519,6 +519,11 @@ function openlyPart(model, { changed, redraw }) {
 }
 
 function plainAnswers(row, changed, redraw) {
+  const add = (place) => {
+    const answer = newAnswer();
+    row.answers.splice(place, 0, answer);
+    redraw(`${answer.key}-text`);
+  };
   const rows = row.answers.map((answer) => {
     const what = called(answer);
     const { handle, arrows } = ordering(row.answers, answer, what, redraw);
@@ -529,17 +534,19 @@ function plainAnswers(row, changed, redraw) {
         redraw(`${row.key}-add`);
       },
     }, "×");
-    const text = textInput(answer, "text", () => { rename(item, called(answer)); changed(); }, { id: `${answer.key}-text`, "aria-label": "Answer", placeholder: "Answer" });
+    const text = textInput(answer, "text", () => { rename(item, called(answer)); changed(); }, {
+      id: `${answer.key}-text`, "aria-label": "Answer", placeholder: "Answer",
+      onkeydown: (event) => {
+        if (event.key !== "Enter" || event.isComposing) return;
+        event.preventDefault();
+        add(row.answers.indexOf(answer) + 1);
+      },
+    });
     const item = h("li", { class: "answer scale", "data-key": answer.key }, handle, text, arrows, remove);
     return item;
   });
-  const add = () => {
-    const answer = newAnswer();
-    row.answers.push(answer);
-    redraw(`${answer.key}-text`);
-  };
   return h("div", {}, h("ol", { class: "answers" }, rows),
-    button("Add an answer", add, { class: "button plain small", id: `${row.key}-add` }));
+    button("Add an answer", () => add(row.answers.length), { class: "button plain small", id: `${row.key}-add` }));
 }
 
 const ABOUT = [
@@ -1068,7 +1075,7 @@ class Editor {
       h("p", {}, "From then on people can answer, and nothing of the survey can change: they answer under this promise."),
       h("p", {}, "Keep the file, too: download it under “File”."),
       this.#start.open_results && h("p", {}, "This collector shows results to everybody, in batches."),
-      h("label", { class: "row check" }, keep, h("span", {}, "Also keep the reports, so that others can count them again. They are mixed with chance, like all that is sent.")),
+      h("label", { class: "row check" }, keep, h("span", {}, "Also keep the reports, so that others can count them again. Answers are mixed with chance in them, but for those to public questions.")),
     ], "Publish", () => call("/surveys", { ...this.#shown(), keep: options.reports ? "reports" : "counts" }));
     if (!made) return;
     window.sessionStorage.removeItem(DRAFT);

@@ -27,6 +27,7 @@ function cells(mechanism, k, { level, items, examples, sentence, whole }, labels
  * `wholeFactor` is the factor between any two lists; `items` are the labels.
  */
 export function showPromise(mechanism, chosen, { isWeak, wholeFactor }, items) {
+  showLead(false);
   const { kind, padding, encoding, policy: { levelOf } } = mechanism;
   const levels = new Map();
   for (const k of chosen) levels.set(levelOf[k], [...levels.get(levelOf[k]) ?? [], items[k]]);
@@ -60,6 +61,7 @@ export function showTogether(sentence) {
 
 /** Of a public question there is only one thing to say. */
 export function showOpenly() {
+  showLead(true);
   $("promise").hidden = false;
   $("promise").classList.add("warn");
   clearExample(true);
@@ -100,4 +102,10 @@ function showExample(what, rise, fall, key) {
     person.append(svgPart("circle", { cx: x, cy: y, r: 1.9 }), svgPart("path", { d: shoulders }));
     return person;
   }));
+}
+
+/** The sentence above the answers: chance protects this one, or it is sent as it is. */
+function showLead(isOpen) {
+  $("lead").hidden = isOpen;
+  $("lead-open").hidden = !isOpen;
 }

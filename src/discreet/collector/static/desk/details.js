@@ -32,6 +32,11 @@ export function openlyPart(model, { changed, redraw }) {
 }
 
 function plainAnswers(row, changed, redraw) {
+  const add = (place) => {
+    const answer = newAnswer();
+    row.answers.splice(place, 0, answer);
+    redraw(`${answer.key}-text`);
+  };
   const rows = row.answers.map((answer) => {
     const what = called(answer);
     const { handle, arrows } = ordering(row.answers, answer, what, redraw);
@@ -42,17 +47,19 @@ function plainAnswers(row, changed, redraw) {
         redraw(`${row.key}-add`);
       },
     }, "×");
-    const text = textInput(answer, "text", () => { rename(item, called(answer)); changed(); }, { id: `${answer.key}-text`, "aria-label": "Answer", placeholder: "Answer" });
+    const text = textInput(answer, "text", () => { rename(item, called(answer)); changed(); }, {
+      id: `${answer.key}-text`, "aria-label": "Answer", placeholder: "Answer",
+      onkeydown: (event) => {
+        if (event.key !== "Enter" || event.isComposing) return;
+        event.preventDefault();
+        add(row.answers.indexOf(answer) + 1);
+      },
+    });
     const item = h("li", { class: "answer scale", "data-key": answer.key }, handle, text, arrows, remove);
     return item;
   });
-  const add = () => {
-    const answer = newAnswer();
-    row.answers.push(answer);
-    redraw(`${answer.key}-text`);
-  };
   return h("div", {}, h("ol", { class: "answers" }, rows),
-    button("Add an answer", add, { class: "button plain small", id: `${row.key}-add` }));
+    button("Add an answer", () => add(row.answers.length), { class: "button plain small", id: `${row.key}-add` }));
 }
 
 const ABOUT = [

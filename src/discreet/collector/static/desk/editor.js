@@ -189,7 +189,7 @@ export class Editor {
       h("p", {}, "From then on people can answer, and nothing of the survey can change: they answer under this promise."),
       h("p", {}, "Keep the file, too: download it under “File”."),
       this.#start.open_results && h("p", {}, "This collector shows results to everybody, in batches."),
-      h("label", { class: "row check" }, keep, h("span", {}, "Also keep the reports, so that others can count them again. They are mixed with chance, like all that is sent.")),
+      h("label", { class: "row check" }, keep, h("span", {}, "Also keep the reports, so that others can count them again. Answers are mixed with chance in them, but for those to public questions.")),
     ], "Publish", () => call("/surveys", { ...this.#shown(), keep: options.reports ? "reports" : "counts" }));
     if (!made) return;
     window.sessionStorage.removeItem(DRAFT);
