@@ -162,6 +162,7 @@ def test_a_survey_from_the_first_word_to_its_end(visit, browser, server, tmp_pat
     page.get_by_role("link", name="See the results").click()
     expect(page.locator("#rows tr").first).to_be_visible()
     expect(page.locator("body")).to_contain_text("simulated people have answered")
+    expect(page.get_by_role("link", name="discreet desk")).to_have_attribute("href", "/desk")
     page.go_back()
 
     # published, with the draft as it was

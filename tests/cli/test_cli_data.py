@@ -721,6 +721,9 @@ def test_reports_that_cannot_be_used(ready, tmp_path):
     MECHANISMS["grr"].save(other)
     assert "another mechanism" in refused(tmp_path, "tally", other, reports, *output)
     assert "not a tally" in refused(tmp_path, "tally", mechanism, other, *output)
+    (tmp_path / "answers.csv").write_text("item\nflu\n")
+    said = refused(tmp_path, "tally", mechanism, tmp_path / "answers.csv", *output)
+    assert "is a CSV file" in said and "discreet perturb" in said
     reports.write_bytes(reports.read_bytes()[:-10])
     assert "not a complete Parquet file" in refused(tmp_path, "tally", mechanism, reports, *output)
 

@@ -255,6 +255,7 @@ def results(name: str, title: str, open_results: bool, tags: str = "", desk_link
         link=escape(desk_link or f"{collection_path(name)}/estimate"),
         name=escape(name),
         question=escape(title),
+        home='<a href="/desk">discreet desk</a>' if desk_link else '<a href="/">discreet</a>',
         whom=" data-desk" if desk_link else "" if open_results else " data-token",
     )
     return _page(f"Results: {title}", body, "results", tags)

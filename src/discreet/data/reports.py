@@ -146,6 +146,11 @@ def report_files(paths: Iterable[str], endings: tuple[str, ...] = (".parquet",))
     listed: list[Path] = []
     for path in map(Path, paths):
         inside = [path]
+        if path.suffix.lower() == ".csv" and ".csv" not in endings:
+            raise DataError(
+                f"{path} is a CSV file, but reports are Parquet files. discreet perturb makes them "
+                "of answers; for a table of report,count add --counted"
+            )
         if path.is_dir():  # without hidden files: a writer may not have finished them
             names = {
                 p: p.relative_to(path).parts for p in path.rglob("*") if p.suffix.lower() in endings
