@@ -134,7 +134,11 @@ class Survey(Fingerprinted):
 
     @property
     def has_several(self) -> bool:
-        """Whether there are several questions, crossed ones among them."""
+        """Whether there are several questions, crossed ones among them.
+
+        >>> survey.has_several
+        True
+        """
         return len(self.listed) > 1
 
     @cached_property
@@ -323,7 +327,11 @@ class Survey(Fingerprinted):
 
     @staticmethod
     def fingerprint_body(body: JsonObject) -> str:
-        """The fingerprint of a survey's content: how its mechanisms were found is left out."""
+        """The fingerprint of a survey's content: how its mechanisms were found is left out.
+
+        >>> Survey.fingerprint_body(survey.to_canonical()) == survey.fingerprint
+        True
+        """
         rows = body.get("questions")
         if isinstance(rows, list):
             body = {**body, "questions": [_covered(row) for row in rows]}
