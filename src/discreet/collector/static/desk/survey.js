@@ -42,7 +42,7 @@ function sharePart({ name, invitation, fingerprint, button: snippet }) {
   const html = h("textarea", { readonly: true, rows: 4, id: "snippet", "aria-label": "HTML of a link button", dir: "ltr" }, snippet);
   const here = /^https?:\/\/(localhost|127\.|\[::1\])/.test(invitation);
   return h("div", { class: "card share" }, h("h2", {}, "Invite people"),
-    h("p", {}, "Send everybody the whole link. The part after # is the fingerprint: with it nobody can be shown another survey."),
+    h("p", {}, "Send everybody the whole link. The part after # is the fingerprint: with it, the page refuses a survey that was changed."),
     h("div", { class: "row" }, link, button("Copy", () => copy(invitation, link), { class: "button small" })),
     here && h("p", { class: "wrong" }, "This link works on this machine only. Start the collector with --public-url, or with --lan to try it on a telephone."),
     h("div", { class: "code" }, h("img", { src: file("/code.svg"), alt: "QR code of the invitation", width: 180, height: 180 }),
