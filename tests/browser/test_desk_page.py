@@ -20,7 +20,7 @@ from playwright.sync_api import expect
 
 from discreet.data.templates import TEMPLATES, template
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.xdist_group("desk")
 browser = chromium.browser
 expect.set_options(timeout=20_000)
 PHONE = {"width": 390, "height": 844}

@@ -16,7 +16,7 @@ if chromium.missing():
 
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.xdist_group("participant")
 browser = chromium.browser  # a fixture
 TEXTS = {texts["language"]: texts for texts in pages.translations()}
 

@@ -34,7 +34,7 @@ if chromium.missing():
 
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.xdist_group("participant")
 browser, visitor = chromium.browser, chromium.visitor  # fixtures
 PHONE = {"width": 390, "height": 844}
 LANGUAGES = [texts["language"] for texts in pages.translations()]

@@ -23,7 +23,7 @@ if chromium.missing():
 
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.xdist_group("participant")
 browser, server, visitor = chromium.browser, chromium.server, chromium.visitor  # fixtures
 PHONE = {"width": 390, "height": 844}
 SOON = 10_000  # milliseconds; the page itself is told of the network at once

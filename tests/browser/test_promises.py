@@ -18,7 +18,7 @@ if chromium.missing():
 
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.xdist_group("promises")
 browser, server, visitor = chromium.browser, chromium.server, chromium.visitor  # fixtures
 LEVELS = [("serious", 1, ["HIV", "hepatitis"]), ("common", 2, ["cold", "flu", "acne"])]
 FRUIT = [f"{name} {k}" for k in range(30) for name in ("apple", "banana", "cherry")]
