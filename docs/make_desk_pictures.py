@@ -14,17 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from make_screenshots import PICTURES, TOKEN, save
+from make_screenshots import LOOKS, PICTURES, TOKEN, save
 
 SITE = "http://survey.example.org"
-PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}}
-DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
-LOOKS: dict[str, dict[str, Any]] = {
-    "phone": {**PHONE, "color_scheme": "light"},
-    "phone-dark": {**PHONE, "color_scheme": "dark"},
-    "desktop": {**DESKTOP, "color_scheme": "light"},
-    "desktop-dark": {**DESKTOP, "color_scheme": "dark"},
-}
 
 
 def ready(page: Any) -> None:

@@ -13,16 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from make_screenshots import PICTURES, SITE, TOKEN, collector, save, take_part
+from make_screenshots import LOOKS, PICTURES, SITE, TOKEN, collector, save, take_part
 
-PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}}
-DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
-LOOKS: dict[str, dict[str, Any]] = {
-    "phone": {**PHONE, "color_scheme": "light"},
-    "phone-dark": {**PHONE, "color_scheme": "dark"},
-    "desktop": {**DESKTOP, "color_scheme": "light"},
-    "desktop-dark": {**DESKTOP, "color_scheme": "dark"},
-}
 WORK = {
     "name": "work",
     "answers": 2,
@@ -107,7 +99,7 @@ def take(browser: Any) -> None:
         page = visit({**LOOKS[look], "locale": locale})
         show(page, "health-survey")
         save(page, f"results-{locale}-phone")
-    page = visit(DESKTOP)
+    page = visit(LOOKS["desktop"])
     show(page, "work", "#question=strain")
     with page.expect_download() as found:
         page.locator("#png").click()

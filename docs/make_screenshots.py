@@ -24,6 +24,14 @@ PICTURES = Path(__file__).parent / "pictures"
 SITE = "http://survey.example.org"
 TOKEN = secrets.token_urlsafe(24)
 LARGEST = 200_000  # bytes of a picture
+LOOKS: dict[str, dict[str, Any]] = {
+    size + shade: {
+        "viewport": dict(zip(("width", "height"), viewport, strict=True)),
+        "color_scheme": scheme,
+    }
+    for size, viewport in (("phone", (390, 844)), ("desktop", (1280, 900)))
+    for shade, scheme in (("", "light"), ("-dark", "dark"))
+}
 SMALL_DESKTOP = {"viewport": {"width": 900, "height": 860}}
 PHONE = {
     "viewport": {"width": 390, "height": 844},

@@ -15,7 +15,6 @@ from collecting import TOKEN, serving
 if chromium.missing():
     pytest.skip(chromium.missing(), allow_module_level=True)
 
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from discreet.data.templates import TEMPLATES, template
@@ -606,45 +605,34 @@ def tab_to(page, name):
     raise AssertionError(f"Tab does not lead to {name}")
 
 
-def check_axe(page):
-    """Nothing serious that axe-core knows of."""
-    found = Axe().run(page).response["violations"]
-    serious = [
-        (rule["id"], [node["target"] for node in rule["nodes"]][:3])
-        for rule in found
-        if rule["impact"] in ("serious", "critical")
-    ]
-    assert not serious, serious
-
-
 @pytest.mark.parametrize(("scheme", "size"), [("light", PHONE), ("dark", DESKTOP)])
 def test_axe_finds_nothing_serious_on_any_screen(visit, scheme, size):
     page = visit(login=False, color_scheme=scheme, viewport=size)
-    check_axe(page)
+    chromium.check_axe(page)
     log_in(page)
     page.locator("#list").wait_for()
-    check_axe(page)
+    chromium.check_axe(page)
     begin(page, "Workplace")
     checked(page)
     page.evaluate("for (const x of document.querySelectorAll('details')) x.open = true")
     page.get_by_label("Address of the privacy notice").fill("wrong")
     page.locator("#wrong-here").wait_for()
-    check_axe(page)
+    chromium.check_axe(page)
     for tab in ("preview", "file"):
         page.locator(f"#{tab}-tab").click()
-        check_axe(page)
+        chromium.check_axe(page)
     publish(page, f"axe-{scheme}")
     page.evaluate("for (const x of document.querySelectorAll('details')) x.open = true")
-    check_axe(page)
+    chromium.check_axe(page)
     page.locator("#close").click()
-    check_axe(page)
+    chromium.check_axe(page)
     page.keyboard.press("Escape")
     page.get_by_role("link", name="Log", exact=True).click()
     page.locator("#log").wait_for()
-    check_axe(page)
+    chromium.check_axe(page)
     page.evaluate("document.querySelector('#log h1').style.color = '#888'")
     page.evaluate("document.body.style.background = '#777'")
-    must_fail(check_axe, page)
+    must_fail(chromium.check_axe, page)
 
 
 def test_no_screen_is_wider_than_the_window(visit):

@@ -208,8 +208,10 @@ def tally(
     rest = [path for path in reports if path not in saved]
     if counted and engine == "spark":
         raise DataError("--counted needs no engine: the reports are already grouped")
-    if engine == "spark":
-        tallies = _count_on_spark(loaded, rest, by, master)
+    if rest and engine == "spark":
+        from discreet.data.engines import spark
+
+        tallies = spark.tally_files(rest, loaded, by, master)
     else:
         tallies = _count_here(loaded, rest, by, counted, output)
     for path in saved:
@@ -218,32 +220,16 @@ def tally(
     _save(tallies, loaded, by, output, as_json)
 
 
-def _count_on_spark(
-    mechanism: Mechanism, paths: list[str], by: tuple[str, ...], master: str | None
-) -> Tallies:
-    from discreet.data.engines import spark
-
-    return spark.tally_files(paths, mechanism, by, master) if paths else _no_tallies(mechanism, by)
-
-
 def _count_here(
     mechanism: Mechanism, paths: list[str], by: tuple[str, ...], counted: bool, output: str
 ) -> Tallies:
     from discreet.data.counting import tally_files
     from discreet.data.reports import report_files
 
-    if not paths:
-        return _no_tallies(mechanism, by)
     files = report_files(paths, (".parquet", ".csv") if counted else (".parquet",))
     refuse_overwrite([output], map(str, files))
     with progress("Counting reports", files) as advance:
         return tally_files(files, mechanism, by, advance, counted)
-
-
-def _no_tallies(mechanism: Mechanism, by: tuple[str, ...]) -> Tallies:
-    from discreet.arrays.tally import Tally
-
-    return {} if by else {None: Tally.empty(mechanism)}
 
 
 def _save(

@@ -205,6 +205,125 @@ function choice(row, name, options, changed, attributes = {}) {
   return h("select", { onchange: read, value: row[name] ?? "", ...attributes }, listed);
 }
 
+// ---- order.js -----------------------------------------------------------------------------------
+
+// Rows that can be put in another order: by dragging their handle, with the arrow keys on it, or with
+// buttons.
+
+/**
+ * The handle and the two buttons of a row. `moved` draws the rows again and gives the focus back.
+ * @param {object[]} rows @param {object} row @param {string} what it is called
+ * @param {(focus: string) => void} moved
+ */
+function ordering(rows, row, what, moved) {
+  const move = (by, focus) => {
+    const at = rows.indexOf(row);
+    if (at + by < 0 || at + by >= rows.length) return;
+    rows.splice(at, 1);
+    rows.splice(at + by, 0, row);
+    moved(`${row.key}-${focus}`);
+    announce(`${what} is now at place ${at + by + 1} of ${rows.length}.`);
+  };
+  const keys = { ArrowUp: -1, ArrowDown: 1 };
+  const handle = h("button", {
+    type: "button", class: "handle", id: `${row.key}-handle`, ...labelled("Move {}: drag, or use the arrow keys", what),
+    onkeydown: (event) => {
+      if (!keys[event.key]) return;
+      event.preventDefault();
+      move(keys[event.key], "handle");
+    },
+    onpointerdown: (event) => dragRow(event, rows, row, moved),
+  });
+  handle.append(h("span", { "aria-hidden": "true" }, "⠿"));
+  const arrow = (sign, name, by) => h("button", {
+    type: "button", class: "icon", id: `${row.key}-${name}`, ...labelled(`Move {} ${name}`, what),
+    disabled: by < 0 ? rows[0] === row : rows.at(-1) === row, onclick: () => move(by, name),
+  }, sign);
+  return { handle, arrows: h("span", { class: "arrows" }, arrow("↑", "up", -1), arrow("↓", "down", 1)) };
+}
+
+/** A name for an element that speaks of another text; `rename` follows when that changes. */
+const labelled = (label, what) => ({ "aria-label": label.replace("{}", what), "data-label": label });
+
+/** Name everything in a row after its text. */
+function rename(row, what) {
+  for (const one of row.querySelectorAll("[data-label]")) {
+    one.setAttribute("aria-label", one.dataset.label.replace("{}", what));
+  }
+}
+
+/** What a row is called. */
+const called = ({ text }) => (text.trim() ? `“${text.trim()}”` : "an empty answer");
+
+/** Follow the pointer until it is let go; the rows' elements have the key as data-key. */
+function dragRow(event, rows, row, moved) {
+  if (event.button !== 0) return;
+  event.preventDefault();
+  const mine = event.currentTarget.closest("[data-key]");
+  const list = mine.parentElement;
+  const others = () => [...list.querySelectorAll(":scope > [data-key]")];
+  mine.classList.add("dragged");
+  const follow = ({ clientY }) => {
+    const next = others().filter((one) => one !== mine)
+      .find((one) => clientY < one.getBoundingClientRect().top + one.offsetHeight / 2);
+    if (next) list.insertBefore(mine, next);
+    else others().at(-1).after(mine);
+  };
+  const stop = () => {
+    document.removeEventListener("pointermove", follow);
+    document.removeEventListener("pointerup", stop);
+    document.removeEventListener("pointercancel", stop);
+    mine.classList.remove("dragged");
+    const place = new Map(others().map((one, k) => [one.dataset.key, k]));
+    rows.sort((x, y) => place.get(x.key) - place.get(y.key));
+    moved(`${row.key}-handle`);
+  };
+  // of the document: a row that moves in it loses the pointer
+  document.addEventListener("pointermove", follow);
+  document.addEventListener("pointerup", stop);
+  document.addEventListener("pointercancel", stop);
+}
+
+// ---- answers.js ---------------------------------------------------------------------------------
+
+// Rows of answers: they are written, put in order and removed; Enter begins one below.
+
+/**
+ * The list, and what puts an answer into it.
+ * @param {object[]} answers
+ * @param {object} terms `adder` is the id of the button that gets the focus when a row is removed;
+ *   `fresh(answer)` makes the answer below one; `beside(answer)` stands beside it, if given
+ */
+function answerRows(answers, { changed, redraw, adder, fresh, beside = () => null }) {
+  const insert = (place, answer) => {
+    answers.splice(place, 0, answer);
+    redraw(`${answer.key}-text`);
+  };
+  const rows = answers.map((answer) => {
+    const what = called(answer);
+    const { handle, arrows } = ordering(answers, answer, what, redraw);
+    const text = textInput(answer, "text", () => { rename(item, called(answer)); changed(); }, {
+      id: `${answer.key}-text`, "aria-label": "Answer", placeholder: "Answer",
+      onkeydown: (event) => {
+        if (event.key !== "Enter" || event.isComposing) return;
+        event.preventDefault();
+        insert(answers.indexOf(answer) + 1, fresh(answer));
+      },
+    });
+    const remove = h("button", {
+      type: "button", class: "icon", ...labelled("Remove {}", what), disabled: answers.length < 3,
+      onclick: () => {
+        answers.splice(answers.indexOf(answer), 1);
+        redraw(adder);
+      },
+    }, "×");
+    const other = beside(answer);
+    const item = h("li", { class: other ? "answer" : "answer scale", "data-key": answer.key }, handle, text, other, arrows, remove);
+    return item;
+  });
+  return { list: h("ol", { class: "answers" }, rows), insert };
+}
+
 // ---- model.js -----------------------------------------------------------------------------------
 
 // A survey file as the form shows it, and back. Keys that the form has no field for are kept.
@@ -408,85 +527,6 @@ const each = (tags, value) => Object.fromEntries(tags.map((tag) => [tag, value(t
 const without = (row, keys) => Object.fromEntries(Object.entries(row).filter(([name]) => !keys.includes(name)));
 const filled = (row) => Object.fromEntries(Object.entries(row).filter(([, said]) => said !== "" && said !== undefined));
 
-// ---- order.js -----------------------------------------------------------------------------------
-
-// Rows that can be put in another order: by dragging their handle, with the arrow keys on it, or with
-// buttons.
-
-/**
- * The handle and the two buttons of a row. `moved` draws the rows again and gives the focus back.
- * @param {object[]} rows @param {object} row @param {string} what it is called
- * @param {(focus: string) => void} moved
- */
-function ordering(rows, row, what, moved) {
-  const move = (by, focus) => {
-    const at = rows.indexOf(row);
-    if (at + by < 0 || at + by >= rows.length) return;
-    rows.splice(at, 1);
-    rows.splice(at + by, 0, row);
-    moved(`${row.key}-${focus}`);
-    announce(`${what} is now at place ${at + by + 1} of ${rows.length}.`);
-  };
-  const keys = { ArrowUp: -1, ArrowDown: 1 };
-  const handle = h("button", {
-    type: "button", class: "handle", id: `${row.key}-handle`, ...labelled("Move {}: drag, or use the arrow keys", what),
-    onkeydown: (event) => {
-      if (!keys[event.key]) return;
-      event.preventDefault();
-      move(keys[event.key], "handle");
-    },
-    onpointerdown: (event) => dragRow(event, rows, row, moved),
-  });
-  handle.append(h("span", { "aria-hidden": "true" }, "⠿"));
-  const arrow = (sign, name, by) => h("button", {
-    type: "button", class: "icon", id: `${row.key}-${name}`, ...labelled(`Move {} ${name}`, what),
-    disabled: by < 0 ? rows[0] === row : rows.at(-1) === row, onclick: () => move(by, name),
-  }, sign);
-  return { handle, arrows: h("span", { class: "arrows" }, arrow("↑", "up", -1), arrow("↓", "down", 1)) };
-}
-
-/** A name for an element that speaks of another text; `rename` follows when that changes. */
-const labelled = (label, what) => ({ "aria-label": label.replace("{}", what), "data-label": label });
-
-/** Name everything in a row after its text. */
-function rename(row, what) {
-  for (const one of row.querySelectorAll("[data-label]")) {
-    one.setAttribute("aria-label", one.dataset.label.replace("{}", what));
-  }
-}
-
-/** What a row is called. */
-const called = ({ text }) => (text.trim() ? `“${text.trim()}”` : "an empty answer");
-
-/** Follow the pointer until it is let go; the rows' elements have the key as data-key. */
-function dragRow(event, rows, row, moved) {
-  if (event.button !== 0) return;
-  event.preventDefault();
-  const mine = event.currentTarget.closest("[data-key]");
-  const list = mine.parentElement;
-  const others = () => [...list.querySelectorAll(":scope > [data-key]")];
-  mine.classList.add("dragged");
-  const follow = ({ clientY }) => {
-    const next = others().filter((one) => one !== mine)
-      .find((one) => clientY < one.getBoundingClientRect().top + one.offsetHeight / 2);
-    if (next) list.insertBefore(mine, next);
-    else others().at(-1).after(mine);
-  };
-  const stop = () => {
-    document.removeEventListener("pointermove", follow);
-    document.removeEventListener("pointerup", stop);
-    document.removeEventListener("pointercancel", stop);
-    mine.classList.remove("dragged");
-    const place = new Map(others().map((one, k) => [one.dataset.key, k]));
-    rows.sort((x, y) => place.get(x.key) - place.get(y.key));
-    moved(`${row.key}-handle`);
-  };
-  // of the document: a row that moves in it loses the pointer
-  document.addEventListener("pointermove", follow);
-  document.addEventListener("pointerup", stop);
-  document.addEventListener("pointercancel", stop);
-}
-
 // ---- details.js ---------------------------------------------------------------------------------
 
 // The rest of the form: public questions, who asks, dates, languages.
@@ -519,34 +559,10 @@ function openlyPart(model, { changed, redraw }) {
 }
 
 function plainAnswers(row, changed, redraw) {
-  const add = (place) => {
-    const answer = newAnswer();
-    row.answers.splice(place, 0, answer);
-    redraw(`${answer.key}-text`);
-  };
-  const rows = row.answers.map((answer) => {
-    const what = called(answer);
-    const { handle, arrows } = ordering(row.answers, answer, what, redraw);
-    const remove = h("button", {
-      type: "button", class: "icon", ...labelled("Remove {}", what), disabled: row.answers.length < 3,
-      onclick: () => {
-        row.answers.splice(row.answers.indexOf(answer), 1);
-        redraw(`${row.key}-add`);
-      },
-    }, "×");
-    const text = textInput(answer, "text", () => { rename(item, called(answer)); changed(); }, {
-      id: `${answer.key}-text`, "aria-label": "Answer", placeholder: "Answer",
-      onkeydown: (event) => {
-        if (event.key !== "Enter" || event.isComposing) return;
-        event.preventDefault();
-        add(row.answers.indexOf(answer) + 1);
-      },
-    });
-    const item = h("li", { class: "answer scale", "data-key": answer.key }, handle, text, arrows, remove);
-    return item;
-  });
-  return h("div", {}, h("ol", { class: "answers" }, rows),
-    button("Add an answer", () => add(row.answers.length), { class: "button plain small", id: `${row.key}-add` }));
+  const adder = `${row.key}-add`;
+  const { list, insert } = answerRows(row.answers, { changed, redraw, adder, fresh: () => newAnswer() });
+  return h("div", {}, list, button("Add an answer", () => insert(row.answers.length, newAnswer()),
+    { class: "button plain small", id: adder }));
 }
 
 const ABOUT = [
@@ -812,38 +828,18 @@ function answerList(question, words, changed, redraw) {
   }
   const isScale = question.kind === "scale";
   const level = () => (isScale ? null : question.answers.at(-1)?.level ?? BASE);
-  const add = (answer) => {
-    question.answers.push(answer);
-    redraw(`${answer.key}-text`);
-  };
-  const rows = question.answers.map((answer) => {
-    const what = called(answer);
-    const { handle, arrows } = ordering(question.answers, answer, what, redraw);
-    const text = textInput(answer, "text", () => { rename(item, called(answer)); changed(); }, {
-      id: `${answer.key}-text`, "aria-label": "Answer", placeholder: "Answer",
-      onkeydown: (event) => {
-        if (event.key !== "Enter" || event.isComposing) return;
-        event.preventDefault();
-        const next = newAnswer("", isScale ? null : answer.level);
-        question.answers.splice(question.answers.indexOf(answer) + 1, 0, next);
-        redraw(`${next.key}-text`);
-      },
-    });
-    const remove = h("button", {
-      type: "button", class: "icon", ...labelled("Remove {}", what), disabled: question.answers.length < 3,
-      onclick: () => {
-        question.answers.splice(question.answers.indexOf(answer), 1);
-        redraw(`${question.key}-add`);
-      },
-    }, "×");
-    const sensitive = isScale ? "" : sensitivity(question, answer, words, () => redraw(`${answer.key}-level`));
-    const item = h("li", { class: isScale ? "answer scale" : "answer", "data-key": answer.key }, handle, text, sensitive, arrows, remove);
-    return item;
+  const adder = `${question.key}-add`;
+  const { list, insert } = answerRows(question.answers, {
+    changed, redraw, adder,
+    fresh: (answer) => newAnswer("", isScale ? null : answer.level),
+    beside: (answer) => !isScale
+      && sensitivity(question, answer, words, () => redraw(`${answer.key}-level`)),
   });
+  const add = (answer) => insert(question.answers.length, answer);
   const heads = h("p", { class: "heads quiet", "aria-hidden": "true" }, h("span", {}, "Answers, as people see them"),
     !isScale && h("span", {}, "How sensitive? (odds ×)"));
-  return h("div", {}, heads, h("ol", { class: "answers" }, rows), h("p", { class: "row" },
-    button("Add an answer", () => add(newAnswer("", level())), { class: "button plain small", id: `${question.key}-add` }),
+  return h("div", {}, heads, list, h("p", { class: "row" },
+    button("Add an answer", () => add(newAnswer("", level())), { class: "button plain small", id: adder }),
     !isScale && !question.answers.some(({ text }) => text === "prefer not to say")
       && button("Add “prefer not to say”", () => {
         const order = words.map(({ name }) => name);

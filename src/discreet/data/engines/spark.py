@@ -152,16 +152,12 @@ def _merge(partial: DataFrame, mechanism: Mechanism, width: int, by: By) -> Tall
         partial = partial.repartition(width).mapInArrow(
             spark_workers.merge_tallies(mechanism, by), spark_workers.PARTIAL_TALLIES
         )
-    tallies = _no_tallies(mechanism, by)
+    tallies = TalliesByValue(mechanism, by).tallies()
     for row in partial.collect():
         group = spark_workers.parse_group(row["key"])
         add_by_group(tallies, {group: Tally.from_bytes(bytes(row["tally"]), mechanism)})
         check_group_count(len(tallies), mechanism, by)
     return tallies
-
-
-def _no_tallies(mechanism: Mechanism, by: By) -> Tallies:
-    return {} if by else {None: Tally.empty(mechanism)}
 
 
 def perturb(
@@ -238,7 +234,7 @@ def _tally_pieces(
     spark: SparkSession, pieces: list[Piece], mechanism: Mechanism, by: By
 ) -> Tallies:
     if not pieces:
-        return _no_tallies(mechanism, by)
+        return TalliesByValue(mechanism, by).tallies()
     _check_workers(spark)
     width = min(len(pieces), _TASKS * spark.sparkContext.defaultParallelism)
     partial = spark.range(0, len(pieces), 1, width).mapInArrow(

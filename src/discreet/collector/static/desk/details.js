@@ -1,8 +1,9 @@
 // The rest of the form: public questions, who asks, dates, languages.
+import { answerRows } from "./answers.js";
 import { button, h } from "./dom.js";
 import { choice, field, numberInput, textInput, timeInput } from "./fields.js";
 import { newAnswer, newOpenly } from "./model.js";
-import { called, labelled, ordering, rename } from "./order.js";
+import { ordering } from "./order.js";
 
 /** Questions that are answered openly. */
 export function openlyPart(model, { changed, redraw }) {
@@ -32,34 +33,10 @@ export function openlyPart(model, { changed, redraw }) {
 }
 
 function plainAnswers(row, changed, redraw) {
-  const add = (place) => {
-    const answer = newAnswer();
-    row.answers.splice(place, 0, answer);
-    redraw(`${answer.key}-text`);
-  };
-  const rows = row.answers.map((answer) => {
-    const what = called(answer);
-    const { handle, arrows } = ordering(row.answers, answer, what, redraw);
-    const remove = h("button", {
-      type: "button", class: "icon", ...labelled("Remove {}", what), disabled: row.answers.length < 3,
-      onclick: () => {
-        row.answers.splice(row.answers.indexOf(answer), 1);
-        redraw(`${row.key}-add`);
-      },
-    }, "×");
-    const text = textInput(answer, "text", () => { rename(item, called(answer)); changed(); }, {
-      id: `${answer.key}-text`, "aria-label": "Answer", placeholder: "Answer",
-      onkeydown: (event) => {
-        if (event.key !== "Enter" || event.isComposing) return;
-        event.preventDefault();
-        add(row.answers.indexOf(answer) + 1);
-      },
-    });
-    const item = h("li", { class: "answer scale", "data-key": answer.key }, handle, text, arrows, remove);
-    return item;
-  });
-  return h("div", {}, h("ol", { class: "answers" }, rows),
-    button("Add an answer", () => add(row.answers.length), { class: "button plain small", id: `${row.key}-add` }));
+  const adder = `${row.key}-add`;
+  const { list, insert } = answerRows(row.answers, { changed, redraw, adder, fresh: () => newAnswer() });
+  return h("div", {}, list, button("Add an answer", () => insert(row.answers.length, newAnswer()),
+    { class: "button plain small", id: adder }));
 }
 
 const ABOUT = [

@@ -1,9 +1,10 @@
 // The card of a question: its words, its answers in the order in which people see them, and how
 // sensitive each of them is.
+import { answerRows } from "./answers.js";
 import { button, figure, h } from "./dom.js";
 import { choice, field, numberInput, textInput } from "./fields.js";
 import { newAnswer } from "./model.js";
-import { called, labelled, ordering, rename } from "./order.js";
+import { called, labelled, ordering } from "./order.js";
 
 const KINDS = [
   ["single", "One answer"],
@@ -59,38 +60,18 @@ function answerList(question, words, changed, redraw) {
   }
   const isScale = question.kind === "scale";
   const level = () => (isScale ? null : question.answers.at(-1)?.level ?? BASE);
-  const add = (answer) => {
-    question.answers.push(answer);
-    redraw(`${answer.key}-text`);
-  };
-  const rows = question.answers.map((answer) => {
-    const what = called(answer);
-    const { handle, arrows } = ordering(question.answers, answer, what, redraw);
-    const text = textInput(answer, "text", () => { rename(item, called(answer)); changed(); }, {
-      id: `${answer.key}-text`, "aria-label": "Answer", placeholder: "Answer",
-      onkeydown: (event) => {
-        if (event.key !== "Enter" || event.isComposing) return;
-        event.preventDefault();
-        const next = newAnswer("", isScale ? null : answer.level);
-        question.answers.splice(question.answers.indexOf(answer) + 1, 0, next);
-        redraw(`${next.key}-text`);
-      },
-    });
-    const remove = h("button", {
-      type: "button", class: "icon", ...labelled("Remove {}", what), disabled: question.answers.length < 3,
-      onclick: () => {
-        question.answers.splice(question.answers.indexOf(answer), 1);
-        redraw(`${question.key}-add`);
-      },
-    }, "×");
-    const sensitive = isScale ? "" : sensitivity(question, answer, words, () => redraw(`${answer.key}-level`));
-    const item = h("li", { class: isScale ? "answer scale" : "answer", "data-key": answer.key }, handle, text, sensitive, arrows, remove);
-    return item;
+  const adder = `${question.key}-add`;
+  const { list, insert } = answerRows(question.answers, {
+    changed, redraw, adder,
+    fresh: (answer) => newAnswer("", isScale ? null : answer.level),
+    beside: (answer) => !isScale
+      && sensitivity(question, answer, words, () => redraw(`${answer.key}-level`)),
   });
+  const add = (answer) => insert(question.answers.length, answer);
   const heads = h("p", { class: "heads quiet", "aria-hidden": "true" }, h("span", {}, "Answers, as people see them"),
     !isScale && h("span", {}, "How sensitive? (odds ×)"));
-  return h("div", {}, heads, h("ol", { class: "answers" }, rows), h("p", { class: "row" },
-    button("Add an answer", () => add(newAnswer("", level())), { class: "button plain small", id: `${question.key}-add` }),
+  return h("div", {}, heads, list, h("p", { class: "row" },
+    button("Add an answer", () => add(newAnswer("", level())), { class: "button plain small", id: adder }),
     !isScale && !question.answers.some(({ text }) => text === "prefer not to say")
       && button("Add “prefer not to say”", () => {
         const order = words.map(({ name }) => name);
