@@ -650,6 +650,57 @@ def test_groups_are_beside_each_other_with_intervals(visitor, server, work):
     expect(page.locator("#grouped")).to_be_hidden()
 
 
+@pytest.mark.parametrize("locale", ["en", "ar"])
+@pytest.mark.parametrize("view", ["#question=strain&by=region", "#question=age+×+strain"])
+def test_a_wide_table_is_slid_to_its_end_on_a_phone(speaker, server, work, locale, view):
+    """The page is as wide as the window. Every cell can be reached, and its row's name is there."""
+    page = in_language(speaker, server, locale, "work", view)
+    box = page.locator(".wide-table").filter(visible=True)
+    hint = page.locator('[data-text="sideways"]').filter(visible=True)
+    expect(box).to_have_class("wide-table more")
+    expect(hint).to_have_count(1)
+    check_narrow(page, PHONE["width"])
+    for end in range(2):
+        assert covered(box) == []
+        assert in_sight(box, "tr > :first-child")
+        assert in_sight(box, "tr > :last-child") == bool(end)
+        box.evaluate("(box, way) => box.scrollBy(999 * way, 0)", -1 if locale == "ar" else 1)
+    expect(box).to_have_class("wide-table")
+    page.set_viewport_size({"width": 1280, "height": 844})
+    expect(hint).to_have_count(0)
+    page.set_viewport_size(PHONE)
+    box.evaluate("box => { box.style.overflow = 'hidden'; box.style.width = '900px'; }")
+    must_fail(check_narrow, page, PHONE["width"])
+
+
+def in_sight(box, cells):
+    """Whether these cells are between the edges of the table's window."""
+    return box.evaluate(
+        """(box, cells) => {
+          const edge = box.getBoundingClientRect();
+          return [...box.querySelectorAll(cells)].every((cell) => {
+            const { left, right } = cell.getBoundingClientRect();
+            return left > edge.left - 1 && right < edge.right + 1;
+          });
+        }""",
+        cells,
+    )
+
+
+def covered(box):
+    """The names of rows that something else is drawn over, or that are wider than their place."""
+    return box.evaluate(
+        """(box) => {
+          box.scrollIntoView({ block: "center" });
+          return [...box.querySelectorAll("tr:not(:first-child) th")].filter((head) => {
+            const { left, top, width, height } = head.getBoundingClientRect();
+            const there = document.elementFromPoint(left + width / 2, top + height / 2);
+            return !head.contains(there) || head.scrollWidth > head.clientWidth + 1;
+          }).map((head) => head.textContent);
+        }"""
+    )
+
+
 def test_sums_of_answers_have_their_own_rows(visitor, server, work):
     page = organiser(visitor, server, "work", view="#question=strain")
     (total,) = server.estimate("work", question="strain").json()["totals"]

@@ -420,6 +420,21 @@ function drawGroups() {
   )));
 }
 
+/** Say so where a table is wider than the window, and fade the side on which more of it stands. */
+function watchWideTables() {
+  const update = (box) => {
+    const beyond = box.scrollWidth - box.clientWidth;
+    const passed = Math.abs(box.scrollLeft); // from the right, it is negative
+    box.previousElementSibling.hidden = beyond < 2;
+    box.classList.toggle("more", beyond - passed > 1);
+  };
+  for (const box of document.querySelectorAll(".wide-table")) {
+    const watcher = new ResizeObserver(() => update(box));
+    for (const one of [box, box.firstElementChild]) watcher.observe(one);
+    box.addEventListener("scroll", () => update(box), { passive: true });
+  }
+}
+
 // ---- table.js -----------------------------------------------------------------------------------
 
 // The table of answers, with a bar for each: shares first, people small.
@@ -1060,5 +1075,6 @@ async function forever() {
 translate();
 listLanguages();
 listenToShare();
+watchWideTables();
 $("search").value = state.chosen.find;
 forever();

@@ -88,3 +88,18 @@ export function drawGroups() {
     ...tables.map((t) => heat(shareBox(t.get(item), "cell"), t.get(item).share, most)),
   )));
 }
+
+/** Say so where a table is wider than the window, and fade the side on which more of it stands. */
+export function watchWideTables() {
+  const update = (box) => {
+    const beyond = box.scrollWidth - box.clientWidth;
+    const passed = Math.abs(box.scrollLeft); // from the right, it is negative
+    box.previousElementSibling.hidden = beyond < 2;
+    box.classList.toggle("more", beyond - passed > 1);
+  };
+  for (const box of document.querySelectorAll(".wide-table")) {
+    const watcher = new ResizeObserver(() => update(box));
+    for (const one of [box, box.firstElementChild]) watcher.observe(one);
+    box.addEventListener("scroll", () => update(box), { passive: true });
+  }
+}

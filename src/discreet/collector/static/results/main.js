@@ -1,5 +1,6 @@
 // The results page: asks for the estimate every two seconds and draws it. The organiser's token
 // stays in this tab.
+import { watchWideTables } from "./cross.js";
 import { draw, drawTables } from "./draw.js";
 import { $, element } from "./dom.js";
 import { look } from "./look.js";
@@ -75,5 +76,6 @@ async function forever() {
 translate();
 listLanguages();
 listenToShare();
+watchWideTables();
 $("search").value = state.chosen.find;
 forever();
