@@ -122,8 +122,9 @@ def test_a_survey_from_the_first_word_to_its_end(visit, browser, server, tmp_pat
     page = visit()
     expect(page.locator("#list")).to_contain_text("Surveys")
     begin(page, "Empty")
-    expect(page.locator("#checked")).not_to_have_text(CHECKED)  # it has no answers yet
-    expect(page.locator("#publish")).to_be_disabled()
+    expect(page.locator("#checked")).to_have_text(
+        "To do: write the question, write at least two answers."
+    )
     page.get_by_label("What do you ask?").fill("What kept you awake?")
     answers = page.get_by_label("Answer", exact=True)
     answers.nth(0).fill("debts")
@@ -427,6 +428,77 @@ MISTAKES = [
 ]
 
 
+def said(page):
+    """What stands beside fields, and how many fields are marked as wrong."""
+    sentences = page.locator(".missing-here, .wrong-here").all_inner_texts()
+    return [sentences, page.locator("[aria-invalid]").count()]
+
+
+NOTHING = [[], 0]
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP])
+def test_what_is_missing_is_said_once_the_field_has_been_left(visit, size):
+    page = visit(viewport=size)
+    begin(page, "Empty")
+    foot = page.locator("#checked")
+    expect(foot).to_have_text("To do: write the question, write at least two answers.")
+    assert said(page) == NOTHING
+    words, answers = page.get_by_label("What do you ask?"), page.get_by_label("Answer", exact=True)
+    words.click()
+    words.type("Wh")
+    expect(foot).to_have_text("To do: write at least two answers.")
+    words.fill("")
+    expect(foot).to_have_text("To do: write the question, write at least two answers.")
+    assert said(page) == NOTHING  # still there
+    answers.nth(0).click()
+    expect(page.locator(".missing-here")).to_have_text("Write what you ask.")
+    expect(words).to_have_attribute("aria-invalid", "true")
+    answers.nth(0).fill("debts")
+    answers.nth(1).click()  # between the answers nobody has left them
+    expect(foot).to_have_text("To do: write the question, write at least two answers.")
+    assert said(page) == [["Write what you ask."], 1]
+    words.fill("What kept you awake?")
+    expect(page.locator(".missing-here")).to_have_text("Write at least two answers.")
+    answers.nth(1).fill("nothing")
+    checked(page)
+    assert said(page) == NOTHING
+
+
+def test_what_is_missing_is_said_to_who_tries_to_publish(visit):
+    page = visit()
+    begin(page, "Empty")
+    for name in ("#publish", "#try"):
+        page.get_by_role("button", name="Add a public question").click()
+        expect(page.locator("#checked")).to_contain_text("To do: write the question, ")
+        before = said(page)[0]
+        page.locator(name).click()
+        expect(page.locator("dialog")).to_have_count(0)
+        expect(page.get_by_label("What do you ask?").first).to_be_focused()
+        assert len(said(page)[0]) > len(before)  # the new public question is complained of, too
+    assert said(page) == [["Write what you ask.", "Write at least two answers."] * 3, 6]
+    chromium.check_axe(page)
+
+
+def test_a_press_that_leaves_an_empty_field_meets_its_button(visit):
+    """What is said there moves the form, so it waits for the end of the press."""
+    page = visit()
+    begin(page, "Empty")
+    for k, answer in enumerate(page.get_by_label("Answer", exact=True).all()):
+        answer.fill(f"answer {k}")
+    page.get_by_label("What do you ask?").click()
+    button = page.get_by_role("button", name="Add a question")
+    button.evaluate("button => button.scrollIntoView({ block: 'center' })")
+    box = button.bounding_box()
+    page.mouse.move(box["x"] + 20, box["y"] + 3)
+    page.mouse.down()
+    page.wait_for_timeout(300)
+    assert said(page) == NOTHING
+    page.mouse.up()
+    expect(page.locator(".question h3")).to_contain_text(["Question 1", "Question 2"])
+    expect(page.locator(".missing-here")).to_have_text(["Write what you ask."])
+
+
 @pytest.mark.parametrize(("label", "text", "sentence"), MISTAKES)
 def test_what_is_wrong_is_said_beside_its_field(visit, label, text, sentence):
     page = visit()
@@ -436,7 +508,10 @@ def test_what_is_wrong_is_said_beside_its_field(visit, label, text, sentence):
     expect(page.locator("#wrong-here")).to_contain_text(sentence)
     assert field.get_attribute("aria-describedby") == "wrong-here"
     expect(page.locator("#publish")).to_be_disabled()
-    field.fill({"Language of the questions": "en", "Name in the link": "good"}.get(label, ""))
+    good = {
+        "Language of the questions": "en", "Name in the link": "good", "What do you ask?": "What?",
+    }  # fmt: skip
+    field.fill(good.get(label, ""))
     checked(page)
     expect(page.locator("#wrong-here")).to_have_count(0)
 

@@ -372,6 +372,13 @@ def test_what_is_wrong_is_said_where_it_is(desk, where):
     assert detail == told["detail"]
 
 
+def test_a_sentence_is_about_the_place_where_it_stands(desk):
+    """Two things are wrong; the first of the form is said, with its own sentence."""
+    both = survey_file(notice="example.org").replace("ln(4)", "-1")
+    told = desk.post("/desk/draft", json={"toml": both}).json()["problem"]
+    assert told["where"] == "about.notice" and "example.org" in told["detail"]
+
+
 def test_a_draft_names_no_file_of_the_server(desk, server):
     (server.folder / "secret.csv").write_text("item,level\nx,sensitive\n")
     text = survey_file().replace("question =", 'items_file = "secret.csv"\nquestion =')

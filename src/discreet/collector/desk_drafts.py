@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from discreet.collector import documents
@@ -99,7 +100,7 @@ def read(table: JsonObject, design: Callable[[str], Survey]) -> Designed:
     except Misplaced:
         raise
     except DiscreetError as error:
-        raise Misplaced(_place(table, error), str(error)) from None
+        raise _misplaced(table, error) from None
     if survey.about.rehearsal:
         raise Misplaced("about.rehearsal", "only a rehearsal has this; leave it out, and try it")
     if survey.about.state(datetime.now(UTC)) == "closed":
@@ -118,43 +119,42 @@ def _refuse_paths(table: JsonObject) -> None:
             raise Misplaced(where, sentence)
 
 
-def _place(table: JsonObject, error: DiscreetError) -> str:
-    """Where a draft is wrong: the first part that is wrong by itself."""
+def _misplaced(table: JsonObject, error: DiscreetError) -> Misplaced:
+    """Where a draft is wrong: the first part that is wrong by itself, and what is wrong there."""
+    for where, read_part in _parts(table):
+        try:
+            read_part()
+        except DiscreetError as wrong:
+            return Misplaced(where, str(wrong))
+        except (TypeError, AttributeError):  # what is no text, no list, no table
+            return Misplaced(where, str(error))
+    if "answers" in str(error).partition("=")[0]:
+        return Misplaced("answers", str(error))
+    return Misplaced("translations" if "translat" in str(error) else "", str(error))
+
+
+def _parts(table: JsonObject) -> Iterator[tuple[str, Callable[[], object]]]:
+    """The parts of a survey file, each with what reads it alone."""
     about = table.get("about", {})
     for key, value in about.items() if isinstance(about, dict) else ():
-        if _fails(lambda key=key, value=value: About.read({key: value})):
-            return f"about.{key}"
-    if _fails(lambda: About.read(about)):
-        return "about.closes" if "closes" in str(error) else "about"
+        yield f"about.{key}", partial(About.read, {key: value})
+    # both dates are right, but not together
+    yield "about.closes" if isinstance(about, dict) else "about", partial(About.read, about)
     public = table.get("public", [])
     for k, row in enumerate(public if isinstance(public, list) else ()):
-        if _fails(lambda row=row: Public.read(row)):
-            return f"public.{k}"
+        yield f"public.{k}", partial(Public.read, row)
     rows = table.get("question")
     whole = ("name", "about", "answers", "public", "translations", "cross")
     only = {key: value for key, value in table.items() if key not in whole}
-    questions = rows if isinstance(rows, list) else [only]
-    for k, row in enumerate(questions):
-        if not isinstance(row, dict) or _fails(lambda row=row: _read_alone(row)):
-            return f"question.{k}"
-    if "name" in table and _fails(lambda: checked_name(table["name"])):
-        return "name"
-    if "answers" in str(error).partition("=")[0]:
-        return "answers"
-    return "translations" if "translat" in str(error) else ""
+    for k, row in enumerate(rows if isinstance(rows, list) else [only]):
+        yield f"question.{k}", partial(_read_alone, row)
+    if "name" in table:
+        yield "name", partial(checked_name, table["name"])
 
 
 def _read_alone(row: JsonObject) -> None:
     own = {key: value for key, value in row.items() if key not in ("name", "text")}
     read_question({**own, "question": row["text"]} if "text" in row else own, None, "a question")
-
-
-def _fails(work: object) -> bool:
-    try:
-        work()  # type: ignore[operator]
-    except (DiscreetError, TypeError, AttributeError):  # what is no text, no list, no table
-        return True
-    return False
 
 
 # ---- what is said about it -----------------------------------------------------------------------

@@ -151,12 +151,12 @@ let fieldCount = 0;
 
 /**
  * A labelled field. `where` is the place in the survey file that it writes: what is wrong there is
- * said under it.
+ * said under it; `part` is what `Todo` calls it.
  */
-function field(label, input, { note, where, wide } = {}) {
+function field(label, input, { note, where, part, wide } = {}) {
   fieldCount += 1;
   input.id ||= `f${fieldCount}`;
-  return h("div", { class: wide ? "field wide" : "field", "data-where": where },
+  return h("div", { class: wide ? "field wide" : "field", "data-where": where, "data-part": part },
     h("label", { for: input.id }, label), input, note && h("small", { class: "quiet" }, note));
 }
 
@@ -544,7 +544,8 @@ function openlyPart(model, { changed, redraw }) {
     return h("article", { class: "card question", "data-key": row.key, "data-where": `public.${k}` },
       h("div", { class: "row top" }, h("h3", {}, order && order.handle, title), h("span", { class: "row" }, order && order.arrows, remove)),
       h("div", { class: "pair" },
-        field("What do you ask?", textInput(row, "text", changed, { id: `${row.key}-text`, placeholder: "Where do you work?" })),
+        field("What do you ask?", textInput(row, "text", changed, { id: `${row.key}-text`, placeholder: "Where do you work?" }),
+          { part: `${row.key}-words` }),
         field("Short name", textInput(row, "name", changed, { placeholder: "region" }), { note: "a column of the results" })),
       plainAnswers(row, changed, redraw));
   });
@@ -561,7 +562,7 @@ function openlyPart(model, { changed, redraw }) {
 function plainAnswers(row, changed, redraw) {
   const adder = `${row.key}-add`;
   const { list, insert } = answerRows(row.answers, { changed, redraw, adder, fresh: () => newAnswer() });
-  return h("div", {}, list, button("Add an answer", () => insert(row.answers.length, newAnswer()),
+  return h("div", { "data-part": `${row.key}-answers` }, list, button("Add an answer", () => insert(row.answers.length, newAnswer()),
     { class: "button plain small", id: adder }));
 }
 
@@ -810,7 +811,7 @@ function questionCard(model, question, k, { words, steps, changed, redraw }) {
       questions.length > 1 && h("span", { class: "row" }, order.arrows, remove)),
     field("What do you ask?", textInput(question, "text", changed, {
       id: `${question.key}-text`, placeholder: "Which of these strained you most this month?",
-    })),
+    }), { part: `${question.key}-words` }),
     h("div", { class: "pair" },
       field("How do people answer?", choice(question, "kind", KINDS, changeKind, { id: `${question.key}-kind` })),
       several && field("Short name", textInput(question, "name", changed, { placeholder: `question ${k + 1}` }),
@@ -838,7 +839,7 @@ function answerList(question, words, changed, redraw) {
   const add = (answer) => insert(question.answers.length, answer);
   const heads = h("p", { class: "heads quiet", "aria-hidden": "true" }, h("span", {}, "Answers, as people see them"),
     !isScale && h("span", {}, "How sensitive? (odds ×)"));
-  return h("div", {}, heads, list, h("p", { class: "row" },
+  return h("div", { "data-part": `${question.key}-answers` }, heads, list, h("p", { class: "row" },
     button("Add an answer", () => add(newAnswer("", level())), { class: "button plain small", id: adder }),
     !isScale && !question.answers.some(({ text }) => text === "prefer not to say")
       && button("Add “prefer not to say”", () => {
@@ -885,6 +886,107 @@ function keptKeys({ rest, totals }) {
   return names.length ? h("p", { class: "quiet" }, `Also in the file: ${names.join(", ")}. Change it there.`) : "";
 }
 
+// ---- todo.js ------------------------------------------------------------------------------------
+
+// What a draft lacks. The line at the foot says it at once and calmly. Beside a field it is said
+// once the person has left the field, or has tried to publish.
+
+const SAID = 2; // at the foot, before "and more"
+let isPressed = false; // a button of the mouse, or a finger
+
+for (const [type, value] of [["pointerdown", true], ["pointerup", false], ["pointercancel", false]]) {
+  document.addEventListener(type, () => { isPressed = value; }, true);
+}
+
+/** After the press that took the focus away: what is said moves the form under the pointer. */
+function afterPress(work) {
+  if (isPressed) document.addEventListener("pointerup", () => setTimeout(work), { once: true });
+  else setTimeout(work);
+}
+
+const placeOf = (part) => document.querySelector(`[data-part="${part}"]`);
+
+/** What is missing in a card: `part` is its place in the form, `input` the field to go on with. */
+function missingIn({ row, where, name, others, least }) {
+  const { key, answers } = row;
+  const written = answers.filter(({ text }) => text.trim()).length;
+  const next = answers.find(({ text }) => !text.trim()) ?? answers[0];
+  const [count, to] = [least > 1 ? "at least two answers" : "an answer", others ? ` to ${name}` : ""];
+  return [
+    !row.text.trim() && !(row.kind && row.name.trim()) // a protected question may have its name alone
+      && { where, part: `${key}-words`, input: `${key}-text`, sentence: "Write what you ask.", todo: `write ${name}` },
+    written < least
+      && { where, part: `${key}-answers`, input: `${next.key}-text`, sentence: `Write ${count}.`, todo: `write ${count}${to}` },
+  ].filter((one) => one);
+}
+
+class Todo {
+  #model;
+  #left = new Set(); // parts of the form that the person has left
+
+  constructor(model) {
+    this.#model = model;
+  }
+
+  /** In the order of the form. */
+  missing() {
+    const { questions, openly } = this.#model;
+    const others = questions.length + openly.length > 1;
+    return [
+      ...questions.map((row, k) => ({
+        row, where: `question.${k}`, others, name: questions.length > 1 ? `question ${k + 1}` : "the question",
+        least: ["set", "each"].includes(row.kind) ? 1 : 2,
+      })),
+      ...openly.map((row, k) => ({ row, where: `public.${k}`, others, name: `public question ${k + 1}`, least: 2 })),
+    ].flatMap(missingIn);
+  }
+
+  /** One line. */
+  summary() {
+    const listed = this.missing().map(({ todo }) => todo);
+    const more = listed.length - SAID;
+    return `To do: ${listed.slice(0, SAID).join(", ")}${more > 0 ? `, and ${more} more` : ""}.`;
+  }
+
+  /** The focus has left an element of the form. */
+  leave(element) {
+    const part = element.closest("[data-part]")?.dataset.part;
+    if (!part) return;
+    afterPress(() => {
+      const place = placeOf(part); // the form may have been drawn anew
+      if (!place || place.contains(document.activeElement)) return; // gone, or the person is still there
+      this.#left.add(part);
+      this.show();
+    });
+  }
+
+  /** Say beside the fields what is missing in those that the person has left. */
+  show() {
+    for (const said of document.querySelectorAll(".missing-here")) said.remove();
+    for (const input of document.querySelectorAll('[aria-describedby^="missing-"]')) {
+      input.removeAttribute("aria-invalid");
+      input.removeAttribute("aria-describedby");
+    }
+    for (const { part, input, sentence } of this.missing()) {
+      const place = this.#left.has(part) && placeOf(part);
+      if (!place) continue;
+      const id = `missing-${part}`;
+      place.append(h("p", { class: "wrong missing-here", id }, sentence));
+      $(input).setAttribute("aria-invalid", "true");
+      $(input).setAttribute("aria-describedby", id);
+    }
+  }
+
+  /** Whether something is missing: it is said then, and the first such field has the focus. */
+  refuses() {
+    const all = this.missing();
+    for (const { part } of all) this.#left.add(part);
+    this.show();
+    if (all.length) $(all[0].input)?.focus();
+    return all.length > 0;
+  }
+}
+
 // ---- editor.js ----------------------------------------------------------------------------------
 
 // The form of a survey that is not published yet. It lives in this tab alone.
@@ -899,6 +1001,7 @@ function storedDraft() {
 
 class Editor {
   #model;
+  #todo; // what the draft lacks
   #start; // words and templates, from the collector
   #timer;
   #asking; // the request under way
@@ -914,6 +1017,7 @@ class Editor {
   /** Show the form of a survey file's content. */
   open(file) {
     this.#model = fromFile(file);
+    this.#todo = new Todo(this.#model);
     this.#build();
     show("edit");
     this.#changed();
@@ -940,7 +1044,8 @@ class Editor {
       people.dispatchEvent(new Event("input"));
     }, { class: "button plain small" }));
     const forecast = h("div", {}, h("h2", {}, "What people will be able to tell you"),
-      field("If so many people take part", people), h("p", { class: "row" }, presets), h("div", { id: "forecast" }));
+      field("If so many people take part", people), h("p", { class: "row" }, presets),
+      h("div", { id: "forecast" }, h("p", { class: "quiet" }, "Write a question and its answers. Then you see here how many people must give an answer before it shows.")));
     const preview = h("div", {}, h("p", { class: "quiet" }, "The real page. Nothing is sent or stored: try it."),
       h("div", { class: "phone" }, h("iframe", { id: "preview", title: "Preview of the participant’s page" })));
     const beside = tabs([
@@ -952,6 +1057,7 @@ class Editor {
       button("Publish…", () => this.#publish(), { id: "publish" })));
     $("edit").replaceChildren(h("div", { class: "two" }, h("form", { id: "form", autocomplete: "off", novalidate: true }), beside), bar);
     $("form").addEventListener("submit", (event) => event.preventDefault());
+    $("form").addEventListener("focusout", ({ target }) => this.#todo.leave(target));
     this.#draw();
   }
 
@@ -993,6 +1099,7 @@ class Editor {
     this.#checked = null;
     for (const id of ["try", "publish"]) $(id).disabled = true;
     $("checked").textContent = "Checking…";
+    this.#todo.show();
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#check(), PAUSE);
   }
@@ -1007,14 +1114,16 @@ class Editor {
     try {
       const told = await call("/draft", { document: this.#file(), people: this.#people.users }, { signal });
       if (signal.aborted) return;
-      this.#wrong(told.problem);
+      const isMissing = this.#todo.missing().some(({ where }) => where === told.problem?.where);
+      this.#wrong(isMissing ? null : told.problem);
+      if (isMissing) this.#ready();
       if (told.problem) return;
       this.#checked = told;
       $("toml").value = told.toml;
       drawForecast(told.forecast, told.groups, this.#start.sensitivities);
       drawPreview(told.preview);
       if (told.taken) this.#wrong({ where: "name", detail: "There is another survey of this name. Choose another one." });
-      else this.#ready(told.forecast);
+      else this.#ready(summary(told.forecast));
     } catch (error) {
       if (error.name === "AbortError") return;
       if (error.status === 401) this.#leave("", error);
@@ -1022,8 +1131,9 @@ class Editor {
     }
   }
 
-  #ready(told) {
-    $("checked").textContent = summary(told);
+  /** Nothing is wrong; something may still be missing. */
+  #ready(sentence) {
+    $("checked").textContent = this.#todo.missing().length ? this.#todo.summary() : sentence;
     for (const id of ["try", "publish"]) $(id).disabled = false;
   }
 
@@ -1034,6 +1144,7 @@ class Editor {
       input.removeAttribute("aria-invalid");
       input.removeAttribute("aria-describedby");
     }
+    this.#todo.show();
     if (!problem) return;
     const { where, detail } = problem;
     const place = where && document.querySelector(`[data-where="${CSS.escape(where)}"]`);
@@ -1055,6 +1166,7 @@ class Editor {
   }
 
   async #rehearse() {
+    if (this.#todo.refuses()) return;
     const wanted = { people: 500 };
     const most = this.#start.rehearsed;
     const made = await ask("Try it with simulated people", [
@@ -1065,6 +1177,7 @@ class Editor {
   }
 
   async #publish() {
+    if (this.#todo.refuses()) return;
     const options = { reports: false };
     const keep = h("input", { type: "checkbox", onchange: ({ target }) => { options.reports = target.checked; } });
     const made = await ask(`Publish “${this.#model.name}”?`, [

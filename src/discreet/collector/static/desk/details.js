@@ -18,7 +18,8 @@ export function openlyPart(model, { changed, redraw }) {
     return h("article", { class: "card question", "data-key": row.key, "data-where": `public.${k}` },
       h("div", { class: "row top" }, h("h3", {}, order && order.handle, title), h("span", { class: "row" }, order && order.arrows, remove)),
       h("div", { class: "pair" },
-        field("What do you ask?", textInput(row, "text", changed, { id: `${row.key}-text`, placeholder: "Where do you work?" })),
+        field("What do you ask?", textInput(row, "text", changed, { id: `${row.key}-text`, placeholder: "Where do you work?" }),
+          { part: `${row.key}-words` }),
         field("Short name", textInput(row, "name", changed, { placeholder: "region" }), { note: "a column of the results" })),
       plainAnswers(row, changed, redraw));
   });
@@ -35,7 +36,7 @@ export function openlyPart(model, { changed, redraw }) {
 function plainAnswers(row, changed, redraw) {
   const adder = `${row.key}-add`;
   const { list, insert } = answerRows(row.answers, { changed, redraw, adder, fresh: () => newAnswer() });
-  return h("div", {}, list, button("Add an answer", () => insert(row.answers.length, newAnswer()),
+  return h("div", { "data-part": `${row.key}-answers` }, list, button("Add an answer", () => insert(row.answers.length, newAnswer()),
     { class: "button plain small", id: adder }));
 }
 

@@ -6,6 +6,7 @@ import { field, numberInput } from "./fields.js";
 import { fromFile, newQuestion, toFile } from "./model.js";
 import { PEOPLE, drawForecast, drawPreview, filePart, openFile, summary, tabs } from "./panel.js";
 import { questionCard } from "./question.js";
+import { Todo } from "./todo.js";
 
 const DRAFT = "discreet-draft"; // the key of the draft in this tab
 const PAUSE = 350; // milliseconds after the last change until the draft is checked
@@ -17,6 +18,7 @@ export function storedDraft() {
 
 export class Editor {
   #model;
+  #todo; // what the draft lacks
   #start; // words and templates, from the collector
   #timer;
   #asking; // the request under way
@@ -32,6 +34,7 @@ export class Editor {
   /** Show the form of a survey file's content. */
   open(file) {
     this.#model = fromFile(file);
+    this.#todo = new Todo(this.#model);
     this.#build();
     show("edit");
     this.#changed();
@@ -58,7 +61,8 @@ export class Editor {
       people.dispatchEvent(new Event("input"));
     }, { class: "button plain small" }));
     const forecast = h("div", {}, h("h2", {}, "What people will be able to tell you"),
-      field("If so many people take part", people), h("p", { class: "row" }, presets), h("div", { id: "forecast" }));
+      field("If so many people take part", people), h("p", { class: "row" }, presets),
+      h("div", { id: "forecast" }, h("p", { class: "quiet" }, "Write a question and its answers. Then you see here how many people must give an answer before it shows.")));
     const preview = h("div", {}, h("p", { class: "quiet" }, "The real page. Nothing is sent or stored: try it."),
       h("div", { class: "phone" }, h("iframe", { id: "preview", title: "Preview of the participant’s page" })));
     const beside = tabs([
@@ -70,6 +74,7 @@ export class Editor {
       button("Publish…", () => this.#publish(), { id: "publish" })));
     $("edit").replaceChildren(h("div", { class: "two" }, h("form", { id: "form", autocomplete: "off", novalidate: true }), beside), bar);
     $("form").addEventListener("submit", (event) => event.preventDefault());
+    $("form").addEventListener("focusout", ({ target }) => this.#todo.leave(target));
     this.#draw();
   }
 
@@ -111,6 +116,7 @@ export class Editor {
     this.#checked = null;
     for (const id of ["try", "publish"]) $(id).disabled = true;
     $("checked").textContent = "Checking…";
+    this.#todo.show();
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#check(), PAUSE);
   }
@@ -125,14 +131,16 @@ export class Editor {
     try {
       const told = await call("/draft", { document: this.#file(), people: this.#people.users }, { signal });
       if (signal.aborted) return;
-      this.#wrong(told.problem);
+      const isMissing = this.#todo.missing().some(({ where }) => where === told.problem?.where);
+      this.#wrong(isMissing ? null : told.problem);
+      if (isMissing) this.#ready();
       if (told.problem) return;
       this.#checked = told;
       $("toml").value = told.toml;
       drawForecast(told.forecast, told.groups, this.#start.sensitivities);
       drawPreview(told.preview);
       if (told.taken) this.#wrong({ where: "name", detail: "There is another survey of this name. Choose another one." });
-      else this.#ready(told.forecast);
+      else this.#ready(summary(told.forecast));
     } catch (error) {
       if (error.name === "AbortError") return;
       if (error.status === 401) this.#leave("", error);
@@ -140,8 +148,9 @@ export class Editor {
     }
   }
 
-  #ready(told) {
-    $("checked").textContent = summary(told);
+  /** Nothing is wrong; something may still be missing. */
+  #ready(sentence) {
+    $("checked").textContent = this.#todo.missing().length ? this.#todo.summary() : sentence;
     for (const id of ["try", "publish"]) $(id).disabled = false;
   }
 
@@ -152,6 +161,7 @@ export class Editor {
       input.removeAttribute("aria-invalid");
       input.removeAttribute("aria-describedby");
     }
+    this.#todo.show();
     if (!problem) return;
     const { where, detail } = problem;
     const place = where && document.querySelector(`[data-where="${CSS.escape(where)}"]`);
@@ -173,6 +183,7 @@ export class Editor {
   }
 
   async #rehearse() {
+    if (this.#todo.refuses()) return;
     const wanted = { people: 500 };
     const most = this.#start.rehearsed;
     const made = await ask("Try it with simulated people", [
@@ -183,6 +194,7 @@ export class Editor {
   }
 
   async #publish() {
+    if (this.#todo.refuses()) return;
     const options = { reports: false };
     const keep = h("input", { type: "checkbox", onchange: ({ target }) => { options.reports = target.checked; } });
     const made = await ask(`Publish “${this.#model.name}”?`, [

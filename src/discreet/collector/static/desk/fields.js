@@ -5,12 +5,12 @@ let fieldCount = 0;
 
 /**
  * A labelled field. `where` is the place in the survey file that it writes: what is wrong there is
- * said under it.
+ * said under it; `part` is what `Todo` calls it.
  */
-export function field(label, input, { note, where, wide } = {}) {
+export function field(label, input, { note, where, part, wide } = {}) {
   fieldCount += 1;
   input.id ||= `f${fieldCount}`;
-  return h("div", { class: wide ? "field wide" : "field", "data-where": where },
+  return h("div", { class: wide ? "field wide" : "field", "data-where": where, "data-part": part },
     h("label", { for: input.id }, label), input, note && h("small", { class: "quiet" }, note));
 }
 

@@ -42,7 +42,7 @@ export function questionCard(model, question, k, { words, steps, changed, redraw
       questions.length > 1 && h("span", { class: "row" }, order.arrows, remove)),
     field("What do you ask?", textInput(question, "text", changed, {
       id: `${question.key}-text`, placeholder: "Which of these strained you most this month?",
-    })),
+    }), { part: `${question.key}-words` }),
     h("div", { class: "pair" },
       field("How do people answer?", choice(question, "kind", KINDS, changeKind, { id: `${question.key}-kind` })),
       several && field("Short name", textInput(question, "name", changed, { placeholder: `question ${k + 1}` }),
@@ -70,7 +70,7 @@ function answerList(question, words, changed, redraw) {
   const add = (answer) => insert(question.answers.length, answer);
   const heads = h("p", { class: "heads quiet", "aria-hidden": "true" }, h("span", {}, "Answers, as people see them"),
     !isScale && h("span", {}, "How sensitive? (odds ×)"));
-  return h("div", {}, heads, list, h("p", { class: "row" },
+  return h("div", { "data-part": `${question.key}-answers` }, heads, list, h("p", { class: "row" },
     button("Add an answer", () => add(newAnswer("", level())), { class: "button plain small", id: adder }),
     !isScale && !question.answers.some(({ text }) => text === "prefer not to say")
       && button("Add “prefer not to say”", () => {
