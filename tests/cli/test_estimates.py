@@ -195,9 +195,28 @@ def test_all_groups_of_a_folder_are_compared(run, folder):
     assert "name them instead of a folder" in run(
         "compare", "four", "-m", "m.json", "--plot", "x.png", code=2
     )
-    (folder / "empty").mkdir(exist_ok=True)
-    assert "empty has 0 tallies" in run("compare", "empty", "-m", "m.json", code=2)
-    assert "is compared with another tally" in run("compare", "plain.json", code=2)
+
+
+def test_compare_says_what_it_takes(run, folder):
+    run("tally", "m.json", "r.parquet", "--by", "region", "-o", "regions")
+    two = ("regions/north.json", "regions/south.json")
+    (folder / "empty").mkdir()
+    for names, sentence in {
+        (): "compare needs two tallies or a folder of them",
+        two[:1]: "regions/north.json is one file; name a second tally",
+        (*two, "m.json"): "takes two tallies or one folder, not 3 names",
+        (two[0], "regions"): "regions is a folder; name two tallies in it, or the folder alone",
+        (two[0], two[0]): "are the same file",
+        (two[0], "nothing.json"): "nothing.json does not exist; name two tallies",
+        ("nothing",): "nothing does not exist; name two tallies",
+        (two[0], "r.parquet"): "r.parquet is not a tally",
+        (two[0], "m.json"): "m.json is not a tally file",
+        ("empty",): "empty has 0 tallies (*.json) and must have from 2 to 20",
+    }.items():
+        said = run("compare", *names, "-m", "m.json", code=2)
+        assert said.startswith("error: ") and said.count("\n") == 1 and sentence in said, said
+    told = run("compare", "--help")
+    assert "TALLY TALLY | FOLDER" in told and "discreet compare regions\n" in told
 
 
 def test_a_total_of_lists_says_that_people_count_once_per_item(run, folder):

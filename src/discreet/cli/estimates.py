@@ -158,9 +158,15 @@ def estimate(
         click.echo(f"Odd: {sentence}; see docs/organiser.md on fake reports.")
 
 
-@main.command(epilog="Example:  discreet compare 2025.json 2026.json -m survey.json")
-@click.argument("a")
-@click.argument("b", required=False)
+@main.command(
+    epilog="""Example:  discreet compare north.json south.json -m survey.json
+
+    \b
+    For every pair of groups:
+      discreet tally survey.json reports.parquet --by region -o regions
+      discreet compare regions"""
+)
+@click.argument("files", nargs=-1, metavar="TALLY TALLY | FOLDER")
 @click.option(
     "-m",
     "--survey",
@@ -168,7 +174,7 @@ def estimate(
     multiple=True,
     default=("survey.json",),
     show_default=True,
-    help="The survey of the tallies. Repeat it if they are of different surveys.",
+    help="The survey file that the tallies were made with. Repeat it if they were made with two.",
 )
 @_result_options
 @click.option(
@@ -178,8 +184,7 @@ def estimate(
 @click.option("--plot", help="Draw the largest differences into this file (.png or .svg).")
 @as_json
 def compare(
-    a: str,
-    b: str | None,
+    files: tuple[str, ...],
     mechanisms: tuple[str, ...],
     confidence: float,
     about: str,
@@ -188,28 +193,30 @@ def compare(
     plot: str | None,
     as_json: bool,
 ) -> None:
-    """Compare the tallies A and B of two groups or two dates, or all groups in a folder A.
+    """Compare the shares of two groups, of two dates, or of all groups in a folder.
 
-    Shows shares of A minus shares of B, with intervals that hold for all items together. For a
-    folder of tallies (`discreet tally --by`), it compares every pair of groups, with intervals that
+    TALLY is a file of counts (.json) that `discreet tally` or `discreet export` wrote. FOLDER has 2
+    to 20 of them, one for each group, as `discreet tally --by` writes them. All are about the same
+    question.
+
+    For two tallies, it shows the shares of the first minus those of the second, with intervals that
+    hold for all items together. For a folder, it compares every pair of groups, with intervals that
     hold for all pairs together.
     """
     from discreet.estimates import saving
     from discreet.show import terminal
 
-    paths = _groups_in(a) if b is None else [a, b]
-    if b is not None and os.path.realpath(a) == os.path.realpath(b):
-        raise DataError(f"{a} and {b} are the same file; name the tallies of two groups or dates")
-    refuse_overwrite([output, plot], [*paths, *mechanisms])
     require_suffix(output, ".csv", ".parquet")
     require_suffix(plot, ".png", ".svg")
+    paths = _tallies(files)
+    refuse_overwrite([output, plot], [*paths, *mechanisms])
     if plot and len(paths) > 2:
         raise DataError(
             "--plot draws the differences of two tallies; name them instead of a folder"
         )
     comparisons = _comparisons(paths, mechanisms, confidence, about)
     if output:
-        saving.save_comparisons(comparisons, output, confidence, named=b is None)
+        saving.save_comparisons(comparisons, output, confidence, named=len(files) == 1)
     if plot:
         comparisons[0].plot(plot, top)
     documents = []
@@ -221,7 +228,7 @@ def compare(
         if not as_json:
             terminal.comparison(comparison, rows)
     if as_json:
-        print_json({"pairs": documents} if b is None else documents[0])
+        print_json({"pairs": documents} if len(files) == 1 else documents[0])
     elif len(comparisons) > 1:
         click.echo(
             f"The intervals hold for all {len(comparisons)} pairs together with "
@@ -230,17 +237,44 @@ def compare(
         )
 
 
+def _tallies(files: tuple[str, ...]) -> list[str]:
+    """Two tallies, or those in a folder."""
+    if not files:
+        raise DataError(
+            "compare needs two tallies or a folder of them: discreet compare north.json south.json"
+        )
+    if len(files) > 2:
+        raise DataError(
+            f"compare takes two tallies or one folder, not {len(files)} names; put the tallies "
+            "into a folder and name the folder"
+        )
+    for path in files:
+        if not Path(path).exists():
+            raise DataError(f"{path} does not exist; name two tallies (.json) or a folder of them")
+    if len(files) == 1:
+        return _groups_in(*files)
+    first, second = files
+    for path in files:
+        if Path(path).is_dir():
+            raise DataError(f"{path} is a folder; name two tallies in it, or the folder alone")
+    if os.path.realpath(first) == os.path.realpath(second):
+        raise DataError(
+            f"{first} and {second} are the same file; name the tallies of two groups or dates"
+        )
+    return [*files]
+
+
 def _groups_in(folder: str) -> list[str]:
     """The tallies in a folder."""
     if not Path(folder).is_dir():
         raise DataError(
-            f"{folder} is compared with another tally: name it too, or a folder of them"
+            f"{folder} is one file; name a second tally to compare it with, or a folder"
         )
     paths = sorted(map(str, Path(folder).glob("*.json")))
     if not 2 <= len(paths) <= _MOST_GROUPS:
         raise DataError(
-            f"{folder} has {len(paths)} tallies (*.json); to compare groups takes 2 to "
-            f"{_MOST_GROUPS}, as `discreet tally --by` writes them"
+            f"{folder} has {len(paths)} tallies (*.json) and must have from 2 to {_MOST_GROUPS}; "
+            "`discreet tally --by` writes one for each group"
         )
     return paths
 
