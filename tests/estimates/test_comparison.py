@@ -290,7 +290,7 @@ def test_the_command(folder):
     [
         (("mechanism0.json", "mechanism0.json"), "are the same file"),
         (("mechanism0.json", "other1.json"), "other1.json is a tally of another mechanism"),
-        (("mechanism0.json", "nothing.json"), "nothing.json cannot be read"),
+        (("mechanism0.json", "nothing.json"), "nothing.json does not exist"),
         (("mechanism0.json", "survey.json"), "survey.json is not a tally file"),
         (("mechanism0.json", "mechanism1.json", "-m", "none.json"), "none.json does not exist"),
         (("mechanism0.json", "mechanism1.json", "-o", "t.txt"), "must end in .csv or .parquet"),
