@@ -1,5 +1,5 @@
-"""The tutorial is true: what it tells to type is typed, in an empty folder and in order, and what
-it shows is what is printed.
+"""The tutorial is true, and so is the way on the statistician's page: what they tell to type is
+typed, in an empty folder and in order, and what they show is what is printed.
 """
 
 import csv
@@ -13,12 +13,14 @@ import subprocess
 import time
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from collecting import DEADLINE, DISCREET, serving
 
 import discreet as d
 
-TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
+DOCS = Path(__file__).parents[2] / "docs"
+TUTORIAL = DOCS / "tutorial.md"
 BLOCK = re.compile(r"^```(toml|sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RANDOM = re.compile(
     r"[0-9a-f]{64}|([0-9a-f]{4} ){7}[0-9a-f]{4}(?=…)|(?<=will be sent: )[0-9a-f]+"
@@ -141,6 +143,25 @@ def test_the_tutorial_is_followed_to_the_end(tmp_path):
     check_result(tmp_path)
 
 
+def test_the_statisticians_way_is_followed_to_its_end(tmp_path):
+    page = (DOCS / "statistics.md").read_text(encoding="utf-8")
+    follow(Reader(tmp_path), blocks(page))
+    shares = {row["item"]: row for row in read(tmp_path / "shares.csv")}
+    for item, count in {"nothing": 8_000, "flu": 4_100, "depression": 900}.items():
+        assert abs(float(shares[item]["count"]) - count) < 6 * float(shares[item]["stderr"])
+    cold = next(row for row in read(tmp_path / "weighted.csv") if row["item"] == "cold")
+    expected = 0.3 * 3_500 / 12_000 + 0.7 * 1_500 / 8_000  # 22 %, and 25 % without weights
+    error = float(cold["stderr"]) / 20_000
+    assert abs(float(cold["share"]) - expected) < 6 * error < 0.25 - expected
+    assert {path.stem for path in (tmp_path / "regions").iterdir()} == {"north", "south"}
+    assert pq.read_metadata(tmp_path / "scores.parquet").num_rows == 20_000
+
+
+def read(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return [*csv.DictReader(file)]
+
+
 def follow(reader, steps):
     for kind, first, second in steps:
         if kind == "save":
@@ -154,8 +175,7 @@ def follow(reader, steps):
 
 def check_result(folder):
     """What is published is the truth, within its errors."""
-    with (folder / "result.csv").open(encoding="utf-8", newline="") as file:
-        rows = {row["item"]: row for row in csv.DictReader(file)}
+    rows = {row["item"]: row for row in read(folder / "result.csv")}
     assert rows.keys() == TRUTH.keys()
     for item, row in rows.items():  # 6 standard errors: 8 false alarms in 10^9 for eight items
         assert abs(float(row["count"]) - TRUTH[item]) < 6 * float(row["stderr"]), row
