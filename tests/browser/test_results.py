@@ -915,6 +915,8 @@ def test_paper_has_bars_and_no_controls(visitor, server, live):
     assert page.locator(".plot .bar").count() > 10
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    cut = page.locator(".wide-table").first.evaluate("box => getComputedStyle(box).overflowX")
+    assert cut == "visible"  # nobody scrolls on paper
     page.emulate_media(media="screen")
 
 
