@@ -4,8 +4,8 @@ nothing with the package; what it says of a law is step by step what a device do
 
 from fractions import Fraction
 from functools import cache
-from itertools import chain, combinations
-from math import comb, exp
+from itertools import chain, combinations, product
+from math import comb, exp, prod
 
 D, TOTAL = 2**32, 2**52
 
@@ -19,27 +19,47 @@ def groups_of(document):
     return [document["groups"][level] for level in document["policy"]["level_of"]]
 
 
-def active_of(document, part):
-    return [i for i, g in enumerate(groups_of(document)) if part["active"][g]]
+def blocks_of(document, part):
+    """The items of every block."""
+    of_item = [part["blocks"][g] for g in groups_of(document)]
+    return [
+        [i for i, b in enumerate(of_item) if b == block + 1] for block in range(len(part["sizes"]))
+    ]
+
+
+def named_by(document, part, x):
+    """How many of these items every block has."""
+    return tuple(len(set(block) & set(x)) for block in blocks_of(document, part))
 
 
 def reports(document):
     """Every report, as its part and the items that it names."""
     found = []
     for o, part in enumerate(document["parts"]):
-        found += [(o, frozenset(y)) for y in combinations(active_of(document, part), part["size"])]
+        each = map(combinations, blocks_of(document, part), part["sizes"])
+        found += [(o, frozenset(chain(*y))) for y in product(*each)]
     return found
 
 
-def outcomes(m, part, j):
-    """The chance of every number n of named own items with this part, given the cut and j."""
-    k, row, found = part["size"], part["rows"][j], {}
-    first = max(0, k + j - m)
-    for last, mass in row:
-        ways = {n: comb(j, n) * comb(m - j, k - n) for n in range(first, last + 1)}
-        for n, way in ways.items():
-            found[n] = Fraction(mass * way, TOTAL * sum(ways.values()))
-        first = last + 1
+def outcomes(document, part, j):
+    """The chance of every vector n of named own items with this part, given cut and class."""
+    m, k, s = list(map(len, blocks_of(document, part))), part["sizes"], document["padding"]
+    every = [c for c in product(range(s + 1), repeat=len(m)) if sum(c) <= s]
+    possible = [
+        n
+        for n in product(*(range(x + 1) for x in j))
+        if all(x <= b and b - x <= a - c for a, b, c, x in zip(m, k, j, n, strict=True))
+    ]
+    found = {}
+    for mass, *places in part["rows"][every.index(j)]:
+        ways = {
+            possible[place]: prod(
+                comb(c, x) * comb(a - c, b - x)
+                for a, b, c, x in zip(m, k, j, possible[place], strict=True)
+            )
+            for place in places
+        }
+        found |= {n: Fraction(mass * way, TOTAL * sum(ways.values())) for n, way in ways.items()}
     return found
 
 
@@ -48,18 +68,17 @@ def law(document, x):
     s, table = document["padding"], {}
     cuts = [frozenset(c) for c in combinations(sorted(x), min(len(x), s))]
     for o, part in enumerate(document["parts"]):
-        active = active_of(document, part)
-        m, k = len(active), part["size"]
+        blocks = blocks_of(document, part)
         for kept in cuts:
-            own = [i for i in active if i in kept]
-            others = [i for i in active if i not in kept]
-            for n, p in outcomes(m, part, len(own)).items():
+            own = [[i for i in block if i in kept] for block in blocks]
+            others = [[i for i in block if i not in kept] for block in blocks]
+            for n, p in outcomes(document, part, tuple(map(len, own))).items():
+                rest = [k - x for k, x in zip(part["sizes"], n, strict=True)]
                 each = Fraction(part["chance"], D) * p / len(cuts)
-                each /= comb(len(own), n) * comb(len(others), k - n)
-                for mine in combinations(own, n):
-                    for rest in combinations(others, k - n):
-                        y = o, frozenset(chain(mine, rest))
-                        table[y] = table.get(y, 0) + each
+                each /= prod(map(comb, map(len, [*own, *others]), [*n, *rest]))
+                for y in product(*map(combinations, [*own, *others], [*n, *rest])):
+                    report = o, frozenset(chain(*y))
+                    table[report] = table.get(report, 0) + each
     return table
 
 
@@ -123,13 +142,12 @@ def reports_of_set(document, x):
 
 def pack(document, o, named):
     """The bytes of a report."""
-    part = document["parts"][o]
-    active = active_of(document, part)
-    ranks = [active.index(i) for i in sorted(named)]
-    m, k = len(active), part["size"]
-    width = (m - 1).bit_length()
-    if -(-k * width // 8) < -(-m // 8):
-        body = sum(rank << width * n for n, rank in enumerate(ranks))
-    else:
-        body = sum(1 << rank for rank in ranks)
+    part, body, first = document["parts"][o], 0, 0
+    for block, k in zip(blocks_of(document, part), part["sizes"], strict=True):
+        ranks = [block.index(i) for i in sorted(named) if i in block]
+        m, width = len(block), max(1, (len(block) - 1).bit_length())
+        as_numbers = k * width < m
+        numbers = sum(rank << width * n for n, rank in enumerate(ranks))
+        body |= (numbers if as_numbers else sum(1 << rank for rank in ranks)) << first
+        first += k * width if as_numbers else m
     return bytes([o]) + body.to_bytes(document["encoding"]["size"] - 1, "little")

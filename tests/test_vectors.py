@@ -392,8 +392,8 @@ def test_estimates_catch_a_planted_change(reference):
             (o, i)
             for o, part in enumerate(document["parts"])
             for i, g in enumerate(reference.groups_of(document))
-            if part.get("other", part.get("active"))[g]
-            and ("size" not in part or abs(w[o][g]) > 1e-3)
+            if part.get("other", part.get("active", part.get("blocks")))[g]
+            and ("sizes" not in part or abs(w[o][g]) > 1e-3)
         ]
         if not speaking or case["mechanism"] in ILL_CONDITIONED:
             continue

@@ -21,18 +21,19 @@ CASES = {
     "padding above a level": ((2, 3), (1, 2), 3),
     "a lone item": ((1, 4), ("0.7", 2), 2),
 }
+ONE_BLOCK = [f"{name}, one block" for name in CASES if name != "one level"]
+EVERY = [*CASES, *ONE_BLOCK]
 
 
 @cache
 def designed(name):
-    sizes, budgets, padding = CASES[name]
+    sizes, budgets, padding = CASES[name.removesuffix(", one block")]
     levels = [
         (f"l{i}", e, [f"i{i}-{k}" for k in range(n)])
         for i, (n, e) in enumerate(zip(sizes, budgets, strict=True))
     ]
-    return picks(
-        Task(d.Policy.from_levels(levels, kind="set"), "uniform", None, padding, goal="total")
-    )
+    policy = d.Policy.from_levels(levels, kind="set")
+    return picks(Task(policy, "uniform", None, padding, goal="total"), several=name in CASES)
 
 
 @cache
@@ -53,7 +54,7 @@ def held(mechanism, x):
     return np.isin(np.arange(mechanism.m), list(x)).astype(float)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", EVERY)
 def test_unbiased_for_every_set_of_at_most_as_many_items_as_the_padding(name):
     """Larger sets count padding / size for each of their items."""
     mechanism, (scores, laws) = designed(name), table(name)
@@ -62,7 +63,7 @@ def test_unbiased_for_every_set_of_at_most_as_many_items_as_the_padding(name):
         assert law @ scores == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", EVERY)
 def test_second_moments_of_every_set(name):
     mechanism, (scores, laws) = designed(name), table(name)
     for x, law in laws.items():
@@ -72,7 +73,7 @@ def test_second_moments_of_every_set(name):
         assert error.bias == pytest.approx(counted - held(mechanism, x), abs=1e-12)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", EVERY)
 def test_expected_errors_are_means_over_all_sets(name):
     mechanism, (scores, laws) = designed(name), table(name)
     full = [law for x, law in laws.items() if len(x) == mechanism.padding]
@@ -88,12 +89,14 @@ def classes_of(mechanism, x):
     """The class of one person, per cut."""
     group_of, found = mechanism.arrays.group_of, []
     for cut in mechanism.arrays.decoder.cuts:
-        active = mechanism.parts[cut.parts[0]].active
-        found.append(np.eye(len(cut.law))[sum(active[group_of[i]] for i in x)])
+        blocks = mechanism.parts[cut.parts[0]].ints.blocks
+        mine = [blocks[group_of[i]] for i in x]
+        j = [mine.count(b + 1) for b in range(len(cut.m))]
+        found.append((cut.classes == j).all(axis=1).astype(float))
     return np.concatenate(found)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", EVERY)
 def test_the_squares_of_a_sum_are_bounded_and_those_of_who_holds_none_exact(name):
     mechanism, (scores, laws) = designed(name), table(name)
     decoder, group_of = mechanism.arrays.decoder, mechanism.arrays.group_of
@@ -115,7 +118,7 @@ def test_the_squares_of_a_sum_are_bounded_and_those_of_who_holds_none_exact(name
     assert 0.99 < reached <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("name", ["two levels", "padding above a level"])
+@pytest.mark.parametrize("name", ["two levels", "padding above a level", *ONE_BLOCK[:1]])
 @pytest.mark.parametrize("sets", [[()], [(0,)], [(0, 1), (2, 4), ()]])
 def test_a_tally_tells_its_own_error_whatever_people_have(name, sets):
     """The expected tally gives the variance of these sets, though the design expects others: the
@@ -149,7 +152,7 @@ def test_cuts_that_cannot_be_told_apart_estimate_nothing():
 
     mechanism = designed("one level")
     part = mechanism.parts[0]
-    silent = replace(part, ints=part.ints._replace(size=0, rows=[[(0, TOTAL)]] * 3))
+    silent = replace(part, ints=part.ints._replace(sizes=(0,), rows=[[(TOTAL, 0)]] * 3))
     alone = replace(mechanism, parts=[silent], encoding=type(mechanism.encoding)(1))
     assert not alone.encoding.unbiased(alone) and mechanism.encoding.unbiased(mechanism)
     assert not alone.arrays.decoder.estimable.any()
@@ -164,6 +167,17 @@ def test_the_law_of_active_items_is_that_of_drawing_without_replacement():
     law = people.law((2, 8), (1, 0))
     two, three = (np.array(x) for x in ([28, 16, 1], [56, 56, 8]))
     assert law == pytest.approx(0.25 * two / 45 + 0.75 * three / 120)
+    both = people.law(
+        (2, 8), (1, 2)
+    )  # of (0, 0), (0, 1), (0, 2), (0, 3), (1, 0), …, (2, 0), (2, 1)
+    two, three = np.zeros((2, 9))
+    two[[2, 5, 7]], three[[3, 6, 8]] = [28, 16, 1], [56, 56, 8]
+    assert both == pytest.approx(0.25 * two / 45 + 0.75 * three / 120)
+
+
+def test_nobody_has_more_items_than_there_are():
+    """Who has four items of three has all of them."""
+    assert People(np.eye(5)[4], np.array([0.5, 0.5])).law((1, 2), (1, 2))[-1] == 1
 
 
 def test_shares_give_the_people_back():

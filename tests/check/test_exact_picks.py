@@ -43,10 +43,22 @@ def policy_of(sizes, budgets, strict=False):
     return d.Policy.from_levels(levels, kind="set", strict=strict)
 
 
+# the same policies, with cuts of one block alone and with one of several
+ONE_BLOCK = [f"{name}, one block" for name in ("two levels", "a lone item", "three levels")]
+
+
 @cache
 def designed(name):
-    sizes, budgets, padding, strict = CASES[name]
-    return picks(Task(policy_of(sizes, budgets, strict), "uniform", None, padding, goal="total"))
+    sizes, budgets, padding, strict = CASES[name.removesuffix(", one block")]
+    task = Task(policy_of(sizes, budgets, strict), "uniform", None, padding, goal="total")
+    return picks(task, several=name in CASES)
+
+
+def test_there_are_cuts_of_one_block_and_of_several():
+    for name in (*CASES, *ONE_BLOCK):
+        blocks = {len(part.m) for part in designed(name).parts}
+        levels = len(set(CASES[name][1])) if name in CASES and name != "strict" else 1
+        assert blocks == {levels}, name
 
 
 def verdict(mechanism, parts):
@@ -61,7 +73,7 @@ def changed(part, **ints):
 # ---- what is proved, by enumeration --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *ONE_BLOCK])
 def test_every_set_and_every_report(name):
     """Chances sum to 1; any two sets keep their budgets, and use them; items keep theirs."""
     mechanism = designed(name)
@@ -75,7 +87,7 @@ def test_every_set_and_every_report(name):
     assert picked.holds(document)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *ONE_BLOCK])
 def test_the_factor_of_an_item_is_the_worst_case_of_every_part(name):
     mechanism = designed(name)
     document, promises = mechanism.to_document(), set_promises(mechanism)
@@ -84,7 +96,7 @@ def test_the_factor_of_an_item_is_the_worst_case_of_every_part(name):
         assert [told[g] for g in mechanism.groups] == picked.worst_items(document, o)
 
 
-@pytest.mark.parametrize("name", ["two levels", "two levels, padding 3", "a lone item"])
+@pytest.mark.parametrize("name", ["two levels", "two levels, padding 3", "two levels, one block"])
 def test_the_factors_of_sets_hold_for_every_two(name):
     mechanism = designed(name)
     document, promises = mechanism.to_document(), set_promises(mechanism)
@@ -102,22 +114,21 @@ def test_the_factors_of_sets_hold_for_every_two(name):
 
 
 def moved(mechanism, rng):
-    """The mechanism with some of the mass of a run given to another one of the same row."""
+    """The mechanism with some of the mass of a bunch given to another one of the same row."""
     cut = rng.choice(exact_picks.cuts([part.ints for part in mechanism.parts]))
-    m = mechanism.parts[cut[0]].m
-    j = rng.randrange(min(mechanism.padding, m) + 1)
-    places = [(o, r) for o in cut for r in range(len(mechanism.parts[o].ints.rows[j]))]
+    row = rng.choice([k for k, row in enumerate(mechanism.parts[cut[0]].ints.rows) if row])
+    places = [(o, r) for o in cut for r in range(len(mechanism.parts[o].ints.rows[row]))]
     (o, r), (p, q) = rng.sample(places, 2)
     rows = {x: [list(map(list, row)) for row in mechanism.parts[x].ints.rows] for x in {o, p}}
-    mass = rows[o][j][r][1] * rng.choice((3, 30, 999)) // 1000
-    rows[o][j][r][1] -= mass
-    rows[p][j][q][1] += mass
+    mass = rows[o][row][r][0] * rng.choice((3, 30, 999)) // 1000
+    rows[o][row][r][0] -= mass
+    rows[p][row][q][0] += mass
     return [
         changed(part, rows=rows[x]) if x in rows else part for x, part in enumerate(mechanism.parts)
     ]
 
 
-@pytest.mark.parametrize("name", ["one level", "two levels", "a lone item", "strict"])
+@pytest.mark.parametrize("name", ["one level", "two levels", "strict", *ONE_BLOCK[:2]])
 def test_moved_masses_are_judged_as_the_enumeration_judges_them(name):
     """In both directions: nothing that leaks passes, and nothing private is refused."""
     mechanism, rng, refused = designed(name), Random(1), 0
@@ -136,10 +147,10 @@ def test_moved_masses_are_judged_as_the_enumeration_judges_them(name):
 HALF = TOTAL // 2
 
 
-def tiny(rows=None, size=1, chance=D, active=(1,), padding=1):
+def tiny(rows=None, sizes=(1,), chance=D, blocks=(1,)):
     """One part that names one of three items, likelier the own one."""
-    rows = rows or [[(0, TOTAL)], [(0, HALF), (1, HALF)]]
-    return exact_picks.PickChances(chance, active, size, rows)
+    rows = rows or [[(TOTAL, 0)], [(HALF, 0), (HALF, 1)]]
+    return exact_picks.PickChances(chance, blocks, sizes, rows)
 
 
 def check_tiny(*parts, epsilon=2):
@@ -149,10 +160,10 @@ def check_tiny(*parts, epsilon=2):
 
 def test_the_tiny_part_is_fine():
     """Named: 1/2 against 1/3; not named: 1/4 against 1/3."""
-    assert exact_picks.densities(3, tiny()) == [
-        {0: 1},
-        {0: Fraction(3, 4), 1: Fraction(3, 2)},
-    ]
+    assert exact_picks.densities((3,), tiny()) == {
+        (0,): {(0,): 1},
+        (1,): {(0,): Fraction(3, 4), (1,): Fraction(3, 2)},
+    }
     assert check_tiny(tiny()) is None
     assert check_tiny(tiny(), epsilon="ln(2)") is None
     assert check_tiny(tiny(), epsilon="ln(1.99)") is not None
@@ -161,19 +172,19 @@ def test_the_tiny_part_is_fine():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"size": 3}, "size = 3 must be from 0 to 2"),
-        ({"size": -1}, "size = -1 must be from 0 to 2"),
+        ({"sizes": (3,)}, "a size is 3 and must be from 0 to 2"),
+        ({"sizes": (-1,)}, "a size is -1 and must be from 0 to 2"),
         ({"chance": 0}, "a positive number"),
         ({"chance": D - 1}, "do not sum to 2^32"),
-        ({"rows": [[(0, TOTAL)], [(1, TOTAL - 1)]]}, "row 1 do not sum to 2^52"),
-        ({"rows": [[(0, TOTAL)], [(0, TOTAL)]]}, "row 1 must cover every number"),
-        ({"rows": [[(0, TOTAL)], []]}, "row 1 must cover every number"),
-        ({"rows": [[(1, TOTAL)], [(1, TOTAL)]]}, "row 0 must cover every number"),
-        ({"rows": [[(0, TOTAL)], [(0, TOTAL), (1, 0)]]}, "each with a positive mass"),
-        ({"rows": [[(0, TOTAL)], [(0, TOTAL + 1), (1, -1)]]}, "each with a positive mass"),
-        ({"rows": [[(0, TOTAL)], [(1, HALF), (1, HALF)]]}, "must go up"),
-        ({"rows": [[(0, TOTAL)], [(-1, HALF), (1, HALF)]]}, "must go up"),
-        ({"rows": [[(0, TOTAL)], [(0, HALF // 100), (1, TOTAL - HALF // 100)]]}, "told apart"),
+        ({"rows": [[(TOTAL, 0)], [(TOTAL - 1, 0, 1)]]}, "row 1 do not sum to 2^52"),
+        ({"rows": [[(TOTAL, 0)], [(TOTAL, 0)]]}, "row 1 must hold each of its 2 vectors once"),
+        ({"rows": [[(TOTAL, 0)], []]}, "row 1 must hold each of its 2 vectors once"),
+        ({"rows": [[(TOTAL, 0, 1)], [(TOTAL, 0, 1)]]}, "row 0 must hold each of its 1 vectors"),
+        ({"rows": [[(TOTAL, 0)], [(TOTAL, 0), (0, 1)]]}, "must have positive masses"),
+        ({"rows": [[(TOTAL, 0)], [(TOTAL + 1, 0), (-1, 1)]]}, "must have positive masses"),
+        ({"rows": [[(TOTAL, 0)], [(HALF, 1), (HALF, 0, 1)]]}, "each of its 2 vectors once"),
+        ({"rows": [[(TOTAL, 0)], [(HALF, -1), (HALF, 0, 1)]]}, "each of its 2 vectors once"),
+        ({"rows": [[(TOTAL, 0)], [(HALF // 100, 0), (TOTAL - HALF // 100, 1)]]}, "told apart"),
     ],
 )
 def test_what_is_wrong_with_a_part(change, sentence):
@@ -181,7 +192,7 @@ def test_what_is_wrong_with_a_part(change, sentence):
 
 
 def test_parts_of_a_cut_share_its_chance_and_its_masses():
-    half = [[(0, HALF)], [(0, HALF // 2), (1, HALF // 2)]]
+    half = [[(HALF, 0)], [(HALF // 2, 0), (HALF // 2, 1)]]
     assert check_tiny(tiny(half), tiny(half)) is None
     assert "cut's chance" in check_tiny(tiny(half), tiny(half, chance=5)).sentence
     assert "row 0" in check_tiny(tiny(half), tiny()).sentence
@@ -190,9 +201,9 @@ def test_parts_of_a_cut_share_its_chance_and_its_masses():
 
 def test_rows_that_nobody_can_have_are_empty():
     """Three items and a padding of 4: nobody has four of three."""
-    rows = [[(0, TOTAL)], [(1, TOTAL)], [(1, TOTAL)], [(1, TOTAL)], []]
+    rows = [[(TOTAL, 0)], *([(TOTAL, 0, 1)] for _ in range(2)), [(TOTAL, 0)], []]
     assert check_tiny(tiny(rows)) is None
-    found = check_tiny(tiny([*rows[:4], [(1, TOTAL)]]))
+    found = check_tiny(tiny([*rows[:4], [(TOTAL, 0)]]))
     assert "row 4" in found.sentence
 
 
@@ -201,19 +212,24 @@ def test_rows_that_nobody_can_have_are_empty():
     [
         ({}, None),
         ({"chance": 1.0}, "something else than whole numbers"),
-        ({"size": True}, "something else than whole numbers"),
-        ({"active": ("1", 0)}, "something else than whole numbers"),
-        ({"rows": [[(0, 1.0)], [(1, 1)]]}, "something else than whole numbers"),
-        ({"active": (1,)}, "0 or 1 for each of 2 groups"),
-        ({"active": (0, 0)}, "0 or 1 for each of 2 groups"),
-        ({"active": (2, 0)}, "0 or 1 for each of 2 groups"),
-        ({"rows": [[(0, 1)]]}, "needs 2 rows of pairs"),
-        ({"rows": [[(0, 1)]] * 3}, "needs 2 rows of pairs"),
-        ({"rows": [[(0, 1)], [(0, 1, 2)]]}, "needs 2 rows of pairs"),
+        ({"sizes": (True,)}, "something else than whole numbers"),
+        ({"blocks": ("1", 0)}, "something else than whole numbers"),
+        ({"rows": [[(1.0, 0)], [(1, 1)]]}, "something else than whole numbers"),
+        ({"blocks": (1,)}, "a number for each of 2 groups"),
+        ({"blocks": (0, 0)}, "a number for each of 2 groups"),
+        ({"blocks": (2, 0)}, "a number for each of 2 groups"),
+        ({"blocks": (1, 2)}, "one of sizes for every block"),
+        ({"blocks": (2, 1), "sizes": (1, 1)}, "in their order"),
+        ({"sizes": (1, 1)}, "one of sizes for every block"),
+        ({"sizes": ()}, "one of sizes for every block"),
+        ({"rows": [[(1, 0)]]}, "needs 2 rows"),
+        ({"rows": [[(1, 0)]] * 3}, "needs 2 rows"),
+        ({"blocks": (1, 2), "sizes": (1, 1), "rows": [[(1, 0)]] * 2}, "needs 3 rows"),
+        ({"rows": [[(1, 0)], [(1,)]]}, "a bunch is a mass, then the places"),
     ],
 )
 def test_what_are_no_numbers_of_a_part(change, sentence):
-    good = tiny(active=(1, 0))
+    good = tiny(blocks=(1, 0))
     for parts in ([good._replace(**change)], [good, good._replace(**change)]):
         found = exact_picks.malformed(2, 1, parts)
         assert found is None if sentence is None else sentence in found
@@ -221,7 +237,7 @@ def test_what_are_no_numbers_of_a_part(change, sentence):
 
 def test_the_budget_of_the_active_levels_counts():
     """The cut that names only the second level may use its budget; with the first it may not."""
-    mechanism = designed("two levels")
+    mechanism = designed("two levels, one block")
     cuts = exact_picks.cuts([part.ints for part in mechanism.parts])
     assert (0, 1) in {mechanism.parts[cut[0]].active for cut in cuts}
     strict = replace(mechanism.policy, strict=True)
@@ -231,22 +247,20 @@ def test_the_budget_of_the_active_levels_counts():
         replace(mechanism, policy=strict)
 
 
-def test_only_items_that_are_not_active_can_break_an_item_promise_alone():
+def test_only_items_that_are_not_active_can_break_an_item_promise_of_one_block(monkeypatch):
     """A cut of one loud level beside an item with a small budget: sets may, the item may not."""
     policy = policy_of((3, 4), ("0.4", 3))
-    mechanism = picks(Task(policy, "uniform", None, 2, goal="total"))
+    task = Task(policy, "uniform", None, 2, goal="total")
+    mechanism = picks(task, several=False)
     held = [max(set_promises(mechanism).group_factors(part)[0] for part in mechanism.parts)]
     assert held[0] <= exact.factor(policy.levels[0].budget)
     # the same without the rows for other items
     from discreet.designs import set_subset
 
     cut_task = set_subset._cut_task
-    try:
-        set_subset._cut_task = lambda *args: replace(cut_task(*args), out=None)
-        free = set_subset._Mix.for_task(Task(policy, "uniform", None, 2, goal="total"), None)
-    finally:
-        set_subset._cut_task = cut_task
-    assert free._passes(Task(policy, "uniform", None, 2, goal="total"), [0, 1], [0.0, 0.0]) is None
+    monkeypatch.setattr(set_subset, "_cut_task", lambda *args: replace(cut_task(*args), out=None))
+    free = set_subset._Mix.for_task(task, None)
+    assert free._passes(task, [0, 1], [0.0, 0.0]) is None
 
 
 def test_picks_are_for_sets_under_min_alone():
@@ -254,7 +268,7 @@ def test_picks_are_for_sets_under_min_alone():
     for change in ({"notion": "avg"}, {"pairs": (d.policy.Pair("l0", "l1", 2),)}):
         with pytest.raises(DesignError, match='picks are for kind = "set", notion = "min"'):
             replace(mechanism, policy=replace(mechanism.policy, **change))
-    with pytest.raises(DesignError, match="needs 2 rows"):
+    with pytest.raises(DesignError, match="needs 3 rows"):
         replace(mechanism, padding=1)
     for size in (1, mechanism.encoding.size + 1):
         with pytest.raises(DesignError, match="the bytes of a report"):
@@ -264,7 +278,7 @@ def test_picks_are_for_sets_under_min_alone():
 def test_a_part_from_elsewhere_is_refused():
     mechanism = designed("two levels")
     first, *rest = mechanism.parts
-    for part in (replace(first, sizes=(3, 2)), replace(first, groups=(0, 0))):
+    for part in (replace(first, group_sizes=(3, 2)), replace(first, groups=(0, 0))):
         with pytest.raises(DesignError, match="another mechanism"):
             replace(mechanism, parts=(part, *rest))
     assert isinstance(first, PicksPart)

@@ -12,6 +12,8 @@ import discreet as d
 from discreet.check import exact_sets
 from discreet.check.exact import D
 from discreet.check.parts import HitsPart, Part, PicksPart
+from discreet.designs.set_subset import picks
+from discreet.designs.task import Task
 
 ROWS = [("low", 2, ["x", "y"]), ("high", 1, ["z"]), ("more", 2, ["u", "v", "w"])]
 
@@ -50,7 +52,7 @@ def test_a_part_is_what_its_document_says():
         for part in parts(**settings):
             row = part.document()
             assert ("none" in row) == ("encoding" in settings)
-            other = {Part: "denominators", HitsPart: "prime", PicksPart: "sizes"}[kind]
+            other = {Part: "denominators", HitsPart: "prime", PicksPart: "group_sizes"}[kind]
             other = getattr(part, other)
             assert kind.from_document(row, other, part.groups) == part
             for key, value in row.items():
@@ -106,20 +108,30 @@ def test_a_part_of_hits_in_floats():
         assert part.states == [*(speaking if on else silent for on in active), silent]
 
 
-def test_a_part_of_picks_in_floats():
+@pytest.mark.parametrize("several", [False, True])
+def test_a_part_of_picks_in_floats(several):
     """For somebody with a single item, whose chance of the part is that of the cut and the part."""
-    for part in parts("subset", kind="set", padding=3):
-        (none, _), (single, named) = part.means[:2]
-        cut, own = Fraction(part.ints.chance, D), named / single
-        rates, active = part.by_group, part.ints.active
-        assert rates.own == pytest.approx([float(own) * on for on in active])
-        rest = (part.ints.size - own) / (part.m - 1) if part.m > 1 else 0
-        assert rates.other == pytest.approx([float(rest) * on for on in active])
-        assert rates.difference == pytest.approx([float(own - rest) * on for on in active])
-        chances = [float(cut * (single if on else none)) for on in active]
-        assert rates.chance == pytest.approx(chances)
-        assert rates.none == pytest.approx(float(cut * none))
-        assert sum(sum(law.values()) == p for law, (p, _) in zip(part.laws, part.means)) == 4
-        for row, state in zip((part.densities[1], part.densities[0]), (0, -1)):
-            on = state == -1 or active[0]
-            assert not on or part.states[state] == (max(row.values()), min(row.values()))
+    policy = d.Policy.from_levels(ROWS, kind="set")
+    for part in picks(Task(policy, "uniform", None, 3, goal="total"), several=several).parts:
+        cut, rates, blocks = Fraction(part.ints.chance, D), part.by_group, part.ints.blocks
+        assert len(part.m) == (2 if several else 1)
+        assert rates.none == pytest.approx(float(cut * part.means[(0,) * len(part.m)][0]))
+        for g, block in enumerate(blocks):
+            one = tuple(int(b + 1 == block) for b in range(len(part.m)))
+            chance, named = part.means[one]
+            row = part.densities[one].values()
+            assert part.states[g] == (max(row), min(row))
+            assert rates.chance[g] == pytest.approx(float(cut * chance))
+            own = rest = Fraction(0)
+            if block:
+                m, k = part.m[block - 1], part.ints.sizes[block - 1]
+                own = named[block - 1] / chance
+                rest = (k - own) / (m - 1) if m > 1 else rest
+            assert rates.own[g] == pytest.approx(float(own))
+            assert rates.other[g] == pytest.approx(float(rest))
+            assert rates.difference[g] == pytest.approx(float(own - rest))
+        none = part.densities[(0,) * len(part.m)].values()
+        assert part.states[-1] == (max(none), min(none))
+        assert {j: sum(law.values()) for j, law in part.laws.items()} == {
+            j: chance for j, (chance, _) in part.means.items()
+        }

@@ -5,7 +5,7 @@ False alarms: `assert_distribution` at most 1e-7.
 
 from collections import Counter
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import picked
@@ -20,7 +20,12 @@ from discreet.designs.task import Task
 from discreet.device.perturb import perturb
 from discreet.encodings.picks import Layout, _independent
 
-CASES = {"bits": ((2, 3), (1, 2), 2), "cut": ((2, 4), (1, "1.5"), 3)}
+CASES = {
+    "cuts of one block": ((2, 3), (1, 2), 2),
+    "two blocks": ((2, 3), (1, 2), 2),
+    "two blocks, padding 3": ((2, 4), (1, "1.5"), 3),
+    "three blocks": ((2, 1, 3), (1, "1.3", 2), 2),
+}
 SETS = [(), (0,), (1, 4), (0, 1, 2), (0, 1, 2, 3, 4)]
 
 
@@ -32,7 +37,8 @@ def designed(name):
         for i, (n, e) in enumerate(zip(sizes, budgets, strict=True))
     ]
     policy = d.Policy.from_levels(levels, kind="set")
-    return picks(Task(policy, "uniform", None, padding, goal="total"))
+    task = Task(policy, "uniform", None, padding, goal="total")
+    return picks(task, several=name != "cuts of one block")
 
 
 @cache
@@ -40,7 +46,7 @@ def numbers():
     """A mechanism whose reports are item numbers: one of 20, two of 20."""
     policy = d.Policy.from_levels([("all", 4, [f"i{k}" for k in range(20)])], kind="set")
     mechanism = picks(Task(policy, "uniform", None, 2))
-    assert any(layout.as_numbers and layout.k > 1 for layout in mechanism.coder.layouts)
+    assert any(layout.widths[0] and layout.k[0] > 1 for layout in mechanism.coder.layouts)
     return mechanism
 
 
@@ -87,7 +93,7 @@ def test_numbers_are_drawn_by_their_law():
     assert_distribution(Counter(perturb(mechanism, set(x)) for _ in range(20_000)), table)
 
 
-@pytest.mark.parametrize("make", [lambda: designed("bits"), lambda: designed("cut"), numbers])
+@pytest.mark.parametrize("make", [*(partial(designed, name) for name in CASES), numbers])
 def test_every_report_is_read_as_it_was_written(make):
     mechanism = make()
     document = mechanism.to_document()
@@ -98,7 +104,7 @@ def test_every_report_is_read_as_it_was_written(make):
         assert set(mechanism.coder.named(report)) == named
 
 
-@pytest.mark.parametrize("make", [lambda: designed("bits"), lambda: designed("cut"), numbers])
+@pytest.mark.parametrize("make", [*(partial(designed, name) for name in CASES), numbers])
 def test_everything_else_is_refused_for_the_same_reason_everywhere(make):
     """Random bytes, and reports with a bit flipped: the reasons of both ways to read, and none for
     what is a report.
@@ -128,7 +134,8 @@ def test_everything_else_is_refused_for_the_same_reason_everywhere(make):
 
 def test_numbers_must_go_up_and_lie_among_the_items():
     mechanism = numbers()
-    o, k = next((o, x.k) for o, x in enumerate(mechanism.coder.layouts) if x.as_numbers and x.k > 1)
+    layouts = enumerate(mechanism.coder.layouts)
+    o, k = next((o, x.k[0]) for o, x in layouts if x.widths[0] and x.k[0] > 1)
     first = list(range(k - 2))
 
     def report(*ranks):
@@ -143,14 +150,24 @@ def test_numbers_must_go_up_and_lie_among_the_items():
 
 
 @pytest.mark.parametrize(
-    ("m", "k", "as_numbers", "size"),
-    [(100, 5, True, 5), (100, 13, True, 12), (100, 14, False, 13), (8, 2, False, 1),
-     (1, 0, True, 0), (20, 0, True, 0), (1000, 3, True, 4)],
-)  # fmt: skip
-def test_the_shorter_way_to_write_a_subset(m, k, as_numbers, size):
-    part = type("Part", (), {"m": m, "ints": type("Ints", (), {"size": k})})
+    ("m", "k", "widths", "size"),
+    [
+        ((100,), (5,), (7,), 5),
+        ((100,), (14,), (7,), 13),
+        ((100,), (15,), (0,), 13),
+        ((8,), (2,), (3,), 1),
+        ((8,), (3,), (0,), 1),
+        ((1,), (0,), (1,), 0),
+        ((20,), (0,), (5,), 0),
+        ((1000,), (3,), (10,), 4),
+        ((10, 90), (3, 40), (0, 0), 13),
+        ((10, 90, 1), (2, 3, 0), (4, 7, 1), 4),
+    ],
+)
+def test_the_shorter_way_to_write_a_subset(m, k, widths, size):
+    part = type("Part", (), {"m": m, "ints": type("Ints", (), {"sizes": k})})
     layout = Layout.of_part(part)
-    assert (layout.as_numbers, layout.size) == (as_numbers, size)
+    assert (layout.widths, layout.size) == (widths, size)
 
 
 @pytest.mark.parametrize(
@@ -172,14 +189,16 @@ def test_whether_rows_are_independent(rows, whether):
     assert _independent([[Fraction(x, 3) for x in row] for row in rows]) is whether
 
 
-def test_named_and_counts_agree_with_the_device():
-    mechanism = numbers()
-    rows = mechanism.perturb_many([{3, 17}, {5}, set(), {1, 2, 3}] * 200)
+@pytest.mark.parametrize("make", [*(partial(designed, name) for name in CASES), numbers])
+def test_named_and_counts_agree_with_the_device(make):
+    mechanism = make()
+    last = mechanism.m - 1
+    rows = mechanism.perturb_many([{3, last}, {2}, set(), {1, 2, 3}] * 200)
     named = np.zeros((len(rows), mechanism.m), bool)
     for k, row in enumerate(rows):
         named[k, mechanism.coder.named(bytes(row))] = True
     part = rows[:, 0].astype(np.int64)
-    places = np.array([17, 0, 3])
+    places = np.array([last, 0, 3])
     assert (mechanism.arrays.coder.named(part, rows, places) == named[:, places]).all()
     tally = mechanism.tally(rows)
     assert (tally.counts.sum(axis=0) == named.sum(axis=0)).all()

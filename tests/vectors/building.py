@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from math import comb
+from math import comb, prod
 from typing import Any
 
 import picks
@@ -276,11 +276,12 @@ def best_rows(e1: Fraction, ec: Fraction, s: int, prime: int) -> tuple[int, list
 
 
 def picked(
-    policy_: Document, padding: int, cuts: dict[tuple[int, ...], str], sizes: Sequence[int],
+    policy_: Document, padding: int, cuts: dict[tuple[int, ...], str],
+    sizes: Sequence[int | tuple[int, ...]],
     sharp: str = "0.6", model: str = "subset", **more: Any,
 ) -> Document:  # fmt: skip
-    """Per choice of active groups a part for every number of active items: likelier for those who
-    have just so many and are named; and, of the smallest budget, as far as `sharp` says.
+    """Per choice of blocks a part for every class of people: likelier for those who are in it and
+    are named; and, of the smallest budget, as far as `sharp` says.
     """
     document = body(policy_, model, {"kind": "picks", "size": 1}, **more, padding=padding)
     groups = range(max(document["groups"]) + 1)
@@ -295,12 +296,17 @@ def picked(
     top = 1 + (Fraction(e1).limit_denominator(10**6) - 1) * Fraction(sharp)
     document["parts"] = []
     chances = rounded([Fraction(x) for x in cuts.values()])
-    for active, chance in zip(cuts, chances, strict=True):
-        m = sum(active[g] for g in groups_of(document))
-        some = [min(sizes[c % len(sizes)], m - 1) for c in range(min(padding, m) + 1)]
-        table = picked_rows(m, padding, some, top)
+    for blocks, chance in zip(cuts, chances, strict=True):
+        m = picks.counts(document, {"blocks": blocks, "sizes": [0] * max(blocks)})
+        people = [j for j in picks.classes(len(m), padding) if all(map(int.__le__, j, m))]
+        some = []
+        for c in range(len(people)):
+            k = sizes[c % len(sizes)]
+            each = (k,) * len(m) if isinstance(k, int) else k
+            some.append([min(x, size - 1) for x, size in zip(each, m, strict=True)])
+        table = picked_rows(m, padding, people, some, top)
         document["parts"] += [
-            {"chance": chance, "active": list(active), "size": k, "rows": rows_}
+            {"chance": chance, "blocks": list(blocks), "sizes": k, "rows": rows_}
             for k, rows_ in zip(some, table, strict=True)
         ]
     most = max(picks.body_size(document, part) for part in document["parts"])
@@ -309,23 +315,28 @@ def picked(
     return document
 
 
-def picked_rows(m: int, s: int, sizes: Sequence[int], top: Fraction) -> list[list[Any]]:
-    """The rows of every part; each number of named items is a run."""
+def picked_rows(
+    m: tuple[int, ...], s: int, people: list[tuple[int, ...]], sizes: Sequence[list[int]],
+    top: Fraction,
+) -> list[list[Any]]:  # fmt: skip
+    """The rows of every part; each vector of named items is a bunch."""
     found: list[list[Any]] = [[] for _ in sizes]
-    for j in range(s + 1):
+    for j in picks.classes(len(m), s):
         masses = []
         for c, k in enumerate(sizes):
-            for n in picks.can_be_named(m, k, j) if j <= m else []:
-                likely = top if c == j and (n or not j or not k) else Fraction(1)
-                masses.append((c, n, likely * comb(j, n) * comb(m - j, k - n) / comb(m, k)))
+            every = Fraction(1, prod(map(comb, m, k)))
+            names = picks.can_be_named(m, k, j)
+            for place, n in enumerate(names):
+                likely = top if people[c] == j and (any(n) or len(names) == 1) else 1
+                masses.append((c, place, likely * every * picks.named_ways(m, k, j, n)))
         total = sum(x for _, _, x in masses)
         whole = [round(x / total * TOTAL) for _, _, x in masses]
         if whole:
             whole[whole.index(max(whole))] += TOTAL - sum(whole)
         for row in found:
             row.append([])
-        for (c, n, _), mass in zip(masses, whole, strict=True):
-            found[c][-1].append([n, mass])
+        for (c, place, _), mass in zip(masses, whole, strict=True):
+            found[c][-1].append([mass, place])
     return found
 
 

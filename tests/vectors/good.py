@@ -406,6 +406,13 @@ def picks_mechanisms() -> dict[str, Document]:
     alone = {(1, 0): "1/3", (0, 1): "2/3"}
     return {
         "four-picks": picked(LEVELS, 2, levels, [1, 2, 1]),
+        "four-picks-blocks": picked(LEVELS, 2, {(1, 2, 3): "1"}, [1, 2, 0], sharp="0.4"),
+        "five-picks-blocks": picked(CUT, 2, {(1, 2): "1"}, [(1, 1), (1, 2)]),
+        "five-picks-blocks-three": picked(
+            CUT, 3, {(1, 2): "2/3", BOTH: "1/3"}, [1, 2],
+            prior="worst",
+        ),
+        "seventy-picks-blocks": picked(SETS, 3, {(1, 2): "1"}, [(1, 8), (3, 3), (2, 20)]),
         "five-picks": picked(CUT, 2, half, [0, 1, 2]),
         "five-picks-three": picked(CUT, 3, {SECOND: "1/3", BOTH: "2/3"}, [1, 2, 3], prior="worst"),
         "five-picks-alike": picked(alike, 3, {(1,): "1"}, [0, 1, 2, 4]),

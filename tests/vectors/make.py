@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 
 import bad
@@ -186,9 +187,11 @@ def some_report(document: Document, seed: str) -> bytes:
         p, d = document["encoding"]["prime"], document["padding"] + 2
         return polynomial(document, o, [integer(f"{seed}/{k}", p) for k in range(d)])
     if kind == "picks":
-        ranks = list(range(len(picks.active_of(document, parts[o]))))
-        ranks.sort(key=lambda k: stream(f"{seed}/{k}", 16))
-        return picks.write(document, o, sorted(ranks[: parts[o]["size"]]))
+        chosen = []
+        for b, m in enumerate(picks.counts(document, parts[o])):
+            ranks = sorted(range(m), key=lambda k: stream(f"{seed}/{k}", 16))
+            chosen.append(sorted(ranks[: parts[o]["sizes"][b]]))
+        return picks.write(document, o, chosen)
     if kind == "ticket":
         all_ = document["encoding"]["q"] ** (document["encoding"]["t"] + 1)
         tickets = plain_items(document) if plain(parts[o]) else range(all_)
@@ -297,13 +300,20 @@ def edge_picks(document: Document) -> list[bytes]:
     found, parts = [], document["parts"]
     room = 8 * (document["encoding"]["size"] - 1)
     for o, part in enumerate(parts):
-        m, k = len(picks.active_of(document, part)), part["size"]
-        rows = [list(range(x)) for x in (k, k + 1, max(0, k - 1))]
-        rows += [list(range(m - k, m))]
-        rows += [list(range(k))[::-1], [0] * k, [*range(k - 1), m], [*range(k - 1), m + 1]]
-        found += [picks.write(document, o, row) for row in rows if max(row, default=0) < room]
-        good = picks.write(document, o, list(range(k)))
-        for bit in {0, m - 1, m, k * picks.width(m), room - 1}:
+        m, k = picks.counts(document, part), part["sizes"]
+        usual = [list(range(x)) for x in k]
+        for b, (size, many) in enumerate(zip(m, k, strict=True)):
+            rows = [list(range(x)) for x in (many, many + 1, max(0, many - 1))]
+            rows += [list(range(size - many, size)), list(range(many))[::-1], [0] * many]
+            rows += [[*range(many - 1), size], [*range(many - 1), size + 1]]
+            found += [
+                picks.write(document, o, [*usual[:b], row, *usual[b + 1 :]])
+                for row in rows
+                if max(row, default=0) < room
+            ]
+        good = picks.write(document, o, usual)
+        used = list(accumulate(picks.bits(document, part)))
+        for bit in sorted({0, *used, *(x - 1 for x in used), room - 1}):
             if 0 <= bit < room:
                 value = int.from_bytes(good[1:], "little") ^ 1 << bit
                 found.append(bytes([o]) + value.to_bytes(room // 8, "little"))

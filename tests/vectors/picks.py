@@ -9,28 +9,55 @@ from typing import Any
 Document = dict[str, Any]
 D, TOTAL = 2**32, 2**52
 
-Density = dict[tuple[int, int], Fraction]  # of j own items n are named: against a uniform subset
+Vector = tuple[int, ...]  # a number of items per block
+Density = dict[tuple[Vector, Vector], Fraction]  # of j own items n are named
 
 
 def groups_of(document: Document) -> list[int]:
     return [document["groups"][level] for level in document["policy"]["level_of"]]
 
 
-def active_of(document: Document, part: Document) -> list[int]:
-    """The items that a part can name."""
-    return [i for i, g in enumerate(groups_of(document)) if part["active"][g]]
+def blocks_of(document: Document, part: Document) -> list[list[int]]:
+    """The items of every block."""
+    of_item = [part["blocks"][g] for g in groups_of(document)]
+    return [
+        [i for i, block in enumerate(of_item) if block == b]
+        for b in range(1, len(part["sizes"]) + 1)
+    ]
+
+
+def counts(document: Document, part: Document) -> Vector:
+    """The number of items of every block."""
+    return tuple(len(block) for block in blocks_of(document, part))
 
 
 def cuts(document: Document) -> list[list[int]]:
-    """The parts with the same active groups."""
+    """The parts with the same blocks."""
     parts = document["parts"]
-    kinds = list(dict.fromkeys(tuple(part["active"]) for part in parts))
-    return [[o for o, part in enumerate(parts) if tuple(part["active"]) == x] for x in kinds]
+    kinds = list(dict.fromkeys(tuple(part["blocks"]) for part in parts))
+    return [[o for o, part in enumerate(parts) if tuple(part["blocks"]) == x] for x in kinds]
 
 
-def can_be_named(m: int, k: int, j: int) -> list[int]:
-    """How many of j own items a subset of k of m items can name."""
-    return [n for n in range(j + 1) if n <= k and k - n <= m - j]
+def classes(blocks: int, s: int) -> list[Vector]:
+    """Every class of people with at most s active items, whether there are so many or not."""
+    found: list[Vector] = [()]
+    for _ in range(blocks):
+        found = [(*j, x) for j in found for x in range(s - sum(j) + 1)]
+    return found
+
+
+def can_be_named(m: Vector, k: list[int], j: Vector) -> list[Vector]:
+    """How many of j own items of every block subsets of k of m items can name."""
+    found: list[Vector] = [()]
+    for a, b, c in zip(m, k, j, strict=True):
+        found = [(*n, x) for n in found for x in range(c + 1) if x <= b and 0 <= b - x <= a - c]
+    return found if all(c <= a for a, c in zip(m, j, strict=True)) else []
+
+
+def named_ways(m: Vector, k: list[int], j: Vector, n: Vector) -> int:
+    """How many subsets name n of j given items."""
+    blocks = zip(m, k, j, n, strict=True)
+    return prod(comb(c, x) * comb(a - c, b - x) for a, b, c, x in blocks)
 
 
 # ---- the check -----------------------------------------------------------------------------------
@@ -44,58 +71,68 @@ def proper(document: Document) -> bool:
         total += parts[0]["chance"]
         if parts[0]["chance"] <= 0 or len({part["chance"] for part in parts}) > 1:
             return False
-        m = len(active_of(document, parts[0]))
-        if not all(proper_part(part, m) for part in parts):
+        m = counts(document, parts[0])
+        if not all(proper_part(part, m, document["padding"]) for part in parts):
             return False
-        for j in range(min(document["padding"], m) + 1):
-            if sum(mass for part in parts for _, mass in part["rows"][j]) != TOTAL:
+        for place, row in enumerate(parts[0]["rows"]):
+            masses = [bunch[0] for part in parts for bunch in part["rows"][place]]
+            if row and sum(masses) != TOTAL:
                 return False
     return total == D
 
 
-def proper_part(part: Document, m: int) -> bool:
-    """Whether the runs cover just the numbers that can be named, each with a mass."""
-    if not 0 <= part["size"] < m:
+def proper_part(part: Document, m: Vector, s: int) -> bool:
+    """Whether the bunches hold just the vectors that can be named, each with a mass."""
+    if not all(0 <= k < size for k, size in zip(part["sizes"], m, strict=True)):
         return False
-    for j, row in enumerate(part["rows"]):
-        names = can_be_named(m, part["size"], j) if j <= m else []
-        ends = [last for last, _ in row]
-        if sorted(set(ends)) != ends or any(mass <= 0 for _, mass in row):
+    for j, row in zip(classes(len(m), s), part["rows"], strict=True):
+        places = [place for bunch in row for place in bunch[1:]]
+        if any(bunch[0] <= 0 for bunch in row) or len(set(places)) < len(places):
             return False
-        if bool(names) != bool(ends) or (names and (ends[-1] != names[-1] or ends[0] < names[0])):
+        if set(places) != set(range(len(can_be_named(m, part["sizes"], j)))):
             return False
     return True
 
 
 def density(document: Document, part: Document) -> Density:
     """f of all j and all n that there are."""
-    m, k, found = len(active_of(document, part)), part["size"], {}
-    for j, row in enumerate(part["rows"][: m + 1]):
-        left = can_be_named(m, k, j)
-        for last, mass in row:
-            run, left = [n for n in left if n <= last], [n for n in left if n > last]
-            all_ = sum(comb(j, n) * comb(m - j, k - n) for n in run)
-            found |= {(j, n): Fraction(mass * comb(m, k), TOTAL * all_) for n in run}
+    m, k, found = counts(document, part), part["sizes"], {}
+    everything = prod(comb(size, x) for size, x in zip(m, k, strict=True))
+    for j, row in zip(classes(len(m), document["padding"]), part["rows"], strict=True):
+        names = can_be_named(m, k, j)
+        for mass, *places in row:
+            all_ = sum(named_ways(m, k, j, names[place]) for place in places)
+            for place in places:
+                found[j, names[place]] = Fraction(mass * everything, TOTAL * all_)
     return found
+
+
+def moved(vector: Vector, block: int | None, by: int) -> Vector:
+    return tuple(x + by * (b == block) for b, x in enumerate(vector))
 
 
 def item_factor(document: Document, part: Document, group: int) -> Fraction:
     """What having an item of the group changes at most, in one part, of the reports there are."""
     everyone, s = len(groups_of(document)), document["padding"]
-    m, own = len(active_of(document, part)), part["active"][group]
+    m, block = counts(document, part), part["blocks"][group] - 1
+    mine = None if block < 0 else block
     f, found = density(document, part), [Fraction(1)]
-    if own:
-        found += [
-            x / f[j - 1, n - h] for (j, n), x in f.items() for h in (0, 1) if (j - 1, n - h) in f
-        ]
-    others = everyone - m - (not own)  # silent items beside this one
-    for (a, hit), x in f.items():
-        if s - a > others or a > m - own or s < a:
+    if mine is not None:
+        for (j, n), x in f.items():
+            less = [(moved(j, mine, -1), moved(n, mine, -h)) for h in (0, 1)]
+            found += [x / f[cell] for cell in less if cell in f]
+    others = everyone - sum(m) - (mine is None)  # silent items beside this one
+    for (j, n), x in f.items():
+        idle = s - sum(j)
+        if idle > others or (mine is not None and j[mine] == m[mine]):
             continue
-        for named in (0, 1) if own else (0,):
-            swaps = (hit, a - 1 + own, hit - 1 + named), (a - hit, a - 1 + own, hit + named)
-            swaps += ((s - a, a + own, hit + named),)
-            real = [(times, (j, n)) for times, j, n in swaps if times]
+        for named in (0, 1) if mine is not None else (0,):
+            swaps = [(idle, moved(j, mine, 1), moved(n, mine, named))]
+            for b in range(len(m)):
+                _, more, hit = swaps[0]
+                swaps.append((n[b], moved(more, b, -1), moved(hit, b, -1)))
+                swaps.append((j[b] - n[b], moved(more, b, -1), hit))
+            real = [(times, (a, b)) for times, a, b in swaps if times]
             if all(cell in f for _, cell in real):
                 found.append((1 + sum(times * f[cell] for times, cell in real) / x) / (s + 1))
     return max(*found, *(1 / x for x in found))
@@ -107,14 +144,19 @@ def extremes(document: Document, part: Document) -> tuple[Fraction, Fraction]:
 
 
 def of_list(document: Document, part: Document, items: list[int]) -> tuple[Any, Any]:
-    """The largest and the smallest chance of a list: the mean over how many active are kept."""
-    f, active = density(document, part), set(active_of(document, part))
-    k, a = len(items), len(active.intersection(items))
+    """The largest and the smallest chance of a list: the mean over which of its items are kept."""
+    f, rows = density(document, part), {}
+    for (j, _), x in f.items():
+        rows.setdefault(j, []).append(x)
+    mine = [len(set(block).intersection(items)) for block in blocks_of(document, part)]
+    k = len(items)
     kept, top, low = min(k, document["padding"]), Fraction(0), Fraction(0)
-    for j in range(max(0, kept - (k - a)), min(kept, a) + 1):
-        share = Fraction(comb(a, j) * comb(k - a, kept - j), comb(k, kept))
-        row = [x for (c, _), x in f.items() if c == j]
-        top, low = top + share * max(row), low + share * min(row)
+    for j, row in rows.items():
+        rest = kept - sum(j)
+        if rest >= 0:
+            ways = prod(comb(a, x) for a, x in zip(mine, j, strict=True))
+            share = Fraction(ways * comb(k - sum(mine), rest), comb(k, kept))
+            top, low = top + share * max(row), low + share * min(row)
     return top, low
 
 
@@ -122,29 +164,39 @@ def of_list(document: Document, part: Document, items: list[int]) -> tuple[Any, 
 
 
 def width(m: int) -> int:
-    """Bits of a number below m."""
-    return len(bin(m - 1)) - 2 if m > 1 else 0
+    """Bits of a number below m; one at least."""
+    return max(1, len(bin(m - 1)) - 2) if m > 1 else 1
 
 
 def as_numbers(m: int, k: int) -> bool:
-    """Whether k numbers take fewer bytes than m bits."""
-    return -(-k * width(m) // 8) < -(-m // 8)
+    """Whether k numbers take fewer bits than m."""
+    return k * width(m) < m
+
+
+def bits(document: Document, part: Document) -> list[int]:
+    """Bits of every block."""
+    both = zip(counts(document, part), part["sizes"], strict=True)
+    return [k * width(m) if as_numbers(m, k) else m for m, k in both]
 
 
 def body_size(document: Document, part: Document) -> int:
-    m, k = len(active_of(document, part)), part["size"]
-    return -(-k * width(m) // 8) if as_numbers(m, k) else -(-m // 8)
+    return -(-sum(bits(document, part)) // 8)
 
 
-def write(document: Document, part: int, ranks: list[int], size: int | None = None) -> bytes:
-    """A report with these numbers in this order, or these bits, whether it may be sent or not."""
-    m, k = len(active_of(document, document["parts"][part])), document["parts"][part]["size"]
-    if as_numbers(m, k):
-        value = sum(rank << n * width(m) for n, rank in enumerate(ranks))
-    else:
-        value = sum(1 << rank for rank in set(ranks))
-    room = document["encoding"]["size"] - 1 if size is None else size - 1
-    return bytes([part]) + (value % 256**room).to_bytes(room, "little")
+def write(document: Document, part: int, ranks: list[list[int]], size: int | None = None) -> bytes:
+    """A report with these numbers of every block in this order, or these bits, whether it may be
+    sent or not.
+    """
+    of, value, first = document["parts"][part], 0, 0
+    room = zip(counts(document, of), of["sizes"], ranks, bits(document, of), strict=True)
+    for m, k, mine, used in room:
+        if as_numbers(m, k):
+            value += sum(rank << n * width(m) for n, rank in enumerate(mine)) << first
+        else:
+            value += sum(1 << rank for rank in set(mine)) << first
+        first += used
+    bytes_ = document["encoding"]["size"] - 1 if size is None else size - 1
+    return bytes([part]) + (value % 256**bytes_).to_bytes(bytes_, "little")
 
 
 def meaning(document: Document, report: bytes) -> tuple[str, int, list[int]]:
@@ -152,18 +204,24 @@ def meaning(document: Document, report: bytes) -> tuple[str, int, list[int]]:
     if report[0] >= len(document["parts"]):
         return "part", 0, []
     o, part = report[0], document["parts"][report[0]]
-    active, k = active_of(document, part), part["size"]
-    m, value = len(active), int.from_bytes(report[1:], "little")
-    bits = k * width(m) if as_numbers(m, k) else m
-    if value >= 2**bits:
+    value, found = int.from_bytes(report[1:], "little"), []
+    if value >= 2 ** sum(bits(document, part)):
         return "tail", 0, []
-    if not as_numbers(m, k):
-        ranks = [rank for rank in range(m) if value // 2**rank % 2]
-        return ("", o, [active[x] for x in ranks]) if len(ranks) == k else ("size", 0, [])
-    ranks = [value // 2 ** (n * width(m)) % 2 ** width(m) for n in range(k)]
-    if sorted(set(ranks)) != ranks or any(rank >= m for rank in ranks):
+    for block, k, used in zip(
+        blocks_of(document, part), part["sizes"], bits(document, part), strict=True
+    ):
+        m = len(block)
+        if as_numbers(m, k):
+            ranks = [value // 2 ** (n * width(m)) % 2 ** width(m) for n in range(k)]
+        else:
+            ranks = [rank for rank in range(m) if value // 2**rank % 2]
+        found.append((block, k, ranks))
+        value //= 2**used
+    if any(len(ranks) != k for _, k, ranks in found):
+        return "size", 0, []
+    if any(sorted(set(x)) != x or max(x, default=0) >= len(block) for block, _, x in found):
         return "order", 0, []
-    return "", o, [active[x] for x in ranks]
+    return "", o, sorted(block[x] for block, _, ranks in found for x in ranks)
 
 
 # ---- the decoder ---------------------------------------------------------------------------------
@@ -178,32 +236,35 @@ def people(document: Document) -> tuple[list[Fraction], list[Fraction]]:
     return [*sizes, 1 - sum(sizes)], [x / total for x in shares[:count]]
 
 
-def classes(document: Document, active: list[int]) -> list[Fraction]:
-    """The shares of people with 0, 1, … active items, as if items were drawn from all."""
+def law(document: Document, blocks: list[int]) -> dict[Vector, Fraction]:
+    """The shares of people of every class that there is, as if items were drawn from all."""
     sizes, groups = people(document)
-    everyone = len(groups_of(document))
-    m = sum(active[g] for g in groups_of(document))
-    part = everyone * sum(x for x, on in zip(groups, active, strict=True) if on)
-    law = [Fraction(0)] * (min(len(sizes) - 1, m) + 1)
+    of, count = groups_of(document), max(blocks)
+    m = [sum(blocks[g] == b for g in of) for b in range(count + 1)]
+    part = [
+        len(of) * sum(x for x, mine in zip(groups, blocks, strict=True) if mine == b)
+        for b in range(count + 1)
+    ]
+    every = [j for j in classes(count, len(sizes) - 1) if all(map(int.__le__, j, m[1:]))]
+    found = dict.fromkeys(every, Fraction(0))
     for k, share in enumerate(sizes):
-        if not share:
-            continue
-        ways = [
-            max(Fraction(0), choose(part, j) * choose(everyone - part, k - j))
-            if j <= m and k - j <= everyone - m
-            else Fraction(0)
-            for j in range(min(k, m) + 1)
-        ]
-        if not any(ways):  # nobody can have so many: a rounded share
-            law[min(m, max(0, k - (everyone - m)))] += share
-            continue
-        for j, way in enumerate(ways):
-            law[j] += share * way / sum(ways)
-    return law
+        there = [j for j in every if 0 <= min(k, len(of)) - sum(j) <= m[0]]
+        ways = {
+            j: choose(part[0], min(k, len(of)) - sum(j))
+            * prod(map(choose, part[1:], j), start=Fraction(1))
+            for j in there
+        }
+        if share and not any(ways.values()):  # nobody can have so many: a rounded share
+            ways = {there[0]: Fraction(1)}
+        for j, way in ways.items():
+            if share:
+                found[j] += share * way / sum(ways.values())
+    return found
 
 
 def choose(n: Fraction, k: int) -> Fraction:
-    return prod((Fraction(n - i) / (i + 1) for i in range(k)), start=Fraction(1))
+    steps = (max(Fraction(0), Fraction(n - i) / (i + 1)) for i in range(k))
+    return prod(steps, start=Fraction(1))
 
 
 def least(a: list[list[Fraction]], cost: list[Fraction], b: list[Fraction], solve: Any) -> Any:
@@ -219,46 +280,53 @@ def decoder(document: Document, solve: Any) -> tuple[Any, Any, Any]:
     """w, kappa and tau, parts x groups."""
     parts, count = document["parts"], max(document["groups"]) + 1
     made, told = {}, {}
-    for c, cut in enumerate(cuts(document)):
+    for cut in cuts(document):
         mine = [parts[o] for o in cut]
-        m, law = len(active_of(document, mine[0])), classes(document, mine[0]["active"])
-        used, learnt = [], []
-        for j in range(len(law)):
-            masses = [moments(document, part, j) for part in mine]
-            used.append([p for p, _ in masses])
-            if 0 < j < m:
-                learnt.append([
-                    (named - p * Fraction(j * part["size"], m)) / (j * (1 - Fraction(j, m)))
-                    for (p, named), part in zip(masses, mine, strict=True)
-                ])  # fmt: skip
-        share = [sum(x * row[o] for x, row in zip(law, used, strict=True)) for o in range(len(cut))]
-        kappa = [Fraction(part["size"], m) for part in mine]
-        noise = [p * x * (1 - x) or Fraction(1) for p, x in zip(share, kappa, strict=True)]
-        w = least(learnt, noise, [Fraction(1)] * len(learnt), solve)
-        tau = least(used, share, [Fraction(j, m) for j in range(len(law))], solve)
-        cost = m * sum(
-            p * (x * x * b * (1 - b) + t * t)
-            for p, x, t, b in zip(share, w, tau, kappa, strict=True)
-        )
-        told[c] = Fraction(mine[0]["chance"], D) * m / cost
-        for o, x, t, b in zip(cut, w, tau, kappa, strict=True):
-            made[o] = c, x, t, b
+        m, shares = counts(document, mine[0]), law(document, mine[0]["blocks"])
+        masses = {j: [moments(document, part, j) for part in mine] for j in shares}
+        used = [[p for p, _ in row] for row in masses.values()]
+        share = [
+            sum(x * row[o] for x, row in zip(shares.values(), used, strict=True))
+            for o in range(len(cut))
+        ]
+        for b, size in enumerate(m):
+            kappa = [Fraction(part["sizes"][b], size) for part in mine]
+            learnt = [
+                [
+                    (named[b] - p * j[b] * x) / (j[b] * (1 - Fraction(j[b], size)))
+                    for (p, named), x in zip(row, kappa, strict=True)
+                ]
+                for j, row in masses.items()
+                if 0 < j[b] < size
+            ]
+            noise = [p * x * (1 - x) or Fraction(1) for p, x in zip(share, kappa, strict=True)]
+            w = least(learnt, noise, [Fraction(1)] * len(learnt), solve)
+            tau = least(used, share, [Fraction(j[b], size) for j in shares], solve)
+            cost = size * sum(
+                p * (x * x * y * (1 - y) + t * t)
+                for p, x, t, y in zip(share, w, tau, kappa, strict=True)
+            )
+            for o, x, t, y in zip(cut, w, tau, kappa, strict=True):
+                made[o, b + 1] = x, y, t
+            told[cut[0], b + 1] = Fraction(mine[0]["chance"], D) * size / cost
     out: Any = [[[None] * count for _ in parts] for _ in range(3)]
-    for o, part in enumerate(parts):
-        c, x, t, b = made[o]
+    for cut in cuts(document):
         for g in range(count):
-            naming = [a for a, cut in enumerate(cuts(document)) if parts[cut[0]]["active"][g]]
-            total = sum(told[a] for a in naming)
-            if total:
-                mix = part["active"][g] * told[c] / total * Fraction(D, part["chance"])
-                out[0][o][g], out[1][o][g], out[2][o][g] = x * mix, b, t * mix
+            block = parts[cut[0]]["blocks"][g]
+            naming = [(a[0], parts[a[0]]["blocks"][g]) for a in cuts(document)]
+            total = sum(told[place] for place in naming if place[1])
+            for o in cut if total else ():
+                x, y, t = made.get((o, block), (Fraction(0),) * 3)
+                mix = told.get((cut[0], block), 0) / total * Fraction(D, parts[o]["chance"])
+                out[0][o][g], out[1][o][g], out[2][o][g] = x * mix, y, t * mix
     return out[0], out[1], out[2]
 
 
-def moments(document: Document, part: Document, j: int) -> tuple[Fraction, Fraction]:
-    """The chance of the part in its cut, and the mean number of named own items times that."""
-    m, k = len(active_of(document, part)), part["size"]
-    f, law = density(document, part), {}
-    for n in can_be_named(m, k, j):
-        law[n] = f[j, n] * Fraction(comb(j, n) * comb(m - j, k - n), comb(m, k))
-    return sum(law.values(), Fraction(0)), sum((n * p for n, p in law.items()), Fraction(0))
+def moments(document: Document, part: Document, j: Vector) -> tuple[Fraction, list[Fraction]]:
+    """The chance of the part in its cut, and that times how many items of every block are named."""
+    m, k = counts(document, part), part["sizes"]
+    f, every = density(document, part), prod(map(comb, m, k))
+    names = can_be_named(m, k, j)
+    chances = {n: f[j, n] * Fraction(named_ways(m, k, j, n), every) for n in names}
+    each = [sum((n[b] * p for n, p in chances.items()), Fraction(0)) for b in range(len(m))]
+    return sum(chances.values(), Fraction(0)), each

@@ -295,14 +295,18 @@ def check_hits_part(part: Any, count: int, padding: int) -> None:
 
 
 def check_picks_part(part: Any, count: int, padding: int) -> None:
-    """The cut's chance and active groups, the number of items, and the runs of every row."""
-    table(part, ["chance", "active", "size", "rows"])
+    """The cut's chance and blocks, the numbers of items, and the bunches of every row."""
+    table(part, ["chance", "blocks", "sizes", "rows"])
     whole(part["chance"])
-    whole(part["size"])
-    must(1 in [whole(x, 0, 1) for x in rows(part["active"], count)])
-    for row in rows(part["rows"], padding + 1):
-        for run in rows(row):
-            for value in rows(run, 2):
+    blocks = [whole(x) for x in rows(part["blocks"], count)]
+    named = list(dict.fromkeys(x for x in blocks if x))
+    must(named and named == list(range(1, len(named) + 1)))
+    for k in rows(part["sizes"], len(named)):
+        whole(k)
+    for row in rows(part["rows"], comb(padding + len(named), padding)):
+        for bunch in rows(row):
+            must(len(rows(bunch)) > 1)
+            for value in bunch:
                 whole(value)
 
 
@@ -778,11 +782,19 @@ def whole_sets_hold(document: Document, part: Document) -> bool:
         return False
     every = [level_bound(policy, k) for k in range(len(policy["levels"]))]
     e1, one = min(every)
-    ec, two = min(e for e, g in zip(every, document["groups"], strict=True) if part["active"][g])
+    is_picks = kind_of(document) == "picks"
+    blocks = part["blocks"] if is_picks else part["active"]
+    of_block = [
+        min(e for e, g in zip(every, document["groups"], strict=True) if blocks[g] == b)
+        for b in range(1, max(blocks) + 1)
+    ]
+    people: dict[Any, list[Fraction]] = {}
+    for (j, _), x in f.items():
+        people.setdefault(j if is_picks else (j,), []).append(x)
     fine = []
-    for j in range(max(j for j, _ in f) + 1):
-        f_j = [x for (c, _), x in f.items() if c == j]
-        bound = (j * ec + (s - j) * e1) / s, one and two
+    for j, f_j in people.items():
+        own = sum(x * e for x, (e, _) in zip(j, of_block, strict=True))
+        bound = (own + (s - sum(j)) * e1) / s, one and all(two for _, two in of_block)
         fine.append(at_most(max(f_j) / min(f.values()), bound))
         fine.append(at_most(max(f.values()) / min(f_j), bound))
     return all(fine)

@@ -1,14 +1,16 @@
 """Estimator and errors of picks (check/exact_picks.py), whose parts depend on the *class* of a
-person: the number j of active items that they have.
+person: the number j_b of own active items of every block b.
 
-Within a cut of m active items, N_o reports of part o, Y_oi of which name item i, k = kappa m:
+Within a cut, N_o reports of part o, Y_oi of which name item i of block b, with k = kappa m for the
+block's m items:
 
-    c_i = sum_o w_o (Y_oi - N_o kappa_o) + sum_o tau_o N_o
+    c_i = sum_o w_ob (Y_oi - N_o kappa_ob) + sum_o tau_ob N_o
 
-An own active item is named in part o with chance p_o(j) kappa + (1 - j/m) d_o(j), another one with
-p_o(j) kappa - (j/m) d_o(j). So c_i is unbiased for every set of at most s items if and only if
+An own item of the block is named in part o with chance p_o(j) kappa + (1 - j_b/m) d_ob(j), another
+one with p_o(j) kappa - (j_b/m) d_ob(j). So c_i is unbiased for every set of at most s items if and
+only if for all classes j
 
-    sum_o w_o d_o(j) = 1  (0 < j < m)    and    sum_o tau_o p_o(j) = j/m  (0 <= j <= min(s, m))
+    sum_o w_ob d_ob(j) = 1  (0 < j_b < m)    and    sum_o tau_ob p_o(j) = j_b/m
 
 Both are solved from the integers, with the least noise at the mechanism's shares; rounding costs no
 unbiasedness. A cut's scores are divided by its chance, and cuts that name the same item are mixed.
@@ -31,6 +33,7 @@ from discreet.check import exact_picks
 from discreet.check.exact import D
 from discreet.check.parts import PicksPart
 from discreet.mechanism import Mechanism
+from discreet.policy.lazy import cached_property
 
 if TYPE_CHECKING:
     from discreet.arrays.tally import Tally
@@ -48,38 +51,55 @@ class CutDecoder:
     """The scores of one cut, and their second moments per class, before the chance of the cut."""
 
     parts: Ints  # their places
-    m: int
+    blocks: Ints  # of every group, from 1; 0 where its items are not active
+    m: Ints  # per block
+    classes: Ints  # classes x blocks
     chance: float
     law: Floats  # of the classes, at the mechanism's shares
-    law_of_named: Floats  # classes x parts x numbers of named own items
+    law_of_named: Floats  # classes x parts x vectors of named own items, which are classes too
     used: Floats  # classes x parts: p_o(j)
-    kappa: Floats
+    kappa: Floats  # blocks x parts
     weight: Floats
     tau: Floats
-    own: Floats  # E[g^2 | j] of an item that one has; of class 0, that of class 1
-    other: Floats  # of one that one does not have; of class m, that of class m - 1
-    cost: float  # the sum over all active items at these classes; infinite if it cannot be solved
+    own: Floats  # blocks x classes: E[g^2 | j] of an item that one has; without any, as `other`
+    other: Floats  # of one that one does not have; if one has all, as with one less
+    cost: Floats  # per block the sum over its items at these classes; infinite if it is not solved
 
-    def holders(self, law: Floats) -> Floats:
-        """The law of the classes of those who hold an active item."""
-        more = law * np.arange(len(law))
-        return more / more.sum() if more.sum() > 0 else np.eye(len(law))[min(1, len(law) - 1)]
+    def per_group(self, values: Floats) -> Floats:
+        """The values of the groups' blocks; 0 where the items are not active."""
+        return np.concatenate((np.zeros((1, *values.shape[1:])), values))[self.blocks]
 
-    def squared_sum(self, v: float, v2: float, mine: float, mine2: float) -> Floats:
-        """E[(sum of v_i g_i)^2 | j] over some active items with these sums of v and v^2, and with
-        those of the own ones among them: given n named own items, both parts of a subset are
-        uniform.
+    def per_block(self, values: Floats) -> Floats:
+        """The sums of values of groups over the blocks."""
+        return sum_by_place(self.blocks, values, len(self.m) + 1)[1:]
+
+    def place(self, j: Ints) -> Ints:
+        """The places of these classes, the rows of j, which there are."""
+        digits = (int(self.classes.max()) + 1) ** np.arange(len(self.m))[::-1]
+        return np.searchsorted(self.classes @ digits, j @ digits)
+
+    def holders(self, law: Floats, block: int) -> Floats:
+        """The law of the classes of those who hold an item of a block."""
+        more = law * self.classes[:, block]
+        if more.sum() > 0:
+            return more / more.sum()
+        return np.eye(len(law))[self.place(np.eye(len(self.m), dtype=np.int64)[block])]
+
+    def squared_sum(self, v: Floats, v2: Floats, mine: Floats, mine2: Floats) -> Floats:
+        """E[(sum of v_i g_i)^2 | j] over some active items with these sums of v and v^2 per block,
+        and with those of the own ones among them: given n, both parts of a subset are uniform.
         """
-        m, J = self.m, len(self.law) - 1
-        j, n = np.arange(J + 1)[:, None, None], np.arange(J + 1)[None, None, :]
-        k = np.rint(self.kappa * m)[None, :, None]
-        mean = mine * n / np.maximum(j, 1) + (v - mine) * (k - n) / np.maximum(m - j, 1)
-        noise = _drawn_variance(j, n, mine, mine2)
-        noise = noise + _drawn_variance(m - j, k - n, v - mine, v2 - mine2)
-        weight, tau = self.weight[None, :, None], self.tau[None, :, None]
-        level = v * (tau - weight * self.kappa[None, :, None])
-        squares = (weight * mean + level) ** 2 + weight**2 * noise
-        return (self.law_of_named * squares).sum(axis=(1, 2))
+        mean, noise = np.zeros(self.law_of_named.shape), np.zeros(self.law_of_named.shape)
+        for b, m in enumerate(self.m):
+            j, n = self.classes[:, None, None, b], self.classes[None, None, :, b]
+            k = np.rint(self.kappa[b] * m)[None, :, None]
+            rest, rest2 = v[b] - mine[b], v2[b] - mine2[b]
+            weight, tau = self.weight[b, None, :, None], self.tau[b, None, :, None]
+            named = mine[b] * n / np.maximum(j, 1) + rest * (k - n) / np.maximum(m - j, 1)
+            mean += weight * (named - v[b] * self.kappa[b, None, :, None]) + v[b] * tau
+            spread = _drawn_variance(j, n, mine[b], mine2[b])
+            noise += weight**2 * (spread + _drawn_variance(m - j, k - n, rest, rest2))
+        return (self.law_of_named * (mean**2 + noise)).sum(axis=(1, 2))
 
     def fitted(self, part_n: Floats) -> Floats:
         """The law of the classes behind these reports per part, by maximum likelihood, as far as
@@ -93,15 +113,6 @@ class CutDecoder:
         return law / law.sum()
 
 
-class _Score(NamedTuple):
-    law: Floats
-    of_named: Floats
-    used: Floats
-    kappa: Floats
-    weight: Floats
-    tau: Floats
-
-
 def _drawn_variance(size: Ints, count: Ints | Floats, v: float, v2: float) -> Floats:
     """Of the sum of v over a uniform subset of so many of `size` items with these sums."""
     few = np.maximum(size, 1)
@@ -112,47 +123,65 @@ def _drawn_variance(size: Ints, count: Ints | Floats, v: float, v2: float) -> Fl
 def cut_decoder(parts: Sequence[PicksPart], places: Sequence[int], people: People) -> CutDecoder:
     """Solve for the scores of the parts of one cut."""
     mine = [parts[o] for o in places]
-    m, s = mine[0].m, len(mine[0].ints.rows) - 1
-    J = min(s, m)
-    law = people.law(mine[0].sizes, mine[0].active)
-    used = np.array([[float(part.means[j][0]) for part in mine] for j in range(J + 1)])
-    named = np.array([[float(part.means[j][1]) for part in mine] for j in range(J + 1)])
+    first, every = mine[0], mine[0].classes
+    at = {j: place for place, j in enumerate(every)}
+    law = people.law(first.group_sizes, first.ints.blocks)
+    used = np.array([[float(part.means[j][0]) for part in mine] for j in every])
+    of_named = np.zeros((len(every), len(mine), len(every)))
+    for o, part in enumerate(mine):
+        for j, row in part.laws.items():
+            for n, p in row.items():
+                of_named[at[j], o, at[n]] = float(p)
+    blocks = [_block_scores(mine, every, b, used, law @ used) for b in range(len(first.m))]
+    for b, m in enumerate(first.m):
+        other = blocks[b].other
+        for j, place in at.items():
+            if j[b] == m:
+                other[place] = other[at[*j[:b], m - 1, *j[b + 1 :]]]
+    kappa, weight, tau, own, other, cost = (np.array(x) for x in zip(*blocks, strict=True))
+    return CutDecoder(
+        np.array(places), np.array(first.ints.blocks), np.array(first.m), np.array(every),
+        first.ints.chance / D, law, of_named, used, kappa, weight, tau, own, other, cost,
+    )  # fmt: skip
+
+
+class _Scores(NamedTuple):
+    kappa: Floats
+    weight: Floats
+    tau: Floats
+    own: Floats
+    other: Floats
+    cost: float
+
+
+def _block_scores(
+    parts: Sequence[PicksPart], every: Sequence[tuple[int, ...]], b: int, used: Floats,
+    share: Floats,
+) -> _Scores:  # fmt: skip
+    """Those of the items of one block, and their second moments per class."""
+    m, j = parts[0].m[b], np.array(every)[:, b, None]
+    named = np.array([[float(part.means[c][1][b]) for part in parts] for c in every])
     learnt = np.array(
         [
-            [
-                float((part.means[j][1] - part.means[j][0] * j * part.ints.size / m) * m)
-                / (j * (m - j))
-                for part in mine
-            ]
-            for j in range(1, min(J, m - 1) + 1)
+            [float(part.learnt(c, b)) / (c[b] * (m - c[b])) for part in parts]
+            for c in every
+            if 0 < c[b] < m
         ]
-    ).reshape(-1, len(mine))
-    of_named = np.zeros((J + 1, len(mine), J + 1))
-    for o, part in enumerate(mine):
-        for j, row in enumerate(part.laws[: J + 1]):
-            for n, p in row.items():
-                of_named[j, o, n] = float(p)
-    kappa = np.array([part.ints.size / m for part in mine])
-    share = np.maximum(law @ used, 1e-12)
-    noise = share * kappa * (1 - kappa)
+    ).reshape(-1, len(parts))
+    kappa = np.array([part.ints.sizes[b] / m for part in parts])
+    spread = np.maximum(share, 1e-12)
+    noise = spread * kappa * (1 - kappa)
     weight = _least(learnt, np.where(noise > 0, noise, 1.0), np.ones(len(learnt)))
-    tau = _least(used, share, np.arange(J + 1) / m)
+    tau = _least(used, spread, j[:, 0] / m)
     solved = bool(np.isfinite(weight).all() and np.isfinite(tau).all())
+    if not solved:
+        weight, tau = np.zeros((2, len(parts)))
     high, low = (weight * (1 - kappa) + tau) ** 2, (tau - weight * kappa) ** 2
-    j_ = np.arange(J + 1)[:, None]
-    mine_named, rest = named / np.maximum(j_, 1), kappa * m * used - named
-    others = rest / np.maximum(m - j_, 1)
-    own = (mine_named * high + (used - mine_named) * low).sum(axis=1)
+    mine, others = named / np.maximum(j, 1), (kappa * m * used - named) / np.maximum(m - j, 1)
+    own = (mine * high + (used - mine) * low).sum(axis=1)
     other = (others * high + (used - others) * low).sum(axis=1)
-    own[0] = own[min(1, J)]
-    if m == J:
-        other[m] = other[m - 1]
-    cost = float(law @ (used @ (m * (weight**2 * kappa * (1 - kappa) + tau**2))))
-    score = _Score(law, of_named, used, kappa, weight, tau)
-    return CutDecoder(
-        np.array(places), m, mine[0].ints.chance / D, *score, own, other,
-        cost if solved else math.inf,
-    )  # fmt: skip
+    cost = float(share @ (m * (weight**2 * kappa * (1 - kappa) + tau**2))) if solved else math.inf
+    return _Scores(kappa, weight, tau, np.where(j[:, 0] > 0, own, other), other, cost)
 
 
 def _least(A: Floats, noise: Floats, wanted: Floats) -> Floats:
@@ -192,20 +221,16 @@ class ClassDecoder(Decoder):
         people = People.at_shares(mechanism)
         places = exact_picks.cuts([part.ints for part in parts])
         cuts = tuple(cut_decoder(parts, cut, people) for cut in places)
-        active = np.array([parts[cut[0]].active for cut in places], float)
-        told = np.array([cut.chance * cut.m / cut.cost for cut in cuts])[:, None] * active
+        told = np.array([cut.per_group(cut.chance * cut.m / cut.cost) for cut in cuts])
         total = told.sum(axis=0)
         estimable = total > 0
         chance = np.array([cut.chance for cut in cuts])[:, None]
-        mixed = np.where(total > 0, told / np.where(total > 0, total, 1), 0) / chance
-        of_part = np.empty(len(parts), np.int64)
-        scores = np.zeros((3, len(parts)))
-        for c, cut in enumerate(cuts):
-            of_part[cut.parts] = c
-            finite = (np.where(np.isfinite(x), x, 0) for x in (cut.weight, cut.tau))
-            scores[:, cut.parts] = [*finite, cut.kappa]
-        weight, tau = scores[0][:, None] * mixed[of_part], scores[1][:, None] * mixed[of_part]
-        kappa = scores[2][:, None] * active[of_part]
+        mixed = np.where(estimable, told / np.where(estimable, total, 1), 0) / chance
+        weight, tau, kappa = np.zeros((3, len(parts), len(total)))
+        for cut, by in zip(cuts, mixed, strict=True):
+            for scores, values in ((weight, cut.weight), (tau, cut.tau)):
+                scores[cut.parts] = cut.per_group(values).T * by
+            kappa[cut.parts] = cut.per_group(cut.kappa).T
         high, low = (weight * (1 - kappa) + tau) ** 2, (tau - weight * kappa) ** 2
         spread, none = kappa * high + (1 - kappa) * low, np.zeros(len(total))
         chances = mechanism.arrays.chance
@@ -218,40 +243,46 @@ class ClassDecoder(Decoder):
         and what one holder adds to the sum.
         """
         absent, more = np.zeros(self.mixed.shape[1]), np.zeros(self.mixed.shape[1])
-        for cut, mixed, law in zip(self.cuts, self.mixed, laws, strict=True):
-            times = np.where(mixed > 0, mixed**2 * cut.chance, 0)
-            if times.any():
-                absent += times * float(law @ cut.other)
-                more += times * float(cut.holders(law) @ (cut.own - cut.other))
+        for cut, times, law in zip(self.cuts, self._times, laws, strict=True):
+            for b, (own, other) in enumerate(zip(cut.own, cut.other, strict=True)):
+                mine = np.where(cut.blocks == b + 1, times, 0)
+                absent += mine * float(law @ other)
+                more += mine * float(cut.holders(law, b) @ (own - other))
         return np.where(self.estimable, absent, np.inf), more
+
+    @cached_property
+    def _times(self) -> Floats:
+        """By which the second moments of a cut are multiplied, cuts x groups."""
+        return self.mixed**2 * np.array([cut.chance for cut in self.cuts])[:, None]
 
     def laws(self, people: People, mechanism: Mechanism) -> list[Floats]:
         """The laws of the classes, per cut."""
-        parts = cast(tuple[PicksPart, ...], mechanism.parts)
-        sizes = mechanism.group_sizes
-        return [people.law(sizes, parts[cut.parts[0]].active) for cut in self.cuts]
+        return [people.law(mechanism.group_sizes, cut.blocks) for cut in self.cuts]
 
     @property
     def largest(self) -> Floats:
         """The largest second moment of an item that one does not have, over all classes."""
-        times = np.where(self.mixed > 0, self.mixed**2, 0) * self._chances[:, None]
-        return times.T @ np.array([cut.other.max() for cut in self.cuts])
+        most = [cut.per_group(cut.other.max(axis=1)) for cut in self.cuts]
+        return (self._times * most).sum(axis=0).astype(np.float64, copy=False)
 
     def most_together(self, sizes: Ints) -> float:
-        """The largest sum of all scores of one report: of the likeliest items of its subset."""
+        """The largest sum of all scores of one report: of the likeliest items of its subsets, or of
+        the others.
+        """
         most = 0.0
         for cut, mixed in zip(self.cuts, self.mixed, strict=True):
-            v = np.sort(np.repeat(mixed, np.where(mixed > 0, sizes, 0)))
-            k = np.rint(cut.kappa * cut.m).astype(np.int64)
-            sums = np.append(0.0, np.cumsum(v))
-            named = np.where(cut.weight > 0, sums[-1] - sums[len(v) - k], sums[k])
-            total = cut.weight * named + (cut.tau - cut.weight * cut.kappa) * sums[-1]
-            most = max(most, float(np.abs(total).max()))
+            ends = np.zeros((2, len(cut.parts)))
+            for b, m in enumerate(cut.m):
+                v = np.sort(np.repeat(mixed, np.where(cut.blocks == b + 1, sizes, 0)))
+                if not v.any():
+                    continue
+                k = np.rint(cut.kappa[b] * m).astype(np.int64)
+                sums = np.append(0.0, np.cumsum(v))
+                named = np.array([sums[-1] - sums[m - k], sums[k]])
+                ends += np.sort(cut.weight[b] * named, axis=0)
+                ends += (cut.tau[b] - cut.weight[b] * cut.kappa[b]) * sums[-1]
+            most = max(most, float(np.abs(ends).max()))
         return most
-
-    @property
-    def _chances(self) -> Floats:
-        return np.array([cut.chance for cut in self.cuts])
 
     # ---- what theory.py asks ---------------------------------------------------------------------
 
@@ -283,21 +314,19 @@ class ClassDecoder(Decoder):
         np.maximum.at(heavy, list(mechanism.groups), weights)
         ways = _compositions(mechanism.group_sizes, mechanism.padding or 1)
         totals = []
-        for cut, mixed in zip(self.cuts, self.mixed, strict=True):
-            times = mixed**2 * cut.chance
-            active = mixed > 0
+        for cut, times in zip(self.cuts, self._times, strict=True):
             gain = times * heavy
+            base = cut.per_block(times * of_group) @ cut.other
+            more = cut.own - cut.other
             if ways is None:
-                base = float(times @ of_group) * cut.other
-                j = np.arange(len(cut.law))
-                totals.append(
-                    np.array([(base + j * gain.max() * np.maximum(cut.own - cut.other, 0)).max()])
-                )
+                most = np.array([gain[cut.blocks == b + 1].max() for b in range(len(cut.m))])
+                added = (most * cut.classes * np.maximum(more, 0).T).sum(axis=1)
+                totals.append(np.array([(base + added).max()]))
                 continue
-            j = ways @ active.astype(np.int64)
-            totals.append(
-                float(times @ of_group) * cut.other[j] + (ways @ gain) * (cut.own - cut.other)[j]
-            )
+            mine = np.array([cut.per_block(x) for x in ways]).astype(np.int64)
+            at = cut.place(mine)
+            gains = np.array([cut.per_block(x) for x in ways * gain])
+            totals.append(base[at] + (gains * more[:, at].T).sum(axis=1))
         items = 0.0 if ways is None else ways @ np.minimum(heavy, weights.min())
         return np.asarray(sum(totals) - items)
 
@@ -344,19 +373,20 @@ class ClassDecoder(Decoder):
     def _second(self, mechanism: Mechanism, held: Floats, group_of: Ints, s: int) -> Floats:
         """E[g^2] of every item for a person with this set."""
         total, size = np.zeros(len(held)), int(held.sum())
-        for cut, mixed in zip(self.cuts, self.mixed, strict=True):
-            active = (mixed > 0)[group_of]
-            mine = int(held[active].sum())
-            kept = min(size, s)
-            own = other = 0.0
-            ways = math.comb(size, kept)
-            for j in range(max(0, kept - (size - mine)), min(kept, mine) + 1):
-                chance = math.comb(mine, j) * math.comb(size - mine, kept - j) / ways
-                hold = j / mine if mine else 0.0
-                other += chance * cut.other[j]
-                own += chance * (hold * cut.own[j] + (1 - hold) * cut.other[j])
-            times = (mixed**2 * cut.chance)[group_of] * active
-            total += times * np.where(held > 0, own, other)
+        kept = min(size, s)
+        for cut, times in zip(self.cuts, self._times, strict=True):
+            mine = cut.per_block(sum_by_place(group_of, held, len(times))).astype(np.int64)
+            idle, own, other = size - int(mine.sum()), np.zeros(len(mine)), np.zeros(len(mine))
+            for place, j in enumerate(cut.classes):
+                rest = kept - int(j.sum())
+                if rest < 0 or (j > mine).any():
+                    continue
+                ways = math.prod(map(math.comb, mine.tolist(), j.tolist())) * math.comb(idle, rest)
+                chance, hold = ways / math.comb(size, kept), j / np.maximum(mine, 1)
+                other += chance * cut.other[:, place]
+                own += chance * (hold * cut.own[:, place] + (1 - hold) * cut.other[:, place])
+            moments = [(times * cut.per_group(x))[group_of] for x in (own, other)]
+            total += np.where(held > 0, *moments)
         return total
 
     # ---- what estimates ask ----------------------------------------------------------------------
@@ -398,15 +428,15 @@ class ClassDecoder(Decoder):
         for cut, mixed in zip(self.cuts, self.mixed, strict=True):
             law = people[first : first + len(cut.law)]
             first += len(cut.law)
-            v, v2 = mixed * counts, mixed**2 * counts
-            none = cut.squared_sum(float(v.sum()), float(v2.sum()), 0.0, 0.0)
+            sums = cut.per_block(mixed * counts), cut.per_block(mixed**2 * counts)
+            none = cut.squared_sum(*sums, *np.zeros((2, len(cut.m))))
             at_zero += cut.chance * float(law @ none)
             for k, row in enumerate(own):
-                held = int(row @ (mixed > 0))
-                if held < len(none):
-                    mine = float(row @ mixed), float(row @ mixed**2)
-                    some = cut.squared_sum(float(v.sum()), float(v2.sum()), *mine)
-                    most[k] += cut.chance * float((some - none)[held:].max())
+                there = (cut.classes >= cut.per_block(row * (mixed > 0))).all(axis=1)
+                if there.any():
+                    mine = cut.per_block(row * mixed), cut.per_block(row * mixed**2)
+                    some = cut.squared_sum(*sums, *mine)
+                    most[k] += cut.chance * float((some - none)[there].max())
         return at_zero, float((most / own.sum(axis=1)).max())
 
 

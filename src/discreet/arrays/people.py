@@ -1,4 +1,4 @@
-"""How many items people have, and how many of them are active in a cut (check/exact_picks.py)."""
+"""How many items people have, and which classes they are in (check/exact_picks.py)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from discreet.arrays.theory import item_shares
 from discreet.arrays.types import Floats, Ints, Prior, sum_by_place
 from discreet.check.exact import D
+from discreet.check.exact_picks import classes
 from discreet.mechanism import Mechanism
 
 
@@ -52,15 +53,26 @@ class People:
         empty = self.sizes[:s] * (s - np.arange(s)) / s
         return np.append(self.groups * (1 - empty.sum()), empty)
 
-    def law(self, sizes: Sequence[int], active: Sequence[int]) -> Floats:
-        """The shares of people with 0, 1, … active items, s at most."""
-        M, m = sum(sizes), sum(x for x, on in zip(sizes, active, strict=True) if on)
-        part = M * float(self.groups @ np.array(active, float))
-        law = np.zeros(min(len(self.sizes) - 1, m) + 1)
-        for k, share in enumerate(self.sizes):
+    def law(self, sizes: Sequence[int], blocks: Sequence[int] | Ints) -> Floats:
+        """The shares of people of every class (exact_picks.classes; of those that there are) of a
+        cut with these blocks of groups.
+        """
+        count, everyone, s = int(max(blocks)), sum(sizes), len(self.sizes) - 1
+        m = sum_by_place(blocks, np.array(sizes), count + 1)
+        # drawn without replacement, as if the blocks had the share of all items that people have
+        held = everyone * sum_by_place(blocks, self.groups, count + 1)
+        held[0] = everyone - held[1:].sum()
+        every = np.array([j for j in classes(count, s) if all(j <= m[1:])])
+        law = np.zeros(len(every))
+        for size, share in enumerate(self.sizes):
             if share > 0:
-                drawn = _drawn(M, m, part, k)
-                law[: len(drawn)] += share * drawn
+                idle = min(size, everyone) - every.sum(axis=1)
+                drawn = np.where((idle >= 0) & (idle <= m[0]), 1.0, 0.0)
+                ways = np.prod([_choose(x, j) for x, j in zip(held[1:], every.T, strict=True)], 0)
+                found = drawn * ways * _choose(held[0], np.maximum(idle, 0))
+                if not found.sum() > 0:  # nobody can have so many items of these groups
+                    found = np.eye(len(law))[np.argmax(drawn)]
+                law += share * found / found.sum()
         return law / law.sum()
 
 
@@ -80,17 +92,7 @@ def parted(group_of: Ints, held: Floats) -> Floats:
     return shares / shares.sum()
 
 
-def _drawn(M: int, m: int, part: float, k: int) -> Floats:
-    """The law of the number of active items of k that are drawn without replacement from M, as if
-    `part` of these were active instead of m.
-    """
-    law = np.zeros(min(k, m) + 1)
-    for j in range(max(0, k - (M - m)), min(k, m, M) + 1):
-        law[j] = max(0.0, _choose(part, j) * _choose(M - part, k - j))
-    if not law.sum() > 0:  # nobody can have k items of these groups
-        law[min(m, max(0, k - (M - m)))] = 1.0
-    return law / law.sum()
-
-
-def _choose(n: float, k: int) -> float:
-    return math.prod((n - i) / (i + 1) for i in range(k))
+def _choose(n: float, k: Ints) -> Floats:
+    """The binomial coefficients of any number n; 0 where k - 1 is above it."""
+    steps = np.arange(int(k.max(initial=0)))
+    return np.append(1.0, np.cumprod(np.maximum(n - steps, 0) / (steps + 1)))[k]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import accumulate
 from typing import cast
 
 import numpy as np
@@ -22,8 +23,8 @@ _REASONS = ("tail", "size", "order")  # as kernels/picks.py numbers them, from 1
 
 
 class PicksBlocks(BlockCoder):
-    """Draws a cut, cuts a set to the padding, draws a part with the number of active items that are
-    named, and a subset that names so many.
+    """Draws a cut, cuts a set to the padding, draws a part with the number of active items of every
+    block that are named, and subsets that name so many.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -32,15 +33,21 @@ class PicksBlocks(BlockCoder):
         self.padding = mechanism.padding
         self._picks = [cast(PicksPart, part) for part in mechanism.parts]
         self.cuts = exact_picks.cuts([part.ints for part in self._picks])
-        active = np.array([self._picks[cut[0]].active for cut in self.cuts], bool)
-        self.active = active[:, self.group_of]  # cuts x items
-        self.ranks = np.where(self.active, np.cumsum(self.active, axis=1) - 1, -1)
-        self.layouts = np.empty((len(self.parts), 4), np.int64)  # cut, m, k, bits of a number
-        for c, cut in enumerate(self.cuts):
+        blocks = [self._picks[cut[0]].ints.blocks for cut in self.cuts]
+        self.blocks = np.array(blocks)[:, self.group_of]  # cuts x items
+        self.cut_of = np.empty(len(self.parts), np.int64)
+        # slots of the active items, block by block, and per part and block the first slot, the
+        # items, k, and the bits of a number (kernels/picks.py)
+        self.slots = np.full(self.blocks.shape, -1)
+        self.layouts = np.zeros((len(self.parts), int(self.blocks.max()), 4), np.int64)
+        for c, (cut, of_item) in enumerate(zip(self.cuts, self.blocks, strict=True)):
+            order = np.argsort(of_item, kind="stable")[np.count_nonzero(of_item == 0) :]
+            self.slots[c, order] = np.arange(len(order))
+            self.cut_of[cut] = c
             for o in cut:
                 layout = Layout.of_part(self._picks[o])
-                width = layout.width if layout.as_numbers else 0
-                self.layouts[o] = c, layout.m, layout.k, width
+                rows = (np.cumsum((0, *layout.m[:-1])), layout.m, layout.k, layout.widths)
+                self.layouts[o, : len(layout.m)] = np.array(rows).T
 
     def chance_ints(self) -> list[list[int]]:
         """The chance of every cut over 2^32; it does not depend on the answer."""
@@ -68,49 +75,55 @@ class PicksBlocks(BlockCoder):
 
         n, s = len(cut), self.padding
         kept = np.empty((n, s), np.int64)
-        fill_rows(fill, own_kernels.cut_sets, n, s, kept, items, offsets, cut, self.active)
-        count = (kept >= 0).sum(axis=1)
-        part, named = self._numbers(fill, cut, count)
-        fill_rows(fill, own_kernels.choose_named, n, 8 * s, kept, count, named)
+        active = self.blocks > 0
+        fill_rows(fill, own_kernels.cut_sets, n, s, kept, items, offsets, cut, active)
+        block = np.where(kept >= 0, self.blocks[cut[:, None], kept], 0)
+        counts = [(block == b + 1).sum(axis=1) for b in range(self.layouts.shape[1])]
+        part, named = self._named(fill, cut, np.stack(counts, axis=1))
         body = np.zeros((n, self.size - 1), np.uint8)
-        values = (kept, count, named, part, self.layouts, self.ranks)
-        words = int(self.layouts[:, 2].max()) + 1
+        words = int(self.layouts[:, :, 2].sum(axis=1).max()) + s + 1
+        values = (kept, named, part, cut, self.layouts, self.slots)
         fill_rows(fill, kernels.draw_subsets, n, words, body, *values)
         out[:, 0], out[:, 1:] = part, body
 
-    def _numbers(self, fill: Fill, cut: Ints, count: Ints) -> tuple[Ints, Ints]:
-        """Draw the part of every person and how many of `count` own items are named, by the exact
-        law: inverts a uniform number of 64 bits, and draws more where these equal those of an edge.
+    def _named(self, fill: Fill, cut: Ints, count: Ints) -> tuple[Ints, Ints]:
+        """Draw the part of every person and how many of `count` own items of every block are named,
+        by the exact law: inverts a uniform number of 64 bits, and draws more where these equal
+        those of an edge.
         """
         draw = np.empty(len(cut), np.uint64)
         fill(draw)
-        part, named = np.empty(len(cut), np.int64), np.empty(len(cut), np.int64)
-        kind = cut * (self.padding + 1) + count
-        for k in np.unique(kind).tolist():
-            mine = np.flatnonzero(kind == k)
-            outcomes, law, edges = self._law(*divmod(k, self.padding + 1))
-            place = np.searchsorted(edges, draw[mine], side="right")
+        part, named = np.empty(len(cut), np.int64), np.zeros_like(count)
+        kind = np.column_stack((cut, count)) @ (self.padding + 1) ** np.arange(count.shape[1] + 1)
+        for place in np.unique(kind, return_index=True)[1].tolist():
+            mine = np.flatnonzero(kind == kind[place])
+            outcomes, law, edges = self._law(int(cut[place]), tuple(count[place].tolist()))
+            which = np.searchsorted(edges, draw[mine], side="right")
             for i in np.flatnonzero(np.isin(draw[mine], edges)):
-                place[i] = invert(fill, int(draw[mine[i]]), law)
-            part[mine], named[mine] = outcomes[place].T
+                which[i] = invert(fill, int(draw[mine[i]]), law)
+            part[mine] = outcomes[which, 0]
+            named[mine, : outcomes.shape[1] - 1] = outcomes[which, 1:]
         return part, named
 
-    def _law(self, c: int, j: int) -> tuple[Ints, list[Fraction], Words]:
-        """What can be drawn for j active items of a cut: parts and numbers of named items; the
+    def _law(self, c: int, j: tuple[int, ...]) -> tuple[Ints, list[Fraction], Words]:
+        """What can be drawn by people of a class of a cut: parts and numbers of named items; the
         chances up to each, but the last; and their first 64 bits.
         """
         if (c, j) not in self._laws:
-            rows = [((o, n), p) for o in self.cuts[c] for n, p in self._picks[o].laws[j].items()]
-            law, total = [], Fraction(0)
-            for _, p in rows[:-1]:
-                total += p
-                law.append(total)
+            mine = [self._picks[o] for o in self.cuts[c]]
+            laws = [part.laws[j[: len(part.m)]] for part in mine]
+            rows = [
+                ((o, *n), p)
+                for o, found in zip(self.cuts[c], laws, strict=True)
+                for n, p in found.items()
+            ]
+            law = list(accumulate(p for _, p in rows[:-1]))
             edges = np.array([min(int(p * 2**64), 2**64 - 1) for p in law], np.uint64)
             self._laws[c, j] = np.array([row for row, _ in rows]), law, edges
         return self._laws[c, j]
 
     @cached_property
-    def _laws(self) -> dict[tuple[int, int], tuple[Ints, list[Fraction], Words]]:
+    def _laws(self) -> dict[tuple[int, tuple[int, ...]], tuple[Ints, list[Fraction], Words]]:
         return {}
 
     # ---- the server's side -----------------------------------------------------------------------
@@ -127,7 +140,7 @@ class PicksBlocks(BlockCoder):
         from discreet.arrays.kernels import picks as kernels
 
         wrong = np.empty(len(rows), np.uint8)
-        counts = np.zeros((len(self.parts), int(self.layouts[:, 1].max())), np.int64)
+        counts = np.zeros((len(self.parts), int(self.slots.max()) + 1), np.int64)
         body = np.ascontiguousarray(rows[:, 1:])
         kernels.read_subsets(body, part, self.layouts, wrong, counts, times)
         return wrong, counts
@@ -141,23 +154,26 @@ class PicksBlocks(BlockCoder):
         if times is None:
             return self.count(part, rows)
         _, counts = self._read(np.full(len(rows), part), rows, times)
-        rank = self.ranks[self.layouts[part, 0]]
-        return np.where(rank >= 0, counts[part, rank], 0)
+        slot = self.slots[self.cut_of[part]]
+        return np.where(slot >= 0, counts[part, slot], 0)
 
     def named(self, part: Ints, rows: Bytes, places: Ints) -> Bools:
         """Which of the items at these places every report names."""
         from discreet.arrays.kernels import picks as kernels
 
         out = np.empty((len(rows), len(places)), bool)
-        ranks = np.ascontiguousarray(self.ranks[:, places])
-        kernels.find_named(np.ascontiguousarray(rows[:, 1:]), part, self.layouts, ranks, out)
+        slots = np.ascontiguousarray(self.slots[self.cut_of][:, places])
+        kernels.find_named(np.ascontiguousarray(rows[:, 1:]), part, self.layouts, slots, out)
         return out
 
     def adds_up(self, part_n: Ints, counts: Ints) -> bool:
         """Whether the reports of a part name as many of its active items as they must."""
-        silent = ~self.active[self.layouts[:, 0]]
-        right = counts.sum(axis=1) == part_n * self.layouts[:, 2]
-        return super().adds_up(part_n, counts) and bool(right.all()) and not counts[silent].any()
+        block = self.blocks[self.cut_of]
+        for b in range(self.layouts.shape[1] + 1):
+            k = self.layouts[:, b - 1, 2] if b else 0
+            if (np.where(block == b, counts, 0).sum(axis=1) != part_n * k).any():
+                return False
+        return super().adds_up(part_n, counts)
 
     @property
     def block(self) -> tuple[int, int]:

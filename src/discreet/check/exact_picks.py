@@ -2,14 +2,16 @@
 
 As in exact.py: no floating point, no solver, no numpy; this file is meant to be audited.
 
-Public chances first draw a *cut*: a set of groups whose m items are *active*. Parts with the same
-active groups belong to the same cut. Then a person with a set of at most s items, j of them active,
-draws by row j of the cut a part and a *run*, some numbers n of own items that are named; then the
-number n of the run with a chance proportional to C(j,n) C(m-j,k-n); then n of the own active items
-and k - n of the other active ones, every choice alike. So against a uniform subset of k of the m
-active items the density of a report is a function of its part, j and n alone,
+Public chances first draw a *cut*: some groups, whose items are *active*, in one or several *blocks*
+of groups. Parts with the same blocks belong to the same cut. A person with a set of at most s items
+has the *class* j = (j_1, j_2, ...), the number of own active items of every block. By row j of the
+cut a part and a *bunch* are drawn, some of the vectors n = (n_1, n_2, ...) that say how many own
+items of every block are named; then a vector of the bunch, as often as a uniform subset would name
+so many; then in every block n_b of the own items and k_b - n_b of the others, every choice alike.
+So against uniform subsets of k_b of the m_b items of every block the density of a report is a
+function of its part, j and n alone:
 
-    f_j(n) = mass C(m,k) / (2^52 W),    W = sum over the n of the run of C(j,n) C(m-j,k-n)
+    f_j(n) = mass / (2^52 chance that uniform subsets have their n in the bunch)
 
 A set of more than s items is first cut to a uniform subset of s, whatever is active.
 
@@ -17,160 +19,206 @@ What is proved, for any two sets x, x' and every report y, with the paper's budg
 
     Pr(y | x) <= min(e^{eps_x}, e^{eps_x'}) Pr(y | x')
 
-from max f_j <= R_j LO and HI <= R_j min f_j for every j, as for hits (exact_sets.py): HI and LO are
-the extremes of all densities of the part, R_j = (j E_c + (s-j) E_1) / s, E_1 at most
-e^{smallest budget} and E_c at most e^{smallest budget of an active level}. The chance of the cut is
-the same for everybody and drops out. And that having or not having an item changes the chance of
-any report by at most e^{eps of its level} (`item_factors`).
+from max f_j <= R_j LO and HI <= R_j min f_j for every j, as for hits (exact_sets.py): HI and LO
+are the extremes of all densities of the part, R_j = (sum_b j_b E_b + (s - sum_b j_b) E_1) / s, E_1
+at most e^{smallest budget} and E_b at most e^{smallest budget of a level in block b}. The chance of
+the cut is the same for everybody and drops out. And that having or not having an item changes the
+chance of any report by at most e^{eps of its level} (`item_factors`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from math import comb
+from itertools import count, product
+from math import comb, perm, prod
 from typing import NamedTuple
 
 from discreet.check.exact import D, Violation, level_factors
 from discreet.check.exact_sets import TOTAL, worst
 from discreet.policy import Policy
 
-Row = Sequence[Sequence[int]]  # the runs of a number of active items: last number n, mass
-Densities = list[dict[int, Fraction]]  # f_j(n) of the numbers n that can happen, per j
+Vector = tuple[int, ...]  # a number of items per block
+Row = Sequence[Sequence[int]]  # bunches: their mass, then the places of their vectors in `possible`
+Densities = dict[Vector, dict[Vector, Fraction]]  # f_j(n), of what can happen
 
 
 class PickChances(NamedTuple):
     """The integers of one part."""
 
     chance: int  # of the cut, over 2^32, whatever the answer
-    active: Sequence[int]  # per group, 1 if its items can be named
-    size: int  # k, the number of items that every report names
-    # for j = 0, …, s active items, empty where j > m; masses over 2^52, of all parts of the cut
+    blocks: Sequence[int]  # per group, the block its items are in, from 1; 0: they are never named
+    sizes: Sequence[int]  # k, per block the number of items that every report names
+    # of every class (`classes`), empty where nobody is in it; masses over 2^52, of all parts of the
+    # cut
     rows: Sequence[Row]
 
 
-class Run(NamedTuple):
-    """Numbers of own items that are named with one density."""
+class Bunch(NamedTuple):
+    """What can be named with one density."""
 
     mass: int
-    ways: int  # W
-    numbers: range
+    vectors: tuple[Vector, ...]
+    weights: tuple[int, ...]  # of the vectors
 
 
 # ---- one part ------------------------------------------------------------------------------------
 
 
-def possible(m: int, k: int, j: int) -> range:
-    """The numbers of own items, of j among m, that a subset of k can name."""
-    return range(max(0, k + j - m), min(j, k) + 1)
+def classes(blocks: int, s: int) -> list[Vector]:
+    """The classes of people with at most s active items, in the order of the rows."""
+    if not blocks:
+        return [()]
+    return [(j, *rest) for j in range(s + 1) for rest in classes(blocks - 1, s - j)]
 
 
-def weight(m: int, k: int, j: int, n: int) -> int:
-    """How many subsets of k of m items name n of j given ones."""
-    return comb(j, n) * comb(m - j, k - n)
+def possible(m: Sequence[int], k: Sequence[int], j: Vector) -> list[Vector]:
+    """How many of j own items of every block a subset of k of m can name, in their order."""
+    ends = zip(m, k, j, strict=True)
+    return list(product(*(range(max(0, b + c - a), min(b, c) + 1) for a, b, c in ends)))
 
 
-def runs(m: int, k: int, j: int, row: Row) -> Iterator[Run]:
-    """The runs of a row."""
-    first = possible(m, k, j).start
-    for last, mass in row:
-        numbers = range(first, last + 1)
-        yield Run(mass, sum(weight(m, k, j, n) for n in numbers), numbers)
-        first = last + 1
+def weight(m: Sequence[int], k: Sequence[int], j: Vector, n: Vector) -> int:
+    """How often uniform subsets name n of j own items: out of `ways`."""
+    blocks = zip(m, k, j, n, strict=True)
+    return prod(comb(c, x) * perm(b, x) * perm(a - b, c - x) for a, b, c, x in blocks)
 
 
-def densities(m: int, part: PickChances) -> Densities:
-    """f_j(n) for j = 0, …, s."""
-    k = part.size
-    return [
-        {
-            n: Fraction(run.mass * comb(m, k), TOTAL * run.ways)
-            for run in runs(m, k, j, row)
-            for n in run.numbers
-        }
-        for j, row in enumerate(part.rows)
-    ]
+def ways(m: Sequence[int], j: Vector) -> int:
+    """The sum of the weights of all n."""
+    return prod(perm(a, c) for a, c in zip(m, j, strict=True))
 
 
-def law(m: int, part: PickChances, j: int) -> dict[int, Fraction]:
-    """The chance of the part and of n named own items, given the cut and j active items."""
-    k = part.size
+def bunches(m: Sequence[int], k: Sequence[int], j: Vector, row: Row) -> Iterator[Bunch]:
+    """The bunches of a row."""
+    vectors = possible(m, k, j)
+    for mass, *places in row:
+        mine = tuple(vectors[place] for place in places)
+        yield Bunch(mass, mine, tuple(weight(m, k, j, n) for n in mine))
+
+
+def padding(part: PickChances) -> int:
+    """s, from the number of its classes."""
+    blocks = len(part.sizes)
+    return next(s for s in count(1) if comb(s + blocks, blocks) >= len(part.rows))
+
+
+def densities(m: Sequence[int], part: PickChances) -> Densities:
+    """f_j(n) of the classes that people can be in."""
     return {
-        n: Fraction(run.mass * weight(m, k, j, n), TOTAL * run.ways)
-        for run in runs(m, k, j, part.rows[j])
-        for n in run.numbers
+        j: {
+            n: Fraction(bunch.mass * ways(m, j), TOTAL * sum(bunch.weights))
+            for bunch in bunches(m, part.sizes, j, row)
+            for n in bunch.vectors
+        }
+        for j, row in zip(classes(len(m), padding(part)), part.rows, strict=True)
+        if row
+    }
+
+
+def laws(m: Sequence[int], part: PickChances) -> Densities:
+    """The chance of the part and of n named own items, given the cut and the class j."""
+    return {
+        j: {n: x * weight(m, part.sizes, j, n) / ways(m, j) for n, x in row.items()}
+        for j, row in densities(m, part).items()
     }
 
 
 def extremes(f: Densities) -> tuple[Fraction, Fraction]:
     """The largest and the smallest density."""
-    values = [value for row in f for value in row.values()]
+    values = [value for row in f.values() for value in row.values()]
     return max(values), min(values)
 
 
-def item_factors(f: Densities, m: int, others: int) -> tuple[Fraction, Fraction]:
+def item_factors(
+    f: Densities, m: Sequence[int], s: int, others: int
+) -> tuple[list[Fraction], Fraction]:
     """By how much having or not having an item changes the chance of any report that exists: an
-    active item, and another, of m active and so many other items (exact_sets.item_factors).
+    item of every block, and another, of so many that are not active.
+
+    With at most s items beside it, it is one more of its class. Else it takes the place of one of
+    s + 1, all alike; that changes most where there are just s beside it (exact_sets.item_factors).
     """
-    s, held, lacked = len(f) - 1, [Fraction(1)], [Fraction(1)]
-    for j, row in enumerate(f[1:], 1):
-        held += [
-            value / f[j - 1][n - h] for n, value in row.items() for h in (0, 1) if n - h in f[j - 1]
-        ]
-    for a, row in enumerate(f):
-        if s - a > others:  # nobody has s items of which a are active
-            continue
-        for n in row:
-            if a < m:
-                held += [r for h in (0, 1) if (r := _replaced(f, a, n, h)) is not None]
-            if s - a < others:
-                lacked += [r for r in (_replaced(f, a, n, None),) if r is not None]
-    return worst(held), worst(lacked)
+    held, lacked = [[Fraction(1)] for _ in m], [Fraction(1)]
+    for j, row in f.items():
+        idle = s - sum(j)
+        for n, value in row.items():
+            for b, of_block in enumerate(held):
+                less = f.get(_add(j, b, -1), {})
+                of_block += [value / less[x] for x in (n, _add(n, b, -1)) if x in less]
+                if idle <= others and j[b] < m[b]:  # else nobody has s items of this class
+                    ratios = (_replaced(f, j, n, idle, b, h) for h in (0, 1))
+                    of_block += [x for x in ratios if x is not None]
+            if idle < others:
+                lacked += [x for x in (_replaced(f, j, n, idle, None, 0),) if x is not None]
+    factors = [worst(ratios) for ratios in (*held, lacked)]
+    return factors[:-1], factors[-1]
 
 
-def _replaced(f: Densities, a: int, n: int, h: int | None) -> Fraction | None:
-    """Law of x over law of x - i, where x - i has s items, a of them active and n named: i takes
-    the place of one of them or stays out, all alike. h: whether i is named; None where it is not
-    active. None if there is no such report.
+def _replaced(
+    f: Densities, j: Vector, n: Vector, idle: int, block: int | None, h: int
+) -> Fraction | None:
+    """Law of x over law of x - i, where x - i has s items, of class j, and n are named: i takes the
+    place of one of them or stays out, all alike. block: that of i, None where it is not active; h:
+    whether i is named. None if there is no such report.
     """
-    s = len(f) - 1
-    more, plus = (0, 0) if h is None else (1, h)  # active items, and named ones, that i adds
+    joined = _add(j, block, 1), _add(n, block, h)
+    places = [(idle, *joined)]  # where the item whose place is taken is not active
+    for b in range(len(j)):
+        out = _add(joined[0], b, -1)
+        places += [(n[b], out, _add(joined[1], b, -1)), (j[b] - n[b], out, joined[1])]
     mean = Fraction(0)  # s times the mean over the item whose place is taken
-    for places, away, off in ((n, 1, 1), (a - n, 1, 0), (s - a, 0, 0)):
-        if places:
-            value = f[a - away + more].get(n - off + plus)
+    for times, class_, named in places:
+        if times:
+            value = f.get(class_, {}).get(named)
             if value is None:
                 return None
-            mean += places * value
-    return (1 + mean / f[a][n]) / (s + 1)
+            mean += times * value
+    return (1 + mean / f[j][n]) / (sum(j) + idle + 1)
+
+
+def _add(vector: Vector, block: int | None, more: int) -> Vector:
+    if block is None:
+        return vector
+    return (*vector[:block], vector[block] + more, *vector[block + 1 :])
 
 
 def cuts(parts: Sequence[PickChances]) -> list[list[int]]:
-    """The places of the parts of every cut: those with the same active groups."""
-    by_active: dict[tuple[int, ...], list[int]] = {}
+    """The places of the parts of every cut: those with the same blocks."""
+    by_blocks: dict[tuple[int, ...], list[int]] = {}
     for o, part in enumerate(parts):
-        by_active.setdefault(tuple(part.active), []).append(o)
-    return list(by_active.values())
+        by_blocks.setdefault(tuple(part.blocks), []).append(o)
+    return list(by_blocks.values())
 
 
-def active_items(part: PickChances, sizes: Sequence[int]) -> int:
-    """m, the number of active items, from the sizes of the groups."""
-    return sum(size for size, on in zip(sizes, part.active, strict=True) if on)
+def active_items(part: PickChances, sizes: Sequence[int]) -> Vector:
+    """m, the number of items of every block, from the sizes of the groups."""
+    groups = list(zip(sizes, part.blocks, strict=True))
+    return tuple(
+        sum(size for size, b in groups if b == block + 1) for block in range(len(part.sizes))
+    )
 
 
 # ---- the check -----------------------------------------------------------------------------------
 
 
-def malformed(count: int, padding: int, parts: Sequence[PickChances]) -> str | None:
+def malformed(groups: int, s: int, parts: Sequence[PickChances]) -> str | None:
     """Why these are not the numbers of parts at all, for so many groups; None when they are."""
     for part in parts:
-        flat = [x for row in part.rows for run in row for x in run]
-        if any(type(x) is not int for x in (part.chance, part.size, *part.active, *flat)):
+        flat = [x for row in part.rows for bunch in row for x in bunch]
+        if any(type(x) is not int for x in (part.chance, *part.sizes, *part.blocks, *flat)):
             return "a part holds something else than whole numbers"
-        if len(part.active) != count or not set(part.active) <= {0, 1} or 1 not in part.active:
-            return f"active of a part is 0 or 1 for each of {count} groups, and 1 for some"
-        if len(part.rows) != padding + 1 or any(len(run) != 2 for row in part.rows for run in row):
-            return f"a part needs {padding + 1} rows of pairs, one per number of active items"
+        blocks = len(part.sizes)
+        named = [b for b in dict.fromkeys(part.blocks) if b]
+        if len(part.blocks) != groups or not named or named != list(range(1, blocks + 1)):
+            return (
+                f"blocks of a part is a number for each of {groups} groups, 0 or that of a block, "
+                "from 1 in their order; and there is one of sizes for every block"
+            )
+        if len(part.rows) != comb(s + blocks, blocks):
+            return f"a part needs {comb(s + blocks, blocks)} rows, one per class of people"
+        if any(len(bunch) < 2 for row in part.rows for bunch in row):
+            return "a bunch is a mass, then the places of one or more vectors"
     return None
 
 
@@ -180,19 +228,27 @@ def check(policy: Policy, groups: Sequence[int], parts: Sequence[PickChances]) -
     """
     e = [factor for factor in level_factors(policy) if factor is not None]  # none is open
     for o, part in enumerate(parts):
-        active = [k for k, group in enumerate(groups) if part.active[group]]
-        m = sum(policy.level_sizes[k] for k in active)
+        of_level = [part.blocks[g] for g in groups]
+        sizes = zip(policy.level_sizes, of_level, strict=True)
+        m = [0] * len(part.sizes)
+        for size, block in sizes:
+            if block:
+                m[block - 1] += size
         wrong = _degenerate(m, part)
         if wrong:
             return Violation(wrong, (), o)
-        f = densities(m, part)
-        if not _sets_hold(f, min(e), min(e[k] for k in active)):
-            first = groups[min(active, key=e.__getitem__)]
+        s, f = padding(part), densities(m, part)
+        of_block = [
+            min(x for x, mine in zip(e, of_level, strict=True) if mine == b + 1)
+            for b in range(len(m))
+        ]
+        if not _sets_hold(f, s, min(e), of_block):
+            first = min((k for k, b in enumerate(of_level) if b), key=e.__getitem__)
             sentence = "two sets are told apart by more than their budgets allow"
-            return Violation(sentence, (first,), o)
-        held, lacked = item_factors(f, m, policy.m - m)
+            return Violation(sentence, (groups[first],), o)
+        held, lacked = item_factors(f, m, s, policy.m - sum(m))
         for k, bound in enumerate(e):
-            if (held if part.active[groups[k]] else lacked) > bound:
+            if (held[of_level[k] - 1] if of_level[k] else lacked) > bound:
                 sentence = "having or not having an item is told by more than its budget allows"
                 return Violation(sentence, (groups[k],), o)
     wrong = _wrong_chances(parts)
@@ -207,36 +263,35 @@ def _wrong_chances(parts: Sequence[PickChances]) -> str | None:
         if first.chance <= 0 or any(part.chance != first.chance for part in others):
             return "every part of a cut must have the cut's chance, a positive number"
         total += first.chance
-        for j, row in enumerate(first.rows):
-            # rows that no person can have are empty in all parts of the cut
-            if row and sum(mass for o in cut for _, mass in parts[o].rows[j]) != TOTAL:
-                return f"the masses of row {j} do not sum to 2^52 over the parts of a cut"
+        for row, masses in enumerate(zip(*(parts[o].rows for o in cut), strict=True)):
+            # rows of classes that nobody is in are empty in all parts of the cut
+            if masses[0] and sum(mass for mine in masses for mass, *_ in mine) != TOTAL:
+                return f"the masses of row {row} do not sum to 2^52 over the parts of a cut"
     if total != D:
         return "the chances of the cuts do not sum to 2^32"
     return None
 
 
-def _degenerate(m: int, part: PickChances) -> str | None:
+def _degenerate(m: Sequence[int], part: PickChances) -> str | None:
     """Without this 0 <= 0 would pass for privacy: who can send a report, and who cannot."""
-    if not 0 <= part.size < m:
-        return f"size = {part.size} must be from 0 to {m - 1}, fewer than the active items"
-    for j, row in enumerate(part.rows):
-        numbers = possible(m, part.size, j)
-        before = numbers.start - 1
-        for last, mass in row:
-            if last <= before or mass <= 0:
-                return f"the runs of row {j} must go up, each with a positive mass"
-            before = last
-        if before != numbers[-1] if numbers else row:
-            return f"the runs of row {j} must cover every number of own items that can be named"
+    for k, size in zip(part.sizes, m, strict=True):
+        if not 0 <= k < size:
+            return f"a size is {k} and must be from 0 to {size - 1}, fewer than its block's items"
+    for row, j in enumerate(classes(len(m), padding(part))):
+        if any(mass <= 0 for mass, *_ in part.rows[row]):
+            return f"the bunches of row {row} must have positive masses"
+        places = sorted(place for _, *mine in part.rows[row] for place in mine)
+        vectors = len(possible(m, part.sizes, j))
+        if places != list(range(vectors)):
+            return f"the bunches of row {row} must hold each of its {vectors} vectors once"
     return None
 
 
-def _sets_hold(f: Densities, smallest: Fraction, of_active: Fraction) -> bool:
-    s = len(f) - 1
+def _sets_hold(f: Densities, s: int, smallest: Fraction, of_block: Sequence[Fraction]) -> bool:
     high, low = extremes(f)
-    for j, row in enumerate(filter(None, f)):
-        bound = (j * of_active + (s - j) * smallest) / s
+    for j, row in f.items():
+        own = sum(a * e for a, e in zip(j, of_block, strict=True))
+        bound = (own + (s - sum(j)) * smallest) / s
         if max(row.values()) > bound * low or high > bound * min(row.values()):
             return False
     return True

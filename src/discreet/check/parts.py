@@ -180,39 +180,44 @@ class PicksPart(AnyPart):
     """A part of picks (exact_picks.py), whose chance depends on how many active items one has."""
 
     ints: exact_picks.PickChances
-    sizes: tuple[int, ...]  # of the groups
+    group_sizes: tuple[int, ...]
     groups: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        chance, active, size, rows = self.ints
+        chance, blocks, sizes, rows = self.ints
         table = tuple(tuple(map(tuple, row)) for row in rows)
-        ints = exact_picks.PickChances(chance, tuple(active), size, table)
+        ints = exact_picks.PickChances(chance, tuple(blocks), tuple(sizes), table)
         object.__setattr__(self, "ints", ints)
-        for name in ("sizes", "groups"):
+        for name in ("group_sizes", "groups"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     @classmethod
     def from_document(
-        cls, row: JsonObject, sizes: tuple[int, ...], groups: tuple[int, ...]
+        cls, row: JsonObject, group_sizes: tuple[int, ...], groups: tuple[int, ...]
     ) -> PicksPart:
         """From a mechanism file; its values are validated later."""
         rows = row["rows"] if isinstance(row["rows"], list) else [None]
-        runs = [run for runs in rows for run in (runs if isinstance(runs, list) else [None])]
-        if not all(isinstance(x, list) for x in (row["active"], *rows, *runs)):
+        bunches = [x for mine in rows for x in (mine if isinstance(mine, list) else [None])]
+        if not all(isinstance(x, list) for x in (row["blocks"], row["sizes"], *rows, *bunches)):
             raise TypeError("a part's numbers are lists")
-        ints = exact_picks.PickChances(row["chance"], row["active"], row["size"], row["rows"])
-        return cls(ints, sizes, groups)
+        ints = exact_picks.PickChances(row["chance"], row["blocks"], row["sizes"], row["rows"])
+        return cls(ints, group_sizes, groups)
 
     def document(self) -> JsonObject:
         """What stands in the mechanism file."""
-        chance, active, size, rows = self.ints
-        table = [[list(run) for run in row] for row in rows]
-        return {"chance": chance, "active": list(active), "size": size, "rows": table}
+        chance, blocks, sizes, rows = self.ints
+        table = [[list(bunch) for bunch in row] for row in rows]
+        return {"chance": chance, "blocks": list(blocks), "sizes": list(sizes), "rows": table}
 
-    @property
-    def m(self) -> int:
-        """The number of active items."""
-        return exact_picks.active_items(self.ints, self.sizes)
+    @cached_property
+    def m(self) -> exact_picks.Vector:
+        """The number of items of every block."""
+        return exact_picks.active_items(self.ints, self.group_sizes)
+
+    @cached_property
+    def classes(self) -> list[exact_picks.Vector]:
+        """The classes that people can be in."""
+        return list(self.densities)
 
     @cached_property
     def densities(self) -> exact_picks.Densities:
@@ -220,42 +225,59 @@ class PicksPart(AnyPart):
         return exact_picks.densities(self.m, self.ints)
 
     @cached_property
-    def laws(self) -> list[dict[int, Fraction]]:
-        """The chance of the part and of n named own items, per number of active items."""
-        return [exact_picks.law(self.m, self.ints, j) for j in range(len(self.ints.rows))]
+    def laws(self) -> exact_picks.Densities:
+        """The chance of the part and of n named own items, per class."""
+        return exact_picks.laws(self.m, self.ints)
 
     @cached_property
-    def means(self) -> list[tuple[Fraction, Fraction]]:
-        """The chance of the part, and the number of named own items in its reports on average, per
-        number of active items; both within the cut.
+    def means(self) -> dict[exact_picks.Vector, tuple[Fraction, list[Fraction]]]:
+        """Per class the chance of the part, and the number of named own items of every block in its
+        reports on average; both within the cut.
         """
-        return [
-            (Fraction(sum(law.values())), Fraction(sum(n * p for n, p in law.items())))
-            for law in self.laws
-        ]
+        return {
+            j: (
+                sum(law.values(), Fraction(0)),
+                [sum((n[b] * p for n, p in law.items()), Fraction(0)) for b in range(len(j))],
+            )
+            for j, law in self.laws.items()
+        }
+
+    def learnt(self, j: exact_picks.Vector, block: int) -> Fraction:
+        """How many more own items of a block are named than by chance, times its items."""
+        used, named = self.means[j]
+        return self.m[block] * named[block] - j[block] * self.ints.sizes[block] * used
+
+    def _single(self, block: int) -> exact_picks.Vector:
+        """The class of somebody with a single item of a block; of none with block 0."""
+        return tuple(int(b + 1 == block) for b in range(len(self.m)))
 
     @cached_property
     def states(self) -> list[tuple[Fraction, Fraction]]:
         """The largest and the smallest density per group for somebody with a single item of it;
         then for somebody with none.
         """
-        none, single = (row.values() for row in self.densities[:2])
-        ends = [(max(single), min(single)) if on else (max(none), min(none)) for on in self.active]
-        return [*ends, (max(none), min(none))]
+        rows = [self.densities[self._single(block)].values() for block in (*self.ints.blocks, 0)]
+        return [(max(row), min(row)) for row in rows]
 
     @property
     def active(self) -> tuple[int, ...]:
         """Per group, 1 if its items can be named."""
-        return tuple(self.ints.active)
+        return tuple(int(block > 0) for block in self.ints.blocks)
 
     @cached_property
     def by_group(self) -> Rates:
         """The chances per group, for somebody with a single item of it."""
-        m, k, cut = self.m, self.ints.size, self.ints.chance / D
-        (none, _), (single, named) = self.means[:2]
-        own = named / single
-        rest = (k - own) / (m - 1) if m > 1 else Fraction(0)
-        chances = tuple(cut * float(single if on else none) for on in self.active)
-        values = (float(own), float(rest), float(own - rest))
-        own_, other_, gap = (tuple(x * on for on in self.active) for x in values)
-        return Rates(chances, own_, other_, gap, cut * float(none))
+        cut = self.ints.chance / D
+        rates = [self._rates(block) for block in self.ints.blocks]
+        chance, own, other, gap = (tuple(map(float, row)) for row in zip(*rates, strict=True))
+        none, _ = self.means[self._single(0)]
+        return Rates(tuple(cut * x for x in chance), own, other, gap, cut * float(none))
+
+    def _rates(self, block: int) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+        chance, named = self.means[self._single(block)]
+        own = other = Fraction(0)
+        if block:
+            m, k = self.m[block - 1], self.ints.sizes[block - 1]
+            own = named[block - 1] / chance
+            other = (k - own) / (m - 1) if m > 1 else other
+        return chance, own, other, own - other

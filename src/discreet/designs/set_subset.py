@@ -1,8 +1,9 @@
-"""`subset` for sets: picks, subsets of fixed size whose chance depends on how many own items they
+"""`subset` for sets: picks, subsets of fixed sizes whose chance depends on how many own items they
 name (check/exact_picks.py has the law, docs/researcher.md the idea).
 
-set_search.py finds the best columns of every cut. Here the cuts are mixed with public shares, and
-their floats become integers.
+set_search.py finds the best columns of cuts of one block; here these are mixed with public shares.
+block_search.py finds those of one cut in which every budget is a block of its own, where there are
+few classes of people. The better one is taken.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from math import comb
+from operator import le
 
 import numpy as np
 
@@ -20,24 +23,27 @@ from discreet.arrays.classes import ClassDecoder
 from discreet.arrays.people import People, mean_size
 from discreet.arrays.types import Floats, sum_by_place
 from discreet.check.certificate import FAIR
-from discreet.check.exact_picks import PickChances, possible
-from discreet.check.exact_sets import TOTAL
+from discreet.check.exact_picks import PickChances, Vector, classes
 from discreet.check.parts import PicksPart
+from discreet.designs.block_columns import BlockTask
+from discreet.designs.block_search import best_blocks
 from discreet.designs.set_bound import certificate
 from discreet.designs.set_columns import CutTask
+from discreet.designs.set_rounding import FloatCut
 from discreet.designs.set_search import ROUNDS, CutDesign, best_cut
 from discreet.designs.task import Task
 from discreet.encodings.picks import Layout, Picks, unfit_for_picks
 from discreet.errors import DesignError, GuaranteeError
 from discreet.mechanism import Mechanism
+from discreet.mechanism.shape import MAX_PARTS
 
 MOST_ITEMS, MOST_PADDING, MOST_LEVELS = 1024, 12, 4  # the search takes too long beyond
+MOST_CLASSES = 21  # of people, up to which cuts of several blocks are searched
 _LARGEST_BUDGET = 20.0  # larger budgets count as this one, at which there is hardly any noise
 _MARGIN = 1 - 1e-9  # off every factor: the integers must keep it
 _MIXES = (0.0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)  # with a report that says nothing
 _NEGLIGIBLE = 1e-3  # cuts with smaller shares are left out
 _STEPS = 4000  # towards the best shares of the cuts
-_RARE = 1e-9  # numbers of own items with a smaller chance join a run
 
 
 def unfit(task: Task) -> str | None:
@@ -61,15 +67,30 @@ def unfit(task: Task) -> str | None:
     return None
 
 
-def picks(task: Task, most_bytes: int | None = None, rounds: int = ROUNDS) -> Mechanism:
-    """Design picks for a policy, a prior and a padding; `most_bytes` limits their reports, and
-    `rounds` the search.
+def picks(
+    task: Task, most_bytes: int | None = None, rounds: int = ROUNDS, several: bool = True
+) -> Mechanism:
+    """Design picks for a policy, a prior and a padding; `most_bytes` limits their reports, `rounds`
+    the search; `several`: whether cuts of several blocks are tried.
     """
     if reason := unfit(task):
         raise DesignError(reason)
-    mechanism = _Mix.for_task(task, most_bytes, rounds).mechanism(task)
+    made = _Mix.for_task(task, most_bytes, rounds).mechanism(task)
+    if several and made is not None and classes_of_blocks(task) <= MOST_CLASSES:
+        other = _Mix.of_blocks(task, most_bytes).mechanism(task)
+        made = min(filter(None, (made, other)), key=lambda mechanism: score(task, mechanism))
+    if made is None:
+        raise DesignError("no picks keep these budgets")
     held = task.fair and np.ptp(task.eps) > 0
-    return mechanism.certified(certificate(task, score(task, mechanism), FAIR * bool(held)))
+    return made.certified(certificate(task, score(task, made), FAIR * bool(held)))
+
+
+def classes_of_blocks(task: Task) -> float:
+    """How many classes of people there are if every budget is a block of its own; infinite where
+    there is one budget.
+    """
+    blocks = levels(task)
+    return comb((task.padding or 1) + blocks, blocks) if blocks > 1 else math.inf
 
 
 def score(task: Task, mechanism: Mechanism) -> float:
@@ -97,79 +118,110 @@ def _budgets(task: Task) -> list[float]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Mix:
-    """A design in floats: the budget of every group, the cuts, and their shares."""
+class _Setting:
+    """What is known of a task: the groups of levels with one budget, and people."""
 
     people: People
     groups: tuple[int, ...]  # of every level
-    active: tuple[tuple[int, ...], ...]  # of every cut, per group
-    cuts: tuple[CutDesign, ...]
+    sizes: tuple[int, ...]  # of every group
+    factors: tuple[float, ...]  # e^budget of every group
+    s: int
+
+    @classmethod
+    def of_task(cls, task: Task) -> _Setting:
+        """Levels with the same budget are one group."""
+        s, budgets = task.padding or 1, _budgets(task)
+        order: dict[float, int] = {}
+        groups = tuple(order.setdefault(min(float(e), budgets[-1]), len(order)) for e in task.eps)
+        sizes = sum_by_place(groups, task.sizes, len(order)).astype(int).tolist()
+        return cls(_people(task, groups, s), groups, tuple(sizes), tuple(map(math.exp, order)), s)
+
+
+@dataclass(frozen=True, eq=False)
+class _Mix:
+    """A design in floats: the cuts, their blocks, and their shares."""
+
+    setting: _Setting
+    blocks: tuple[tuple[int, ...], ...]  # of every cut, per group
+    cuts: tuple[FloatCut, ...]
     shares: Floats
 
     @classmethod
     def for_task(cls, task: Task, most_bytes: int | None, rounds: int = ROUNDS) -> _Mix:
-        """The best shares of the best cuts: intervals of budgets."""
-        s, budgets = task.padding or 1, _budgets(task)
-        rank = [budgets.index(min(float(e), budgets[-1])) for e in task.eps]
-        order: dict[int, int] = {}
-        groups = tuple(order.setdefault(r, len(order)) for r in rank)
-        ranks = list(order)  # of every group
-        sizes = _group_sizes(task, groups)
-        people = _people(task, groups, s)
-        E = [math.exp(b) for b in budgets]
-        spans = [(a, b) for a in range(len(E)) for b in range(a, len(E))]
-        actives, cuts = [], []
-        for first, last in spans:
-            active = tuple(int(first <= r <= last) for r in ranks)
-            rest = [E[r] for r in range(len(E)) if not first <= r <= last]
-            cut = _cut_task(people, sizes, active, s, E[0], E[first], rest)
-            actives.append(active)
-            cuts.append(best_cut(cut, None if most_bytes is None else most_bytes - 1, rounds))
-        shares = _best_shares(np.array(sizes, float), np.array(actives, float), cuts)
-        kept = shares > _NEGLIGIBLE
+        """The best shares of the best cuts of one block: intervals of budgets."""
+        setting = _Setting.of_task(task)
+        E = sorted(setting.factors)
+        blocks, cuts = [], []
+        for low, high in combinations_with_replacement(E, 2):
+            active = tuple(int(low <= e <= high) for e in setting.factors)
+            blocks.append(active)
+            fits = None if most_bytes is None else most_bytes - 1
+            cuts.append(best_cut(_cut_task(setting, active), fits, rounds))
+        shares = _best_shares(np.array(setting.sizes, float), np.array(blocks, float), cuts)
+        kept = np.flatnonzero(shares > _NEGLIGIBLE).tolist()
         return cls(
-            people, groups,
-            tuple(x for x, on in zip(actives, kept, strict=True) if on),
-            tuple(x for x, on in zip(cuts, kept, strict=True) if on),
+            setting, tuple(blocks[c] for c in kept), tuple(_floats(cuts[c]) for c in kept),
             shares[kept] / shares[kept].sum(),
         )  # fmt: skip
 
-    def mechanism(self, task: Task) -> Mechanism:
-        """The mechanism in integers: mixed with a report that says nothing, until the check agrees.
-        Every cut is made by itself first, because one may need more than another.
+    @classmethod
+    def of_blocks(cls, task: Task, most_bytes: int | None) -> _Mix:
+        """One cut in which every group is a block."""
+        setting = _Setting.of_task(task)
+        blocks = tuple(range(1, len(setting.sizes) + 1))
+        every = [j for j in classes(len(blocks), setting.s) if all(map(le, j, setting.sizes))]
+        law = setting.people.law(setting.sizes, blocks)
+        factors = np.array(setting.factors) * _MARGIN
+        design = BlockTask(setting.sizes, setting.s, factors, np.array(every), law)
+        found = best_blocks(design, None if most_bytes is None else most_bytes - 1)
+        f = [dict(zip(design.cells, row, strict=True)) for row in found.columns.f.tolist()]
+        cut = FloatCut(setting.sizes, setting.s, found.columns.sizes, f, found.mu)
+        return cls(setting, (blocks,), (cut,), np.ones(1))
+
+    def mechanism(self, task: Task) -> Mechanism | None:
+        """The mechanism in integers: mixed with a report that says nothing, until the check agrees;
+        None if it never does. Every cut is made by itself first, because one may need more than
+        another.
         """
-        passing = (
-            next((mix for mix in _MIXES if self._passes(task, [c], [mix]) is not None), None)
-            for c in range(len(self.cuts))
-        )
-        mixes = [mix for mix in passing if mix is not None]
-        if len(mixes) == len(self.cuts):
-            made = self._passes(task, list(range(len(self.cuts))), mixes)
-            if made is not None:
-                return made
-        raise DesignError("no picks keep these budgets")
+        mixes, made = [], None
+        for c in range(len(self.cuts)):
+            for mix in _MIXES:
+                made = self._passes(task, [c], [mix])
+                if made is not None:
+                    mixes.append(mix)
+                    break
+            else:
+                return None
+        if len(mixes) > 1:
+            made = self._passes(task, list(range(len(mixes))), mixes)
+        return made
 
     def _passes(self, task: Task, which: list[int], mixes: list[float]) -> Mechanism | None:
         """The mechanism of these cuts alone; None if the check refuses it."""
-        sizes = tuple(_group_sizes(task, self.groups))
+        setting = self.setting
         shares = task.whole_shares(self.shares[which] / self.shares[which].sum())
         parts = []
         for c, mix, chance in zip(which, mixes, shares, strict=True):
-            for k, rows in _integers(self.cuts[c], mix, task.padding or 1):
-                ints = PickChances(chance, self.active[c], k, rows)
-                parts.append(PicksPart(ints, sizes, self.groups))
+            for sizes, rows in self.cuts[c].rows(mix):
+                ints = PickChances(chance, self.blocks[c], sizes, rows)
+                parts.append(PicksPart(ints, setting.sizes, setting.groups))
+        if len(parts) > MAX_PARTS:
+            return None
         encoding = Picks(1 + max(Layout.of_part(part).size for part in parts))
-        whole = task.whole_shares(self.people.shares())
+        whole = task.whole_shares(setting.people.shares())
         with suppress(GuaranteeError):
             return Mechanism(
-                task.policy, "subset", encoding, self.groups, tuple(parts), whole, task.padding,
-                task.prior_name,
+                task.policy, "subset", encoding, setting.groups, tuple(parts), whole,
+                task.padding, task.prior_name,
             )  # fmt: skip
         return None
 
 
-def _group_sizes(task: Task, groups: tuple[int, ...]) -> list[int]:
-    return [int(x) for x in sum_by_place(groups, task.sizes, max(groups) + 1)]
+def _floats(cut: CutDesign) -> FloatCut:
+    J = range(cut.task.J + 1)
+    cells: list[tuple[Vector, Vector]] = [((j,), (n,)) for j in J for n in range(j + 1)]
+    f = [{(j, n): float(x[j[0], n[0]]) for j, n in cells} for x in cut.f]
+    return FloatCut((cut.task.m,), cut.task.s, [(k,) for k in cut.sizes.tolist()], f, cut.mu)
 
 
 def shares_by_size(sizes: Mapping[int, float], padding: int | None) -> Floats:
@@ -196,16 +248,15 @@ def _people(task: Task, groups: tuple[int, ...], s: int) -> People:
     return People(sizes, of_group / of_group.sum())
 
 
-def _cut_task(
-    people: People, sizes: list[int], active: tuple[int, ...], s: int, smallest: float,
-    of_active: float, rest: list[float],
-) -> CutTask:  # fmt: skip
-    law = people.law(sizes, active)
-    m = sum(size for size, on in zip(sizes, active, strict=True) if on)
+def _cut_task(setting: _Setting, active: tuple[int, ...]) -> CutTask:
+    law, s = setting.people.law(setting.sizes, active), setting.s
+    groups = list(zip(active, setting.sizes, setting.factors, strict=True))
+    m, smallest = sum(size for on, size, _ in groups if on), min(setting.factors)
     j = np.arange(len(law))
+    of_active = min(e for on, _, e in groups if on)
     R = (j * of_active + (s - j) * smallest) / s * _MARGIN
-    others = sum(sizes) - m
-    out = min(rest) * _MARGIN if rest and others and sum(sizes) > s else None
+    rest = [e for on, _, e in groups if not on]
+    out = min(rest) * _MARGIN if rest and sum(setting.sizes) > s else None
     return CutTask(m, s, R, smallest * _MARGIN, out, law)
 
 
@@ -220,63 +271,3 @@ def _best_shares(sizes: Floats, active: Floats, cuts: list[CutDesign]) -> Floats
         part *= np.sqrt(slope)
         part /= part.sum()
     return part
-
-
-# ---- integers ------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Run:
-    """Numbers of own items with (nearly) one density: the last, their chance, the density."""
-
-    last: int
-    chance: float
-    density: float
-
-
-def _integers(cut: CutDesign, mix: float, s: int) -> list[tuple[int, list[list[tuple[int, int]]]]]:
-    """The size and the rows of every part; masses of all parts of a row sum to 2^52."""
-    used = cut.mu > 1e-7
-    sizes, f, mu = cut.sizes[used].tolist(), cut.f[used], cut.mu[used]
-    share, total = mu / mu.sum(), float(mu.sum())
-    rows: list[list[list[tuple[int, int]]]] = [[] for _ in sizes]
-    for j in range(s + 1):
-        runs = [
-            _runs(cut.task.m, k, j, share[o] * ((1 - mix) * f[o] * total + mix), float(share[o]))
-            for o, k in enumerate(sizes)
-        ]
-        whole = sum(run.chance * run.density for row in runs for run in row)
-        made = [
-            [(run.last, max(1, round(run.chance * run.density / whole * TOTAL))) for run in row]
-            for row in runs
-        ]
-        _balance(made)
-        for o, row in enumerate(made):
-            rows[o].append(row)
-    return list(zip(sizes, rows, strict=True))
-
-
-def _runs(m: int, k: int, j: int, f: Floats, share: float) -> list[_Run]:
-    """Numbers of nearly the same density, or of next to no chance, form one run: so no mass is too
-    small to be rounded.
-    """
-    runs: list[_Run] = []
-    for n in possible(m, k, j):
-        chance = comb(j, n) * comb(m - j, k - n) / comb(m, k)
-        density = float(f[j, n])
-        if runs and (abs(density / runs[-1].density - 1) < 1e-9 or chance * share < _RARE):
-            runs[-1].last, runs[-1].chance = n, runs[-1].chance + chance
-        elif runs and runs[-1].chance * share < _RARE:
-            runs[-1] = _Run(n, runs[-1].chance + chance, density)
-        else:
-            runs.append(_Run(n, chance, density))
-    return runs
-
-
-def _balance(rows: list[list[tuple[int, int]]]) -> None:
-    """The largest mass takes what is left to 2^52."""
-    left = TOTAL - sum(mass for row in rows for _, mass in row)
-    if not any(rows):
-        return
-    mass, o, r = max((mass, o, r) for o, row in enumerate(rows) for r, (_, mass) in enumerate(row))
-    rows[o][r] = (rows[o][r][0], mass + left)

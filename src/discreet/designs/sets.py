@@ -41,27 +41,28 @@ def short_picks(task: Task, counted: Mechanism) -> Mechanism | None:
     return _search(task, counted.report_size)
 
 
-def _search(task: Task, size: int) -> Mechanism | None:
+def _search(task: Task, size: int, several: bool = True) -> Mechanism | None:
     if set_subset.unfit(task) is not None or (task.padding or 1) > _QUICK[set_subset.levels(task)]:
         return None
     try:
-        return set_subset.picks(task, max(SMALL_REPORT, 2 * size))
+        return set_subset.picks(task, max(SMALL_REPORT, 2 * size), several=several)
     except DesignError:
         return None
 
 
 def quick_picks(task: Task) -> Mechanism | None:
-    """The same beside hits of the usual prime, to choose a padding; the last ones are kept, because
-    several paddings are compared again and again.
+    """The same beside hits of the usual prime, to choose a padding: cuts of one block alone, which
+    are soon found. The last ones are kept, because several paddings are compared again and again.
     """
     if isinstance(task.prior, str) and task.people is None and task.encoding is None:
         return _quick_picks(task.policy, task.prior, task.padding or 1, task.goal)
-    return _search(task, 1 + 2 * ((task.padding or 1) + 2))
+    return _search(task, 1 + 2 * ((task.padding or 1) + 2), several=False)
 
 
 @lru_cache(64)
 def _quick_picks(policy: Policy, prior: str, padding: int, goal: str) -> Mechanism | None:
-    return _search(Task(policy, prior, None, padding, goal=goal), 1 + 2 * (padding + 2))
+    task = Task(policy, prior, None, padding, goal=goal)
+    return _search(task, 1 + 2 * (padding + 2), several=False)
 
 
 def comparison(task: Task, chosen: Mechanism) -> str:

@@ -1,4 +1,4 @@
-"""Picks: a subset of fixed size of the active items, which names more of a person's own items than
+"""Picks: subsets of fixed sizes of the active items, which name more of a person's own items than
 chance would (check/exact_picks.py has the law and the proof).
 """
 
@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
-from math import comb
+from itertools import pairwise, product
+from math import comb, prod
 from typing import TYPE_CHECKING, cast
 
 from discreet.check import exact, exact_picks
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from discreet.mechanism import Mechanism
     from discreet.policy.types import JsonObject
 
+_PRIME = 2**61 - 1  # rows that are independent modulo a prime are independent
+
 
 @dataclass(frozen=True)
 class Picks(Encoding[PicksPart]):
-    """The part's byte, then the subset of its active items: a bit per item, or the items' numbers
-    in ascending order, whichever is shorter; zeros up to `size` bytes.
+    """The part's byte, then for every block of its active items the subset: a bit per item, or the
+    items' numbers in ascending order, whichever is shorter; zeros up to `size` bytes.
     """
 
     size: int
@@ -72,19 +74,16 @@ class Picks(Encoding[PicksPart]):
         return None
 
     def unbiased(self, mechanism: Mechanism) -> bool:
-        """Whether the parts of every cut tell all numbers of own items apart."""
+        """Whether the parts of every cut tell all classes of people apart."""
         parts = _parts(mechanism)
         for cut in exact_picks.cuts([part.ints for part in parts]):
-            means = list(zip(*(parts[o].means for o in cut), strict=True))
-            m, sizes = parts[cut[0]].m, [parts[o].ints.size for o in cut]
-            chances = [[p for p, _ in row] for row in means[: m + 1]]
-            learnt = [
-                [m * named - j * k * p for (p, named), k in zip(row, sizes, strict=True)]
-                for j, row in enumerate(means)
-                if 0 < j < m
-            ]
-            if not (_independent(chances) and _independent(learnt)):
+            mine = [parts[o] for o in cut]
+            if not _independent([[part.means[j][0] for part in mine] for j in mine[0].classes]):
                 return False
+            for b, m in enumerate(mine[0].m):
+                told = [j for j in mine[0].classes if 0 < j[b] < m]
+                if not _independent([[part.learnt(j, b) for part in mine] for j in told]):
+                    return False
         return True
 
     def check(
@@ -109,72 +108,85 @@ def unfit_for_picks(policy: Policy, padding: int | None) -> str | None:
 
 
 def _independent(rows: Sequence[Sequence[Fraction]]) -> bool:
-    """Whether no row is a sum of multiples of the others (Gauss)."""
-    left = [list(row) for row in rows]
-    for i in range(len(left)):
-        pivot = next((c for c, x in enumerate(left[i]) if x), None)
+    """Whether no row is a sum of multiples of the others (Gauss, modulo a prime)."""
+    left = [[x.numerator * pow(x.denominator, -1, _PRIME) % _PRIME for x in row] for row in rows]
+    for i, row in enumerate(left):
+        pivot = next((c for c, x in enumerate(row) if x), None)
         if pivot is None:
             return False
+        inverse = pow(row[pivot], -1, _PRIME)
         for other in left[i + 1 :]:
-            factor = other[pivot] / left[i][pivot]
-            for c, x in enumerate(left[i]):
-                other[c] -= factor * x
+            factor = other[pivot] * inverse % _PRIME
+            if factor:
+                other[:] = [(y - factor * x) % _PRIME for x, y in zip(row, other, strict=True)]
     return True
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the subset of a part is written: `width` bits per number, or one bit per active item."""
+    """How the subsets of a part are written, block by block: `width` bits per number, or one bit
+    per item (width 0).
+    """
 
-    m: int
-    k: int
-    width: int
-    as_numbers: bool
+    m: exact_picks.Vector
+    k: exact_picks.Vector
+    widths: exact_picks.Vector
 
     @classmethod
     def of_part(cls, part: PicksPart) -> Layout:
-        """The shorter of the two."""
-        m, k = part.m, part.ints.size
-        width = (m - 1).bit_length()
-        return cls(m, k, width, -(-k * width // 8) < -(-m // 8))
+        """The shorter of the two in every block."""
+        numbers = [max(1, (m - 1).bit_length()) for m in part.m]
+        blocks = zip(part.m, part.ints.sizes, numbers, strict=True)
+        return cls(
+            part.m, tuple(part.ints.sizes), tuple(w if k * w < m else 0 for m, k, w in blocks)
+        )
 
-    @property
-    def bits(self) -> int:
-        """The number of bits that are used."""
-        return self.k * self.width if self.as_numbers else self.m
+    @cached_property
+    def bits(self) -> exact_picks.Vector:
+        """The number of bits of every block."""
+        blocks = zip(self.m, self.k, self.widths, strict=True)
+        return tuple(k * width if width else m for m, k, width in blocks)
 
     @property
     def size(self) -> int:
-        """Bytes of the subset."""
-        return -(-self.bits // 8)
+        """Bytes of the subsets."""
+        return -(-sum(self.bits) // 8)
 
-    def write(self, ranks: Sequence[int]) -> int:
-        """The subset as a number; `ranks` are places among the active items."""
-        if not self.as_numbers:
-            return mask(ranks, self.m)
-        return sum(rank << self.width * n for n, rank in enumerate(sorted(ranks)))
+    def write(self, ranks: Sequence[Sequence[int]]) -> int:
+        """The subsets as a number; `ranks` are places among the items of every block."""
+        body, first = 0, 0
+        for mine, m, width, bits in zip(ranks, self.m, self.widths, self.bits, strict=True):
+            numbers = sum(rank << width * n for n, rank in enumerate(sorted(mine)))
+            body |= (numbers if width else mask(mine, m)) << first
+            first += bits
+        return body
 
-    def read(self, body: int) -> list[int]:
-        """The ranks of a subset."""
-        if self.as_numbers:
-            digit = (1 << self.width) - 1
-            return [body >> self.width * n & digit for n in range(self.k)]
-        return [rank for rank in range(self.m) if body >> rank & 1]
+    def read(self, body: int) -> list[list[int]]:
+        """The ranks of the subsets."""
+        found = []
+        for m, k, width, bits in zip(self.m, self.k, self.widths, self.bits, strict=True):
+            digit = (1 << width) - 1
+            numbers = [body >> width * n & digit for n in range(k)]
+            found.append(numbers if width else [rank for rank in range(m) if body >> rank & 1])
+            body >>= bits
+        return found
 
     def refusal(self, body: int) -> str | None:
-        """Why this is not a subset, or None."""
-        if body >> self.bits:
+        """Why these are not subsets, or None."""
+        if body >> sum(self.bits):
             return "tail"
-        ranks = self.read(body)
-        if len(ranks) != self.k:
+        found = self.read(body)
+        if any(len(ranks) != k for ranks, k in zip(found, self.k, strict=True)):
             return "size"
-        ascending = all(a < b for a, b in pairwise(ranks))
-        return None if ascending and max(ranks, default=0) < self.m else "order"
+        for ranks, m in zip(found, self.m, strict=True):
+            if any(a >= b for a, b in pairwise(ranks)) or max(ranks, default=0) >= m:
+                return "order"
+        return None
 
 
 class PicksCoder(Coder[PicksPart]):
-    """Draws a cut, cuts the set to the padding, draws a part with the number of active items that
-    are named, and a subset that names so many.
+    """Draws a cut, cuts the set to the padding, draws a part with the number of active items of
+    every block that are named, and subsets that name so many.
     """
 
     reasons = ("part", "tail", "size", "order")
@@ -186,12 +198,14 @@ class PicksCoder(Coder[PicksPart]):
         self.cuts = exact_picks.cuts([part.ints for part in self.parts])
 
     @cached_property
-    def active(self) -> list[list[int]]:
-        """The active items of every cut, in their order."""
-        return [
-            [i for i in range(self.m) if self.parts[cut[0]].active[self.group(i)]]
-            for cut in self.cuts
-        ]
+    def blocks(self) -> list[list[list[int]]]:
+        """The items of every block of every cut, in their order."""
+        found: list[list[list[int]]] = []
+        for part in (self.parts[cut[0]] for cut in self.cuts):
+            of_item = [part.ints.blocks[self.group(i)] for i in range(self.m)]
+            blocks = range(1, len(part.m) + 1)
+            found.append([[i for i, b in enumerate(of_item) if b == block] for block in blocks])
+        return found
 
     @cached_property
     def cut_of(self) -> dict[int, int]:
@@ -203,26 +217,39 @@ class PicksCoder(Coder[PicksPart]):
         c = draw(source, [self.parts[cut[0]].ints.chance for cut in self.cuts])
         # a set is cut whatever its levels are; otherwise the promise of sets would not hold
         kept = set(choose(source, items, min(len(items), self.padding)))
-        active = self.active[c]
-        own = [rank for rank, item in enumerate(active) if item in kept]
-        others = [rank for rank, item in enumerate(active) if item not in kept]
-        part, n = self._part_and_number(source, c, len(own))
-        k = self.parts[part].ints.size
-        ranks = choose(source, own, n) + choose(source, others, k - n)
+        places = [list(enumerate(block)) for block in self.blocks[c]]
+        own = [[rank for rank, item in block if item in kept] for block in places]
+        others = [[rank for rank, item in block if item not in kept] for block in places]
+        part, named = self._part_and_named(source, c, tuple(map(len, own)))
+        sizes = self.parts[part].ints.sizes
+        ranks = [
+            choose(source, mine, n) + choose(source, rest, k - n)
+            for mine, rest, n, k in zip(own, others, named, sizes, strict=True)
+        ]
         body = self.layouts[part].write(ranks)
         return bytes([part]) + body.to_bytes(self.size - 1, "little")
 
-    def _part_and_number(self, source: Source, c: int, j: int) -> tuple[int, int]:
-        """The part, and how many of j active items are named: first the run, then within it."""
-        left, m = source.below(TOTAL), len(self.active[c])
+    def _part_and_named(
+        self, source: Source, c: int, j: exact_picks.Vector
+    ) -> tuple[int, exact_picks.Vector]:
+        """The part, and how many own items of every block are named: first the bunch, then within
+        it.
+        """
+        left, row = source.below(TOTAL), self._places[c][j]
         for o in self.cuts[c]:
-            ints = self.parts[o].ints
-            for run in exact_picks.runs(m, ints.size, j, ints.rows[j]):
-                left -= run.mass
+            part = self.parts[o]
+            for bunch in exact_picks.bunches(part.m, part.ints.sizes, j, part.ints.rows[row]):
+                left -= bunch.mass
                 if left < 0:
-                    ways = [exact_picks.weight(m, ints.size, j, n) for n in run.numbers]
-                    return o, run.numbers[draw(source, ways)]
+                    return o, bunch.vectors[draw(source, bunch.weights)]
         raise AssertionError("a draw lies below the sum")
+
+    @cached_property
+    def _places(self) -> list[dict[exact_picks.Vector, int]]:
+        """The rows of the classes, per cut."""
+        counts = [len(self.parts[cut[0]].m) for cut in self.cuts]
+        rows = [exact_picks.classes(blocks, self.padding) for blocks in counts]
+        return [{j: row for row, j in enumerate(mine)} for mine in rows]
 
     def read_part(self, report: bytes) -> int:
         """The part that a report belongs to."""
@@ -238,25 +265,33 @@ class PicksCoder(Coder[PicksPart]):
 
     def named(self, report: bytes) -> list[int]:
         """The items that a report names."""
-        active = self.active[self.cut_of[report[0]]]
-        return [active[rank] for rank in self.layouts[report[0]].read(_body(report))]
+        blocks = self.blocks[self.cut_of[report[0]]]
+        ranks = self.layouts[report[0]].read(_body(report))
+        return sorted(
+            block[rank] for block, mine in zip(blocks, ranks, strict=True) for rank in mine
+        )
 
     def law(self, report: bytes, items: Sequence[int]) -> Fraction:
         """The exact probability of this report for a person who holds these items: the mean of the
-        densities over what a larger set is cut to, times that of a uniform subset.
+        densities over what a larger set is cut to, times that of uniform subsets.
         """
         part, named = self.parts[report[0]], set(self.named(report))
-        active = [i for i in items if part.active[self.group(i)]]
-        hit = sum(i in named for i in active)
-        missed, idle, kept = len(active) - hit, len(items) - len(active), self.padding
-        total, ways = Fraction(0), 0
-        for n in range(hit + 1):
-            for j in range(n, n + missed + 1):
-                rest = min(kept, len(items)) - j
-                cuts = comb(hit, n) * comb(missed, j - n) * comb(idle, rest) if rest >= 0 else 0
-                ways += cuts
-                total += cuts * part.densities[j][n] if cuts else 0
-        return Fraction(part.ints.chance, D) * total / ways / comb(part.m, part.ints.size)
+        blocks = self.blocks[self.cut_of[report[0]]]
+        mine = [[i for i in block if i in items] for block in blocks]
+        hit = [sum(i in named for i in block) for block in mine]
+        missed = [len(block) - n for block, n in zip(mine, hit, strict=True)]
+        idle, kept = len(items) - sum(map(len, mine)), min(self.padding, len(items))
+        total, drawn = Fraction(0), 0
+        for n in product(*(range(x + 1) for x in hit)):
+            for rest in product(*(range(x + 1) for x in missed)):
+                left = kept - sum(n) - sum(rest)
+                if left >= 0:
+                    cuts = comb(idle, left) * prod(map(comb, (*hit, *missed), (*n, *rest)))
+                    drawn += cuts
+                    j = tuple(map(sum, zip(n, rest, strict=True)))
+                    total += cuts * part.densities[j][n] if cuts else 0
+        subsets = prod(map(comb, part.m, part.ints.sizes))
+        return Fraction(part.ints.chance, D) * total / drawn / subsets
 
 
 def _body(report: bytes) -> int:

@@ -5,9 +5,10 @@ whole sets do. All factors are rationals from the checked integers.
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Generic, TypeVar, cast
 
@@ -148,77 +149,69 @@ class Sampled(Bounded[Part]):
         return high, low
 
 
-class ByClass(Bounded[P]):
-    """Where the density of a report depends on how many active items one has, and how many of them
-    it names.
-    """
-
-    @abstractmethod
-    def ends(self, part: P, j: int) -> tuple[Fraction, Fraction]:
-        """The largest and the smallest density for j active items."""
-
-    def between(self, part: P, items: Sequence[int]) -> tuple[Fraction, Fraction]:
-        """Of these items: with more than the padding, the mean over how many active ones are
-        left of the extremes for each.
-        """
-        s, k = self.mechanism.padding or 1, len(items)
-        active = sum(_active(part)[self.mechanism.coder.group(i)] for i in items)
-        if k <= s:
-            return self.ends(part, active)
-        ways = {
-            j: math.comb(active, j) * math.comb(k - active, s - j)
-            for j in range(max(0, s - k + active), min(s, active) + 1)
-        }
-        drawn = Fraction(math.comb(k, s))
-        high, low = (
-            sum(cuts * self.ends(part, j)[end] for j, cuts in ways.items()) / drawn
-            for end in (0, 1)
-        )
-        return high, low
-
-    def count(self, part: P) -> int:
-        """The number of active items."""
-        return sum(size for size, on in zip(self.sizes, _active(part), strict=True) if on)
-
-
-def _active(part: AnyPart) -> Sequence[int]:
-    return cast(HitsPart | PicksPart, part).ints.active
-
-
-class Counted(ByClass[HitsPart]):
+class Counted(Bounded[HitsPart]):
     """Counted hits (exact_sets.py)."""
 
     def group_factors(self, part: HitsPart) -> list[Fraction]:
         """Of an active group, and of another."""
-        active = self.count(part)
+        active = self._active(part)
         others = self.policy.m - active
         held, lacked = exact_sets.item_factors(part.densities, active, others)
         return [held if on else lacked for on in part.ints.active]
 
+    def _active(self, part: HitsPart) -> int:
+        return sum(size for size, on in zip(self.sizes, part.ints.active, strict=True) if on)
+
     def extremes(self, part: HitsPart) -> tuple[Fraction, Fraction]:
         """The largest and the smallest density of as many active items as there are."""
-        return exact_sets.extremes(part.densities, self.count(part))
+        return exact_sets.extremes(part.densities, self._active(part))
 
-    def ends(self, part: HitsPart, j: int) -> tuple[Fraction, Fraction]:
-        """The largest and the smallest density for j active items."""
-        return max(part.densities[j]), min(part.densities[j])
+    def between(self, part: HitsPart, items: Sequence[int]) -> tuple[Fraction, Fraction]:
+        """By how many of these items are active."""
+        active = sum(part.ints.active[self.mechanism.coder.group(i)] for i in items)
+        ends = {(j,): (max(row), min(row)) for j, row in enumerate(part.densities)}
+        return _between(ends, (active,), len(items), self.mechanism.padding or 1)
 
 
-class Picked(ByClass[PicksPart]):
+class Picked(Bounded[PicksPart]):
     """Picks (exact_picks.py)."""
 
     def group_factors(self, part: PicksPart) -> list[Fraction]:
-        """Of an active group, and of another."""
-        held, lacked = exact_picks.item_factors(part.densities, part.m, self.policy.m - part.m)
-        return [held if on else lacked for on in part.active]
+        """Of the groups of every block, and of others."""
+        s, others = self.mechanism.padding or 1, self.policy.m - sum(part.m)
+        held, lacked = exact_picks.item_factors(part.densities, part.m, s, others)
+        return [held[block - 1] if block else lacked for block in part.ints.blocks]
 
     def extremes(self, part: PicksPart) -> tuple[Fraction, Fraction]:
         """The largest and the smallest density."""
         return exact_picks.extremes(part.densities)
 
-    def ends(self, part: PicksPart, j: int) -> tuple[Fraction, Fraction]:
-        """The largest and the smallest density for j active items."""
-        return max(part.densities[j].values()), min(part.densities[j].values())
+    def between(self, part: PicksPart, items: Sequence[int]) -> tuple[Fraction, Fraction]:
+        """By how many of these items every block has."""
+        mine = [part.ints.blocks[self.mechanism.coder.group(i)] for i in items]
+        j = tuple(mine.count(block + 1) for block in range(len(part.m)))
+        ends = {j: (max(row.values()), min(row.values())) for j, row in part.densities.items()}
+        return _between(ends, j, len(items), self.mechanism.padding or 1)
+
+
+def _between(
+    ends: Mapping[Any, tuple[Fraction, Fraction]],
+    mine: tuple[int, ...],
+    count: int,
+    s: int,
+) -> tuple[Fraction, Fraction]:
+    """The mean of the extremes of every class, over what so many items, `mine` of every block, are
+    cut to.
+    """
+    kept, idle = min(count, s), count - sum(mine)
+    drawn, high, low = math.comb(count, kept), Fraction(0), Fraction(0)
+    for j in itertools.product(*(range(min(x, kept) + 1) for x in mine)):
+        if sum(j) <= kept:
+            ways = math.prod(map(math.comb, mine, j)) * math.comb(idle, kept - sum(j))
+            if ways:
+                top, bottom = ends[j]
+                high, low = high + ways * top, low + ways * bottom
+    return high / drawn, low / drawn
 
 
 class OneByOne(SetPromises[Part]):

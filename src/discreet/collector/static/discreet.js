@@ -907,8 +907,9 @@ function isDecimal(text) {
  *   2^32; `other` is over the encoding's denominator; silent where own = other = 0
  * @typedef {{chance: number, active: Numbers, limit: number, rows: readonly Numbers[]}} HitsPart
  *   active: 0 or 1 per group; rows: for 1 to `padding` own items, tau and the masses of the classes
- * @typedef {{chance: number, active: Numbers, size: number, rows: readonly Numbers[][]}} PicksPart
- *   chance: of the cut; rows: for 0 to `padding` active items, the runs: their last n, their mass
+ * @typedef {{chance: number, blocks: Numbers, sizes: Numbers, rows: readonly Numbers[][]}} PicksPart
+ *   chance: of the cut; blocks: per group, from 1, 0 where it is silent; sizes: per block; rows: per
+ *   class of people the bunches: their mass, the places of their vectors
  * @typedef {{m: number, groupOf: Numbers, members: readonly Numbers[], rank: Numbers}} Groups
  *   the group of every item, the items of every group, and the place of every item in its group
  */
@@ -1604,7 +1605,11 @@ function checkHits({ names, least }, parts, prime, sizes) {
     const f = densities(part, prime);
     const s = part.rows.length;
     const ends = f.map((values) => overallExtremes(values.map((value) => onlyState(value))));
-    checkLists(ends, least.reduce(smaller), least.filter((_, g) => part.active[g]).reduce(smaller));
+    const [smallest, ofActive] = [least, least.filter((_, g) => part.active[g])]
+      .map((bounds) => bounds.reduce(smaller));
+    checkLists(ends.map((own, j) => {
+      return { own, j: [j], bound: listBound([j], [ofActive], smallest, s) };
+    }));
     const spoken = countSpoken(part, sizes);
     const { active, silent } = hitFactors(f, s, spoken, m);
     const factors = part.active.map((x) => (x ? active : silent));
@@ -1613,20 +1618,32 @@ function checkHits({ names, least }, parts, prime, sizes) {
   });
 }
 
+/** All vectors of whole numbers from 0 to these limits, in their order. @param {number[]} limits */
+function vectorsUpTo(limits) {
+  if (!limits.length) return [[]];
+  const rest = vectorsUpTo(limits.slice(1));
+  return Array.from({ length: limits[0] + 1 }, (_, x) => rest.map((more) => [x, ...more])).flat();
+}
+
+const sumOf = (numbers) => numbers.reduce((total, x) => total + x, 0);
+
 /**
- * The mean of the largest and of the smallest values that j active items give, over how many of the
- * items of a list are active that it is cut to.
+ * The mean of the largest and of the smallest values of the classes that a list of so many items is
+ * cut to. @param {(j: number[]) => Extremes} ends of a class @param {number[]} mine the class of all
  */
-function meanOfCuts(ends, active, size, padding) {
-  const [others, drawn] = [size - active, Math.min(padding, size)];
-  return ["high", "low"].map((key) => {
-    let total = ZERO;
-    for (let j = Math.max(0, drawn - others); j <= Math.min(drawn, active); j++) {
-      const ways = binomial(active, j) * binomial(others, drawn - j);
-      total = plus(total, product([ways, 1n], ends[j][key]));
+function meanOfCuts(ends, mine, size, padding) {
+  const [idle, drawn] = [size - sumOf(mine), Math.min(padding, size)];
+  const all = [binomial(size, drawn), 1n];
+  let [high, low] = [ZERO, ZERO];
+  for (const j of vectorsUpTo(mine)) {
+    const rest = drawn - sumOf(j);
+    if (rest >= 0 && rest <= idle) {
+      const ways = j.reduce((total, x, b) => total * binomial(mine[b], x), binomial(idle, rest));
+      high = plus(high, product([ways, 1n], ends(j).high));
+      low = plus(low, product([ways, 1n], ends(j).low));
     }
-    return quotient(total, [binomial(size, drawn), 1n]);
-  });
+  }
+  return [quotient(high, all), quotient(low, all)];
 }
 
 /** The number of items that a part speaks about. */
@@ -1634,21 +1651,22 @@ function countSpoken({ active }, sizes) {
   return sizes.reduce((total, size, g) => total + active[g] * size, 0);
 }
 
-/**
- * max f_j <= R_j LO and HI <= R_j min f_j with R_j = (j E_c + (s - j) E_1) / s: E_1 of the smallest
- * budget of all, E_c of the smallest of an active level.
- */
-function checkLists(ends, smallest, smallestActive, s = ends.length - 1) {
-  const { high, low } = overallExtremes(ends);
+/** The factor R_j of lists of class j: own items of blocks with these factors, s places. */
+function listBound(j, factors, smallest, s) {
+  const own = j.map((x, b) => product(integer(x), factors[b]));
+  return quotient(own.reduce(plus, product(integer(s - sumOf(j)), smallest)), integer(s));
+}
+
+/** max f_j <= R_j LO and HI <= R_j min f_j. @param {{own: Extremes, bound: Ratio, j: number[]}[]} all */
+function checkLists(all) {
+  const { high, low } = overallExtremes(all.map(({ own }) => own));
   if (!low[0]) throw violation("a class of a row has mass 0, so that some reports are ruled out");
-  ends.forEach((own, j) => {
-    const sums = plus(product(integer(j), smallestActive), product(integer(s - j), smallest));
-    const bound = quotient(sums, integer(s));
+  for (const { own, bound, j } of all) {
     if (isLess(product(bound, low), own.high) || isLess(product(bound, own.low), high)) {
-      const who = `lists with ${j} of the answers that a part speaks about`;
-      throw violation(`${who} are told apart from others by more than their budget`, { row: j });
+      const who = `lists with ${j.join(" + ")} of the answers that a part speaks about`;
+      throw violation(`${who} are told apart from others by more than their budget`, { row: sumOf(j) });
     }
-  });
+  }
 }
 
 /** Throw if having an item or not changes more than the budget of its level allows. */
@@ -2002,7 +2020,7 @@ class Hits extends Encoding {
     const { padding, groups: { groupOf }, parts } = this;
     return this.#proved.map(({ ends, all }, k) => {
       const active = items.filter((item) => parts[k].active[groupOf[item]]).length;
-      const [high, low] = meanOfCuts(ends, active, items.length, padding);
+      const [high, low] = meanOfCuts(([j]) => ends[j], [active], items.length, padding);
       return farthest(high, low, all);
     }).reduce(larger);
   }
@@ -2011,53 +2029,84 @@ class Hits extends Encoding {
 // ---- check/exact_picks.js -----------------------------------------------------------------------
 
 /*
- * The check of picks, sets that are reported as subsets of fixed size, in exact integer arithmetic.
+ * The check of picks, sets that are reported as subsets of fixed sizes, in exact integer arithmetic.
  * It is meant to be audited, as exact.js is; check/exact_picks.py has the proof.
  *
- * Parts with the same active groups are a cut, which a public chance draws. A person with j of its
- * m active items draws by row j of the cut a part and a run of numbers n of own items to name, then
- * n within the run, then a subset of k that names n of the own ones, every choice alike. So the
- * chance of a report over that of a uniform subset depends on j and n alone: it is f[j].get(n).
+ * Parts with the same blocks of groups are a cut, which a public chance draws. A person has a class:
+ * how many own items every block has. By the row of the class a part and a bunch are drawn, some
+ * vectors of how many own items of every block are named; then a vector of the bunch, then in every
+ * block a subset that names so many, every choice alike. So the chance of a report over that of
+ * uniform subsets depends on the class j and the vector n alone.
  */
 
-/** The smallest and the largest number of j own items that a subset of k of m items can name. */
-const possible = (m, k, j) => [Math.max(0, k + j - m), Math.min(j, k)];
+/** The classes of people with at most s active items, in the order of the rows. */
+function classesOf(blocks, s) {
+  if (!blocks) return [[]];
+  return Array.from({ length: s + 1 }, (_, j) => {
+    return classesOf(blocks - 1, s - j).map((rest) => [j, ...rest]);
+  }).flat();
+}
 
-/** The runs of a row: mass, smallest n, weights C(j, n) C(m - j, k - n), their sum. */
-function pickRuns(m, k, j, row) {
-  let [first] = possible(m, k, j);
-  return row.map(([last, mass]) => {
-    const weights = [];
-    for (let n = first; n <= last; n++) weights.push(binomial(j, n) * binomial(m - j, k - n));
-    const run = { mass, first, weights, total: weights.reduce((sum, x) => sum + x, 0n) };
-    first = last + 1;
-    return run;
+/** How many there are. */
+const countClasses = (blocks, s) => Number(binomial(s + blocks, blocks));
+
+/** How many items every block has. @returns {number[]} */
+function blockItems({ blocks, sizes }, groupSizes) {
+  return sizes.map((_, b) => groupSizes.reduce((m, size, g) => m + (blocks[g] === b + 1 ? size : 0), 0));
+}
+
+/** n (n - 1) ... down to n - k + 1. */
+function fallingProduct(n, k) {
+  let total = 1n;
+  for (let i = 0; i < k; i++) total *= BigInt(n - i);
+  return total;
+}
+
+const bigProduct = (numbers) => numbers.reduce((total, x) => total * x, 1n);
+
+/** How many of j own items of every block a subset of k of m can name, in their order. */
+function possible(m, k, j) {
+  return vectorsUpTo(j).filter((n) => n.every((x, b) => x <= k[b] && k[b] - x <= m[b] - j[b]));
+}
+
+/** How often uniform subsets name n of j own items. */
+const waysToName = (m, k, j, n) => bigProduct(n.map((x, b) => {
+  return binomial(j[b], x) * fallingProduct(k[b], x) * fallingProduct(m[b] - k[b], j[b] - x);
+}));
+
+/** The bunches of a row: mass, vectors, weights, their sum. */
+function bunchesOf(m, { sizes }, j, row) {
+  const vectors = possible(m, sizes, j);
+  return row.map(([mass, ...places]) => {
+    const mine = places.map((place) => vectors[place]);
+    const weights = mine.map((n) => waysToName(m, sizes, j, n));
+    return { mass, vectors: mine, weights, total: weights.reduce((sum, x) => sum + x, 0n) };
   });
 }
 
-/** The parts of every cut, by their places: those with the same active groups. */
+/** The parts of every cut, by their places: those with the same blocks. */
 function cutsOf(parts) {
   const cuts = new Map();
-  parts.forEach(({ active }, k) => cuts.set(`${active}`, [...cuts.get(`${active}`) ?? [], k]));
+  parts.forEach(({ blocks }, k) => cuts.set(`${blocks}`, [...cuts.get(`${blocks}`) ?? [], k]));
   return [...cuts.values()];
 }
 
-/** Check that the runs go up and cover every number of own items that a subset can name. */
-function checkRuns({ size: k, rows }, m) {
-  if (!(k >= 0 && k < m)) {
-    throw violation(`size = ${k} of a part must be from 0 to ${m - 1}, fewer than it speaks about`);
-  }
-  rows.forEach((row, j) => {
-    const [first, end] = possible(m, k, j);
-    let before = first - 1;
-    for (const [last, mass] of row) {
-      if (last <= before || mass <= 0) {
-        throw violation(`the runs of row ${j} of a part must go up, each with a positive mass`);
-      }
-      before = last;
+/** Check that the bunches of every row hold each vector that can be named once. */
+function checkBunches({ sizes, rows }, m, classes) {
+  sizes.forEach((k, b) => {
+    if (!(k >= 0 && k < m[b])) {
+      throw violation(`a size of a part is ${k}, but must be from 0 to ${m[b] - 1}, fewer than its `
+        + "block's items");
     }
-    if (first <= end ? before !== end : row.length) {
-      throw violation(`the runs of row ${j} of a part must cover every number that can be named`);
+  });
+  rows.forEach((row, r) => {
+    if (row.some(([mass]) => mass <= 0)) {
+      throw violation(`the bunches of row ${r} of a part must have positive masses`);
+    }
+    const places = row.flatMap(([, ...mine]) => mine).sort((a, b) => a - b);
+    const count = classes[r].some((x, b) => x > m[b]) ? 0 : possible(m, sizes, classes[r]).length;
+    if (places.length !== count || places.some((place, n) => place !== n)) {
+      throw violation(`the bunches of row ${r} of a part must hold each of its ${count} vectors once`);
     }
   });
 }
@@ -2071,108 +2120,142 @@ function checkCuts(parts) {
       throw violation("every part of a cut must have the cut's chance, a positive number");
     }
     total += chance;
-    rows.forEach((first, j) => {
-      const masses = cut.flatMap((k) => parts[k].rows[j].map(([, mass]) => mass));
-      if (first.length && masses.reduce((sum, mass) => sum + BigInt(mass), 0n) !== BigInt(MASS)) {
-        throw violation(`the masses of row ${j} do not sum to 2^52 over the parts of a cut`);
+    rows.forEach((first, r) => {
+      const masses = cut.flatMap((k) => parts[k].rows[r].map(([mass]) => BigInt(mass)));
+      if (first.length && masses.reduce((sum, mass) => sum + mass, 0n) !== BigInt(MASS)) {
+        throw violation(`the masses of row ${r} do not sum to 2^52 over the parts of a cut`);
       }
     });
   }
   if (total !== D) throw violation("the chances of the cuts do not sum to 2^32");
 }
 
-/** f[j].get(n): a report's chance over that of a uniform subset. @returns {Map<number, Ratio>[]} */
-function pickDensities({ size: k, rows }, m) {
-  const all = binomial(m, k);
-  return rows.map((row, j) => new Map(pickRuns(m, k, j, row).flatMap((run) => {
-    const value = [BigInt(run.mass) * all, BigInt(MASS) * run.total];
-    return run.weights.map((_, n) => [run.first + n, value]);
-  })));
+/**
+ * The densities of a part, times one number that makes all of them whole: of every class and vector,
+ * by their texts. @returns {Map<string, Map<string, bigint>>}
+ */
+function pickDensities(part, m, classes) {
+  const rows = classes.map((j, r) => {
+    const all = bigProduct(j.map((x, b) => fallingProduct(m[b], x)));
+    return bunchesOf(m, part, j, part.rows[r]).map((bunch) => ({ ...bunch, all }));
+  });
+  const scale = rows.flat().reduce((lcm, { total }) => (lcm / divisor(lcm, total)) * total, 1n);
+  return new Map(classes.map((j, r) => {
+    const cells = rows[r].flatMap(({ mass, vectors, total, all }) => {
+      const value = BigInt(mass) * all * (scale / total);
+      return vectors.map((n) => [`${n}`, value]);
+    });
+    return [`${j}`, new Map(cells)];
+  }));
 }
 
+const divisor = (a, b) => (b ? divisor(b, a % b) : a);
+
+const added = (vector, b, more) => vector.map((x, c) => (c === b ? x + more : x));
+
 /**
- * The largest factor, either way, between any list and the same list without one item: an item that
- * the part speaks about (there are m of them), and a silent one, of `others`. Only reports that
- * exist are compared.
+ * The largest factor, either way, between any list and the same list without one item: an item of
+ * every block, and a silent one, of `others`. Only reports that exist are compared.
  */
-function pickFactors(f, m, others) {
-  const s = f.length - 1;
-  const largest = { active: ONE, silent: ONE };
-  const meet = (who, x, y) => {
-    const ratio = quotient(x, y);
-    largest[who] = [ratio, inverse(ratio)].reduce(larger, largest[who]);
+function pickFactors(f, m, s, classes, others) {
+  const held = m.map(() => ONE);
+  let silent = ONE;
+  const largest = (before, ratio) => [ratio, inverse(ratio)].reduce(larger, before);
+  const at = (j, n) => f.get(`${j}`)?.get(`${n}`);
+  /** Item i joins s others of class j: it takes the place of one of them, or stays out. */
+  const replaced = (j, n, idle, b, h) => {
+    const [joined, named] = [added(j, b, 1), added(n, b, h)];
+    const terms = [[idle, at(joined, named)]];
+    j.forEach((x, c) => {
+      const out = added(joined, c, -1);
+      if (n[c]) terms.push([n[c], at(out, added(named, c, -1))]);
+      if (x > n[c]) terms.push([x - n[c], at(out, named)]);
+    });
+    const real = terms.filter(([places]) => places);
+    if (real.some(([, value]) => value === undefined)) return ONE; // there is no such report
+    const own = at(j, n);
+    const sum = real.reduce((total, [places, value]) => total + BigInt(places) * value, own);
+    return [sum, BigInt(s + 1) * own];
   };
-  const mixed = (who, own, terms) => { // (own + sum) / (s + 1) own
-    const real = terms.filter(([n]) => n);
-    if (real.some(([, value]) => !value)) return; // there is no such report
-    const sum = real.reduce((total, [n, value]) => plus(total, product(integer(n), value)), own);
-    meet(who, sum, product(integer(s + 1), own));
-  };
-  for (let j = 1; j <= s; j++) {
-    for (const [n, value] of f[j]) {
-      for (const h of [0, 1]) if (f[j - 1].has(n - h)) meet("active", value, f[j - 1].get(n - h));
+  for (const j of classes) {
+    const idle = s - sumOf(j);
+    for (const text of f.get(`${j}`).keys()) {
+      const n = text.split(",").map(Number);
+      m.forEach((size, b) => {
+        for (const h of [0, 1]) {
+          const less = at(added(j, b, -1), added(n, b, -h));
+          if (less !== undefined) held[b] = largest(held[b], [at(j, n), less]);
+          if (idle <= others && j[b] < size) held[b] = largest(held[b], replaced(j, n, idle, b, h));
+        }
+      });
+      if (idle < others) silent = largest(silent, replaced(j, n, idle, -1, 0));
     }
   }
-  // from here on there are s + 1 items
-  f.forEach((same, a) => {
-    if (s - a > others) return;
-    const [next, less] = [f[a + 1] ?? new Map(), f[a - 1] ?? new Map()];
-    for (const [n, own] of same) {
-      for (const h of a < m ? [0, 1] : []) {
-        const terms = [[n, same.get(n - 1 + h)], [a - n, same.get(n + h)], [s - a, next.get(n + h)]];
-        mixed("active", own, terms);
-      }
-      if (s - a < others) {
-        mixed("silent", own, [[n, less.get(n - 1)], [a - n, less.get(n)], [s - a, own]]);
-      }
-    }
-  });
-  return largest;
+  return { held, silent };
 }
 
 /**
  * Check picks for any two lists, and for any item.
- * @param {Terms} terms @param {readonly PicksPart[]} parts @param {number[]} sizes of every group
- * @returns {{ends: Extremes[], all: Extremes, factors: Ratio[]}[]} of every part the extremes of
- *   f[j], those of all lists there are, and the factor of every group
+ * @param {Terms} terms @param {readonly PicksPart[]} parts @param {number[]} groupSizes
+ * @param {number} s the padding
+ * @returns {{ends: Map<string, Extremes>, all: Extremes, factors: Ratio[]}[]} of every part the
+ *   extremes of every class, those of all lists there are, and the factor of every group
  */
-function checkPicks({ names, least }, parts, sizes) {
-  const items = sizes.reduce((total, size) => total + size, 0);
+function checkPicks({ names, least }, parts, groupSizes, s) {
   const proved = parts.map((part) => {
-    const m = countSpoken(part, sizes);
-    checkRuns(part, m);
-    const f = pickDensities(part, m);
-    const ends = f.filter((row) => row.size).map((row) => {
-      return overallExtremes([...row.values()].map((value) => onlyState(value)));
+    const m = blockItems(part, groupSizes);
+    const classes = classesOf(m.length, s);
+    checkBunches(part, m, classes);
+    const f = pickDensities(part, m, classes);
+    const people = classes.filter((j) => f.get(`${j}`).size);
+    const ends = new Map(people.map((j) => {
+      const states = [...f.get(`${j}`).values()].map((value) => onlyState([value, 1n]));
+      return [`${j}`, overallExtremes(states)];
+    }));
+    const smallest = least.reduce(smaller);
+    const ofBlock = m.map((_, b) => {
+      return least.filter((_x, g) => part.blocks[g] === b + 1).reduce(smaller);
     });
-    const ofActive = least.filter((_, g) => part.active[g]).reduce(smaller);
-    checkLists(ends, least.reduce(smaller), ofActive, f.length - 1);
-    const { active, silent } = pickFactors(f, m, items - m);
-    const factors = part.active.map((x) => (x ? active : silent));
+    checkLists(people.map((j) => {
+      return { own: ends.get(`${j}`), j, bound: listBound(j, ofBlock, smallest, s) };
+    }));
+    const { held, silent } = pickFactors(f, m, s, people, sumOf(groupSizes) - sumOf(m));
+    const factors = part.blocks.map((block) => (block ? held[block - 1] : silent));
     checkItems(factors, least, names);
-    return { ends, all: overallExtremes(ends), factors };
+    return { ends, all: overallExtremes([...ends.values()]), factors };
   });
   checkCuts(parts);
   return proved;
 }
 
-/** Per number j of active items, the chance of the part in its cut, and how many are named. */
-function pickMeans({ size: k, rows }, m) {
-  const all = [0n, BigInt(MASS)];
-  return rows.map((row, j) => pickRuns(m, k, j, row).reduce(({ used, named }, run) => {
-    const sum = run.weights.reduce((total, w, n) => total + BigInt(run.first + n) * w, 0n);
-    const mass = [BigInt(run.mass), BigInt(MASS)];
-    return { used: plus(used, mass), named: plus(named, product(mass, [sum, run.total])) };
-  }, { used: all, named: ZERO }));
+/**
+ * Of every class of people and every block: how many own items a report of the part names on
+ * average, as a ratio; with the class. @returns {{j: number[], named: Ratio[]}[]}
+ */
+function pickMeans(part, m, s) {
+  return classesOf(m.length, s).flatMap((j, r) => {
+    const bunches = bunchesOf(m, part, j, part.rows[r]);
+    if (!bunches.length) return [];
+    const mass = bunches.reduce((total, bunch) => total + BigInt(bunch.mass), 0n);
+    const scale = bigProduct(bunches.map(({ total }) => total));
+    const named = m.map((_, b) => {
+      const sum = bunches.reduce((all, { mass: own, vectors, weights, total }) => {
+        const mine = vectors.reduce((x, n, i) => x + BigInt(n[b]) * weights[i], 0n);
+        return all + BigInt(own) * mine * (scale / total);
+      }, 0n);
+      return quotient([sum, scale], [mass, 1n]);
+    });
+    return [{ j, named }];
+  });
 }
 
 // ---- encodings/picks.js -------------------------------------------------------------------------
 
 /**
- * Picks: the report is a part and a subset of k of the m items that the part speaks about. It names
- * more of the own ones than chance would: how many is drawn together with the part, by row j for j
- * active items, and after that every subset is alike. It is written as m bits, or as k numbers in
- * ascending order where that is shorter.
+ * Picks: the report is a part and, for every block of items that the part speaks about, a subset of
+ * k of its m items. It names more of the own ones than chance would: how many of every block is
+ * drawn together with the part, by the row of the person's class, and after that every subset is
+ * alike. A block is written as m bits, or as k numbers in ascending order where that is shorter.
  */
 class Picks extends Encoding {
   static keys = ["size"];
@@ -2189,18 +2272,24 @@ class Picks extends Encoding {
   /** @returns {readonly PicksPart[]} */
   static readParts(raw, { groups, padding }) {
     for (const part of readPartList(raw)) {
-      table(part, ["chance", "active", "size", "rows"], "a part");
-      integers([part.chance, part.size], 2, "chance and size of a part");
-      const active = integers(part.active, groups.members.length, "active of a part");
-      if (!active.every((x) => x === 0 || x === 1) || !active.includes(1)) {
-        throw refused("active of a part must be 0 or 1 per group and 1 at least once, but is not");
+      table(part, ["chance", "blocks", "sizes", "rows"], "a part");
+      integers([part.chance], 1, "chance of a part");
+      const blocks = integers(part.blocks, groups.members.length, "blocks of a part");
+      const named = [...new Set(blocks)].filter((block) => block);
+      if (!named.length || named.some((block, b) => block !== b + 1)) {
+        throw refused("blocks of a part must be, per group, 0 or the number of a block, from 1 in "
+          + "their order, but are not");
       }
+      integers(part.sizes, named.length, "sizes of a part");
       const { length } = list(part.rows, "rows of a part");
-      if (length !== padding + 1) {
-        throw refused(`a part has ${length} rows, but must have ${padding + 1}, up to the padding`);
+      const wanted = countClasses(named.length, padding);
+      if (length !== wanted) {
+        throw refused(`a part has ${length} rows, but must have ${wanted}, one per class of people`);
       }
       for (const row of part.rows) {
-        for (const run of list(row, "a row of a part")) integers(run, 2, "a run of a part");
+        for (const bunch of list(row, "a row of a part")) {
+          integers(bunch, Math.max(2, list(bunch, "a bunch of a part").length), "a bunch of a part");
+        }
       }
     }
     return raw;
@@ -2210,21 +2299,34 @@ class Picks extends Encoding {
   constructor(context, parts, { size }) {
     super(context, parts);
     this.#cuts = cutsOf(parts);
-    this.#layouts = parts.map((part, k) => {
-      const active = this.groups.groupOf.flatMap((g, item) => (part.active[g] ? [item] : []));
-      const m = active.length;
-      const width = m > 1 ? 32 - Math.clz32(m - 1) : 0;
-      const [numbers, bits] = [Math.ceil((part.size * width) / 8), Math.ceil(m / 8)];
-      const asNumbers = numbers < bits;
-      const used = asNumbers ? part.size * width : m;
-      return { k, m, active, width, asNumbers, used, bytes: Math.ceil(used / 8) };
+    this.#layouts = parts.map((part) => {
+      let first = 0;
+      return blockItems(part, this.groupSizes).map((m, b) => {
+        const items = this.groups.groupOf.flatMap((g, item) => (part.blocks[g] === b + 1 ? [item] : []));
+        const [k, width] = [part.sizes[b], m > 1 ? 32 - Math.clz32(m - 1) : 1];
+        const asNumbers = k * width < m;
+        const block = { first, m, k, width, items, asNumbers, used: asNumbers ? k * width : m };
+        first += block.used;
+        return block;
+      });
     });
-    const wanted = 1 + Math.max(...this.#layouts.map(({ bytes }) => bytes));
+    const wanted = 1 + Math.max(...parts.map((_, k) => Math.ceil(this.#used(k) / 8)));
     if (size !== wanted) {
       throw refused(`size of the encoding is ${quoted(size)}, but must be ${wanted}, the bytes of `
         + "a report");
     }
     Object.assign(this, { size });
+  }
+
+  /** The bits of a report of part k. */
+  #used(k) {
+    const { first, used } = this.#layouts[k].at(-1);
+    return first + used;
+  }
+
+  /** How many items every block of part k has. */
+  #items(k) {
+    return this.#layouts[k].map(({ m }) => m);
   }
 
   /** Empty samples are told apart by how many items people have. */
@@ -2235,17 +2337,19 @@ class Picks extends Encoding {
   // -- a report
 
   report(draws, items) {
-    const { padding, parts } = this;
+    const { padding } = this;
     const cut = this.#drawCut(draws);
     // cut the list whatever its levels are; otherwise the promise for lists would not hold
     const kept = new Set(items.length > padding ? draws.subset(items, padding) : items);
-    const { m, active } = this.#layouts[cut[0]];
-    const ranks = active.map((_, rank) => rank);
-    const own = ranks.filter((rank) => kept.has(active[rank]));
-    const others = ranks.filter((rank) => !kept.has(active[rank]));
-    const [k, n] = this.#drawPart(draws, cut, m, own.length);
-    const rest = draws.subset(others, parts[k].size - n);
-    return this.#pack(k, [...draws.subset(own, n), ...rest]);
+    const ranks = this.#layouts[cut[0]].map((block) => block.items.map((_, rank) => rank));
+    const isOwn = (b) => (rank) => kept.has(this.#layouts[cut[0]][b].items[rank]);
+    const own = ranks.map((mine, b) => mine.filter(isOwn(b)));
+    const others = ranks.map((mine, b) => mine.filter((rank) => !isOwn(b)(rank)));
+    const [k, named] = this.#drawPart(draws, cut, own.map(({ length }) => length));
+    return this.#pack(k, named.map((n, b) => {
+      const rest = draws.subset(others[b], this.parts[k].sizes[b] - n);
+      return [...draws.subset(own[b], n), ...rest];
+    }));
   }
 
   #drawCut(draws) {
@@ -2257,46 +2361,46 @@ class Picks extends Encoding {
     return cuts[c];
   }
 
-  /** The part, and how many of j active items are named: first the run, then within it. */
-  #drawPart(draws, cut, m, j) {
-    const runs = cut.flatMap((k) => {
-      const { size, rows } = this.parts[k];
-      return pickRuns(m, size, j, rows[j]).map((run) => ({ k, ...run }));
+  /** The part, and how many of j own items are named: first the bunch, then within it. */
+  #drawPart(draws, cut, j) {
+    const r = classesOf(j.length, this.padding).findIndex((other) => `${other}` === `${j}`);
+    const bunches = cut.flatMap((k) => {
+      const part = this.parts[k];
+      return bunchesOf(this.#items(k), part, j, part.rows[r]).map((bunch) => ({ k, ...bunch }));
     });
-    let [mass, r] = [draws.mass(), 0];
-    for (; mass >= runs[r].mass; r++) mass -= runs[r].mass;
-    const { k, first, weights, total } = runs[r];
+    let [mass, i] = [draws.mass(), 0];
+    for (; mass >= bunches[i].mass; i++) mass -= bunches[i].mass;
+    const { k, vectors, weights, total } = bunches[i];
     let n = 0;
-    for (let weight = draws.belowBig(total); weight >= weights[n]; n++) weight -= weights[n];
-    return [k, first + n];
+    for (let left = draws.belowBig(total); left >= weights[n]; n++) left -= weights[n];
+    return [k, vectors[n]];
   }
 
+  /** @param {number[][]} ranks of every block */
   #pack(k, ranks) {
     const report = new Uint8Array(this.size);
-    const { asNumbers, width } = this.#layouts[k];
     const set = (bit) => { report[1 + (bit >> 3)] |= 1 << (bit & 7); };
     report[0] = k;
-    if (!asNumbers) {
-      ranks.forEach(set);
-      return report;
-    }
-    [...ranks].sort((a, b) => a - b).forEach((rank, n) => {
-      for (let b = 0; b < width; b++) if ((rank >> b) & 1) set(n * width + b);
+    this.#layouts[k].forEach(({ first, asNumbers, width }, b) => {
+      if (!asNumbers) return ranks[b].forEach((rank) => set(first + rank));
+      return [...ranks[b]].sort((x, y) => x - y).forEach((rank, n) => {
+        for (let bit = 0; bit < width; bit++) if ((rank >> bit) & 1) set(first + n * width + bit);
+      });
     });
     return report;
   }
 
-  /** The ranks that a report names, as they are written. */
+  /** The ranks that a report names in every block, as they are written. */
   #ranks(report) {
-    const k = this.partOf(report);
-    const { asNumbers, width, m } = this.#layouts[k];
     const bit = (place) => (report[1 + (place >> 3)] >> (place & 7)) & 1;
-    const places = Array.from({ length: asNumbers ? this.parts[k].size : m }, (_, n) => n);
-    if (!asNumbers) return places.filter(bit);
-    return places.map((n) => {
-      let rank = 0;
-      for (let b = 0; b < width; b++) rank += bit(n * width + b) << b;
-      return rank;
+    return this.#layouts[this.partOf(report)].map(({ first, asNumbers, width, m, k }) => {
+      const places = Array.from({ length: asNumbers ? k : m }, (_, n) => n);
+      if (!asNumbers) return places.filter((n) => bit(first + n));
+      return places.map((n) => {
+        let rank = 0;
+        for (let b = 0; b < width; b++) rank += bit(first + n * width + b) << b;
+        return rank;
+      });
     });
   }
 
@@ -2304,13 +2408,16 @@ class Picks extends Encoding {
     if (report.length !== this.size) return "length";
     const k = this.partOf(report);
     if (k >= this.parts.length) return "part";
-    const { m, used } = this.#layouts[k];
-    for (let place = used; place < 8 * (this.size - 1); place++) {
+    for (let place = this.#used(k); place < 8 * (this.size - 1); place++) {
       if ((report[1 + (place >> 3)] >> (place & 7)) & 1) return "tail";
     }
-    const ranks = this.#ranks(report);
-    if (ranks.length !== this.parts[k].size) return "size";
-    return ranks.every((rank, n) => rank < m && (!n || ranks[n - 1] < rank)) ? null : "order";
+    const found = this.#ranks(report);
+    const blocks = this.#layouts[k];
+    if (found.some((ranks, b) => ranks.length !== blocks[b].k)) return "size";
+    const rises = (ranks, b) => ranks.every((rank, n) => {
+      return rank < blocks[b].m && (!n || ranks[n - 1] < rank);
+    });
+    return found.every(rises) ? null : "order";
   }
 
   partOf(report) {
@@ -2318,24 +2425,25 @@ class Picks extends Encoding {
   }
 
   named(report) {
-    const { active } = this.#layouts[this.partOf(report)];
-    return this.#ranks(report).map((rank) => active[rank]);
+    const blocks = this.#layouts[this.partOf(report)];
+    return this.#ranks(report).flatMap((ranks, b) => ranks.map((rank) => blocks[b].items[rank]))
+      .sort((x, y) => x - y);
   }
 
-  speaks({ active }, g) {
-    return active[g] === 1;
+  speaks({ blocks }, g) {
+    return blocks[g] > 0;
   }
 
   /** The chances that an item is named in reports of part k, whatever one has. */
   chances(k) {
-    const { m } = this.#layouts[k];
-    const means = pickMeans(this.parts[k], m).slice(0, Math.min(this.padding, m) + 1);
-    const mine = means.slice(1).map(({ used, named }, n) => {
-      return toNumber(quotient(named, used)) / (n + 1);
-    });
-    const others = means.slice(0, m).map(({ used, named }, j) => {
-      return (this.parts[k].size - toNumber(quotient(named, used))) / (m - j);
-    });
+    const [mine, others] = [[], []];
+    for (const { j, named } of pickMeans(this.parts[k], this.#items(k), this.padding)) {
+      this.#layouts[k].forEach(({ m, k: size }, b) => {
+        const own = toNumber(named[b]);
+        if (j[b]) mine.push(own / j[b]);
+        if (j[b] < m) others.push((size - own) / (m - j[b]));
+      });
+    }
     return { mine, others };
   }
 
@@ -2347,7 +2455,7 @@ class Picks extends Encoding {
   // -- the check, and the promises that it computes
 
   prove(terms) {
-    this.#proved = checkPicks(terms, this.parts, this.groupSizes);
+    this.#proved = checkPicks(terms, this.parts, this.groupSizes, this.padding);
   }
 
   factors() {
@@ -2361,8 +2469,9 @@ class Picks extends Encoding {
   listFactor(items) {
     const { padding, groups: { groupOf }, parts } = this;
     return this.#proved.map(({ ends, all }, k) => {
-      const active = items.filter((item) => parts[k].active[groupOf[item]]).length;
-      const [high, low] = meanOfCuts(ends, active, items.length, padding);
+      const blocks = items.map((item) => parts[k].blocks[groupOf[item]]);
+      const mine = parts[k].sizes.map((_, b) => blocks.filter((block) => block === b + 1).length);
+      const [high, low] = meanOfCuts((j) => ends.get(`${j}`), mine, items.length, padding);
       return farthest(high, low, all);
     }).reduce(larger);
   }

@@ -128,7 +128,11 @@ export function checkHits({ names, least }, parts, prime, sizes) {
     const f = densities(part, prime);
     const s = part.rows.length;
     const ends = f.map((values) => overallExtremes(values.map((value) => onlyState(value))));
-    checkLists(ends, least.reduce(smaller), least.filter((_, g) => part.active[g]).reduce(smaller));
+    const [smallest, ofActive] = [least, least.filter((_, g) => part.active[g])]
+      .map((bounds) => bounds.reduce(smaller));
+    checkLists(ends.map((own, j) => {
+      return { own, j: [j], bound: listBound([j], [ofActive], smallest, s) };
+    }));
     const spoken = countSpoken(part, sizes);
     const { active, silent } = hitFactors(f, s, spoken, m);
     const factors = part.active.map((x) => (x ? active : silent));
@@ -137,20 +141,32 @@ export function checkHits({ names, least }, parts, prime, sizes) {
   });
 }
 
+/** All vectors of whole numbers from 0 to these limits, in their order. @param {number[]} limits */
+export function vectorsUpTo(limits) {
+  if (!limits.length) return [[]];
+  const rest = vectorsUpTo(limits.slice(1));
+  return Array.from({ length: limits[0] + 1 }, (_, x) => rest.map((more) => [x, ...more])).flat();
+}
+
+export const sumOf = (numbers) => numbers.reduce((total, x) => total + x, 0);
+
 /**
- * The mean of the largest and of the smallest values that j active items give, over how many of the
- * items of a list are active that it is cut to.
+ * The mean of the largest and of the smallest values of the classes that a list of so many items is
+ * cut to. @param {(j: number[]) => Extremes} ends of a class @param {number[]} mine the class of all
  */
-export function meanOfCuts(ends, active, size, padding) {
-  const [others, drawn] = [size - active, Math.min(padding, size)];
-  return ["high", "low"].map((key) => {
-    let total = ZERO;
-    for (let j = Math.max(0, drawn - others); j <= Math.min(drawn, active); j++) {
-      const ways = binomial(active, j) * binomial(others, drawn - j);
-      total = plus(total, product([ways, 1n], ends[j][key]));
+export function meanOfCuts(ends, mine, size, padding) {
+  const [idle, drawn] = [size - sumOf(mine), Math.min(padding, size)];
+  const all = [binomial(size, drawn), 1n];
+  let [high, low] = [ZERO, ZERO];
+  for (const j of vectorsUpTo(mine)) {
+    const rest = drawn - sumOf(j);
+    if (rest >= 0 && rest <= idle) {
+      const ways = j.reduce((total, x, b) => total * binomial(mine[b], x), binomial(idle, rest));
+      high = plus(high, product([ways, 1n], ends(j).high));
+      low = plus(low, product([ways, 1n], ends(j).low));
     }
-    return quotient(total, [binomial(size, drawn), 1n]);
-  });
+  }
+  return [quotient(high, all), quotient(low, all)];
 }
 
 /** The number of items that a part speaks about. */
@@ -158,21 +174,22 @@ export function countSpoken({ active }, sizes) {
   return sizes.reduce((total, size, g) => total + active[g] * size, 0);
 }
 
-/**
- * max f_j <= R_j LO and HI <= R_j min f_j with R_j = (j E_c + (s - j) E_1) / s: E_1 of the smallest
- * budget of all, E_c of the smallest of an active level.
- */
-export function checkLists(ends, smallest, smallestActive, s = ends.length - 1) {
-  const { high, low } = overallExtremes(ends);
+/** The factor R_j of lists of class j: own items of blocks with these factors, s places. */
+export function listBound(j, factors, smallest, s) {
+  const own = j.map((x, b) => product(integer(x), factors[b]));
+  return quotient(own.reduce(plus, product(integer(s - sumOf(j)), smallest)), integer(s));
+}
+
+/** max f_j <= R_j LO and HI <= R_j min f_j. @param {{own: Extremes, bound: Ratio, j: number[]}[]} all */
+export function checkLists(all) {
+  const { high, low } = overallExtremes(all.map(({ own }) => own));
   if (!low[0]) throw violation("a class of a row has mass 0, so that some reports are ruled out");
-  ends.forEach((own, j) => {
-    const sums = plus(product(integer(j), smallestActive), product(integer(s - j), smallest));
-    const bound = quotient(sums, integer(s));
+  for (const { own, bound, j } of all) {
     if (isLess(product(bound, low), own.high) || isLess(product(bound, own.low), high)) {
-      const who = `lists with ${j} of the answers that a part speaks about`;
-      throw violation(`${who} are told apart from others by more than their budget`, { row: j });
+      const who = `lists with ${j.join(" + ")} of the answers that a part speaks about`;
+      throw violation(`${who} are told apart from others by more than their budget`, { row: sumOf(j) });
     }
-  });
+  }
 }
 
 /** Throw if having an item or not changes more than the budget of its level allows. */

@@ -11,8 +11,9 @@ import { D } from "./exact.js";
  *   2^32; `other` is over the encoding's denominator; silent where own = other = 0
  * @typedef {{chance: number, active: Numbers, limit: number, rows: readonly Numbers[]}} HitsPart
  *   active: 0 or 1 per group; rows: for 1 to `padding` own items, tau and the masses of the classes
- * @typedef {{chance: number, active: Numbers, size: number, rows: readonly Numbers[][]}} PicksPart
- *   chance: of the cut; rows: for 0 to `padding` active items, the runs: their last n, their mass
+ * @typedef {{chance: number, blocks: Numbers, sizes: Numbers, rows: readonly Numbers[][]}} PicksPart
+ *   chance: of the cut; blocks: per group, from 1, 0 where it is silent; sizes: per block; rows: per
+ *   class of people the bunches: their mass, the places of their vectors
  * @typedef {{m: number, groupOf: Numbers, members: readonly Numbers[], rank: Numbers}} Groups
  *   the group of every item, the items of every group, and the place of every item in its group
  */

@@ -191,7 +191,7 @@ export class Hits extends Encoding {
     const { padding, groups: { groupOf }, parts } = this;
     return this.#proved.map(({ ends, all }, k) => {
       const active = items.filter((item) => parts[k].active[groupOf[item]]).length;
-      const [high, low] = meanOfCuts(ends, active, items.length, padding);
+      const [high, low] = meanOfCuts(([j]) => ends[j], [active], items.length, padding);
       return farthest(high, low, all);
     }).reduce(larger);
   }

@@ -1,5 +1,7 @@
 import { larger, quotient } from "../check/exact.js";
-import { checkPicks, cutsOf, pickMeans, pickRuns } from "../check/exact_picks.js";
+import {
+  blockItems, bunchesOf, checkPicks, classesOf, countClasses, cutsOf, pickMeans,
+} from "../check/exact_picks.js";
 import { meanOfCuts } from "../check/exact_sets.js";
 import { farthest, largestPerGroup, toNumber } from "../check/factors.js";
 import { readPartList } from "../check/parts.js";
@@ -11,10 +13,10 @@ import { Encoding } from "./base.js";
 import { Hits } from "./hits.js";
 
 /**
- * Picks: the report is a part and a subset of k of the m items that the part speaks about. It names
- * more of the own ones than chance would: how many is drawn together with the part, by row j for j
- * active items, and after that every subset is alike. It is written as m bits, or as k numbers in
- * ascending order where that is shorter.
+ * Picks: the report is a part and, for every block of items that the part speaks about, a subset of
+ * k of its m items. It names more of the own ones than chance would: how many of every block is
+ * drawn together with the part, by the row of the person's class, and after that every subset is
+ * alike. A block is written as m bits, or as k numbers in ascending order where that is shorter.
  */
 export class Picks extends Encoding {
   static keys = ["size"];
@@ -31,18 +33,24 @@ export class Picks extends Encoding {
   /** @returns {readonly PicksPart[]} */
   static readParts(raw, { groups, padding }) {
     for (const part of readPartList(raw)) {
-      table(part, ["chance", "active", "size", "rows"], "a part");
-      integers([part.chance, part.size], 2, "chance and size of a part");
-      const active = integers(part.active, groups.members.length, "active of a part");
-      if (!active.every((x) => x === 0 || x === 1) || !active.includes(1)) {
-        throw refused("active of a part must be 0 or 1 per group and 1 at least once, but is not");
+      table(part, ["chance", "blocks", "sizes", "rows"], "a part");
+      integers([part.chance], 1, "chance of a part");
+      const blocks = integers(part.blocks, groups.members.length, "blocks of a part");
+      const named = [...new Set(blocks)].filter((block) => block);
+      if (!named.length || named.some((block, b) => block !== b + 1)) {
+        throw refused("blocks of a part must be, per group, 0 or the number of a block, from 1 in "
+          + "their order, but are not");
       }
+      integers(part.sizes, named.length, "sizes of a part");
       const { length } = list(part.rows, "rows of a part");
-      if (length !== padding + 1) {
-        throw refused(`a part has ${length} rows, but must have ${padding + 1}, up to the padding`);
+      const wanted = countClasses(named.length, padding);
+      if (length !== wanted) {
+        throw refused(`a part has ${length} rows, but must have ${wanted}, one per class of people`);
       }
       for (const row of part.rows) {
-        for (const run of list(row, "a row of a part")) integers(run, 2, "a run of a part");
+        for (const bunch of list(row, "a row of a part")) {
+          integers(bunch, Math.max(2, list(bunch, "a bunch of a part").length), "a bunch of a part");
+        }
       }
     }
     return raw;
@@ -52,21 +60,34 @@ export class Picks extends Encoding {
   constructor(context, parts, { size }) {
     super(context, parts);
     this.#cuts = cutsOf(parts);
-    this.#layouts = parts.map((part, k) => {
-      const active = this.groups.groupOf.flatMap((g, item) => (part.active[g] ? [item] : []));
-      const m = active.length;
-      const width = m > 1 ? 32 - Math.clz32(m - 1) : 0;
-      const [numbers, bits] = [Math.ceil((part.size * width) / 8), Math.ceil(m / 8)];
-      const asNumbers = numbers < bits;
-      const used = asNumbers ? part.size * width : m;
-      return { k, m, active, width, asNumbers, used, bytes: Math.ceil(used / 8) };
+    this.#layouts = parts.map((part) => {
+      let first = 0;
+      return blockItems(part, this.groupSizes).map((m, b) => {
+        const items = this.groups.groupOf.flatMap((g, item) => (part.blocks[g] === b + 1 ? [item] : []));
+        const [k, width] = [part.sizes[b], m > 1 ? 32 - Math.clz32(m - 1) : 1];
+        const asNumbers = k * width < m;
+        const block = { first, m, k, width, items, asNumbers, used: asNumbers ? k * width : m };
+        first += block.used;
+        return block;
+      });
     });
-    const wanted = 1 + Math.max(...this.#layouts.map(({ bytes }) => bytes));
+    const wanted = 1 + Math.max(...parts.map((_, k) => Math.ceil(this.#used(k) / 8)));
     if (size !== wanted) {
       throw refused(`size of the encoding is ${quoted(size)}, but must be ${wanted}, the bytes of `
         + "a report");
     }
     Object.assign(this, { size });
+  }
+
+  /** The bits of a report of part k. */
+  #used(k) {
+    const { first, used } = this.#layouts[k].at(-1);
+    return first + used;
+  }
+
+  /** How many items every block of part k has. */
+  #items(k) {
+    return this.#layouts[k].map(({ m }) => m);
   }
 
   /** Empty samples are told apart by how many items people have. */
@@ -77,17 +98,19 @@ export class Picks extends Encoding {
   // -- a report
 
   report(draws, items) {
-    const { padding, parts } = this;
+    const { padding } = this;
     const cut = this.#drawCut(draws);
     // cut the list whatever its levels are; otherwise the promise for lists would not hold
     const kept = new Set(items.length > padding ? draws.subset(items, padding) : items);
-    const { m, active } = this.#layouts[cut[0]];
-    const ranks = active.map((_, rank) => rank);
-    const own = ranks.filter((rank) => kept.has(active[rank]));
-    const others = ranks.filter((rank) => !kept.has(active[rank]));
-    const [k, n] = this.#drawPart(draws, cut, m, own.length);
-    const rest = draws.subset(others, parts[k].size - n);
-    return this.#pack(k, [...draws.subset(own, n), ...rest]);
+    const ranks = this.#layouts[cut[0]].map((block) => block.items.map((_, rank) => rank));
+    const isOwn = (b) => (rank) => kept.has(this.#layouts[cut[0]][b].items[rank]);
+    const own = ranks.map((mine, b) => mine.filter(isOwn(b)));
+    const others = ranks.map((mine, b) => mine.filter((rank) => !isOwn(b)(rank)));
+    const [k, named] = this.#drawPart(draws, cut, own.map(({ length }) => length));
+    return this.#pack(k, named.map((n, b) => {
+      const rest = draws.subset(others[b], this.parts[k].sizes[b] - n);
+      return [...draws.subset(own[b], n), ...rest];
+    }));
   }
 
   #drawCut(draws) {
@@ -99,46 +122,46 @@ export class Picks extends Encoding {
     return cuts[c];
   }
 
-  /** The part, and how many of j active items are named: first the run, then within it. */
-  #drawPart(draws, cut, m, j) {
-    const runs = cut.flatMap((k) => {
-      const { size, rows } = this.parts[k];
-      return pickRuns(m, size, j, rows[j]).map((run) => ({ k, ...run }));
+  /** The part, and how many of j own items are named: first the bunch, then within it. */
+  #drawPart(draws, cut, j) {
+    const r = classesOf(j.length, this.padding).findIndex((other) => `${other}` === `${j}`);
+    const bunches = cut.flatMap((k) => {
+      const part = this.parts[k];
+      return bunchesOf(this.#items(k), part, j, part.rows[r]).map((bunch) => ({ k, ...bunch }));
     });
-    let [mass, r] = [draws.mass(), 0];
-    for (; mass >= runs[r].mass; r++) mass -= runs[r].mass;
-    const { k, first, weights, total } = runs[r];
+    let [mass, i] = [draws.mass(), 0];
+    for (; mass >= bunches[i].mass; i++) mass -= bunches[i].mass;
+    const { k, vectors, weights, total } = bunches[i];
     let n = 0;
-    for (let weight = draws.belowBig(total); weight >= weights[n]; n++) weight -= weights[n];
-    return [k, first + n];
+    for (let left = draws.belowBig(total); left >= weights[n]; n++) left -= weights[n];
+    return [k, vectors[n]];
   }
 
+  /** @param {number[][]} ranks of every block */
   #pack(k, ranks) {
     const report = new Uint8Array(this.size);
-    const { asNumbers, width } = this.#layouts[k];
     const set = (bit) => { report[1 + (bit >> 3)] |= 1 << (bit & 7); };
     report[0] = k;
-    if (!asNumbers) {
-      ranks.forEach(set);
-      return report;
-    }
-    [...ranks].sort((a, b) => a - b).forEach((rank, n) => {
-      for (let b = 0; b < width; b++) if ((rank >> b) & 1) set(n * width + b);
+    this.#layouts[k].forEach(({ first, asNumbers, width }, b) => {
+      if (!asNumbers) return ranks[b].forEach((rank) => set(first + rank));
+      return [...ranks[b]].sort((x, y) => x - y).forEach((rank, n) => {
+        for (let bit = 0; bit < width; bit++) if ((rank >> bit) & 1) set(first + n * width + bit);
+      });
     });
     return report;
   }
 
-  /** The ranks that a report names, as they are written. */
+  /** The ranks that a report names in every block, as they are written. */
   #ranks(report) {
-    const k = this.partOf(report);
-    const { asNumbers, width, m } = this.#layouts[k];
     const bit = (place) => (report[1 + (place >> 3)] >> (place & 7)) & 1;
-    const places = Array.from({ length: asNumbers ? this.parts[k].size : m }, (_, n) => n);
-    if (!asNumbers) return places.filter(bit);
-    return places.map((n) => {
-      let rank = 0;
-      for (let b = 0; b < width; b++) rank += bit(n * width + b) << b;
-      return rank;
+    return this.#layouts[this.partOf(report)].map(({ first, asNumbers, width, m, k }) => {
+      const places = Array.from({ length: asNumbers ? k : m }, (_, n) => n);
+      if (!asNumbers) return places.filter((n) => bit(first + n));
+      return places.map((n) => {
+        let rank = 0;
+        for (let b = 0; b < width; b++) rank += bit(first + n * width + b) << b;
+        return rank;
+      });
     });
   }
 
@@ -146,13 +169,16 @@ export class Picks extends Encoding {
     if (report.length !== this.size) return "length";
     const k = this.partOf(report);
     if (k >= this.parts.length) return "part";
-    const { m, used } = this.#layouts[k];
-    for (let place = used; place < 8 * (this.size - 1); place++) {
+    for (let place = this.#used(k); place < 8 * (this.size - 1); place++) {
       if ((report[1 + (place >> 3)] >> (place & 7)) & 1) return "tail";
     }
-    const ranks = this.#ranks(report);
-    if (ranks.length !== this.parts[k].size) return "size";
-    return ranks.every((rank, n) => rank < m && (!n || ranks[n - 1] < rank)) ? null : "order";
+    const found = this.#ranks(report);
+    const blocks = this.#layouts[k];
+    if (found.some((ranks, b) => ranks.length !== blocks[b].k)) return "size";
+    const rises = (ranks, b) => ranks.every((rank, n) => {
+      return rank < blocks[b].m && (!n || ranks[n - 1] < rank);
+    });
+    return found.every(rises) ? null : "order";
   }
 
   partOf(report) {
@@ -160,24 +186,25 @@ export class Picks extends Encoding {
   }
 
   named(report) {
-    const { active } = this.#layouts[this.partOf(report)];
-    return this.#ranks(report).map((rank) => active[rank]);
+    const blocks = this.#layouts[this.partOf(report)];
+    return this.#ranks(report).flatMap((ranks, b) => ranks.map((rank) => blocks[b].items[rank]))
+      .sort((x, y) => x - y);
   }
 
-  speaks({ active }, g) {
-    return active[g] === 1;
+  speaks({ blocks }, g) {
+    return blocks[g] > 0;
   }
 
   /** The chances that an item is named in reports of part k, whatever one has. */
   chances(k) {
-    const { m } = this.#layouts[k];
-    const means = pickMeans(this.parts[k], m).slice(0, Math.min(this.padding, m) + 1);
-    const mine = means.slice(1).map(({ used, named }, n) => {
-      return toNumber(quotient(named, used)) / (n + 1);
-    });
-    const others = means.slice(0, m).map(({ used, named }, j) => {
-      return (this.parts[k].size - toNumber(quotient(named, used))) / (m - j);
-    });
+    const [mine, others] = [[], []];
+    for (const { j, named } of pickMeans(this.parts[k], this.#items(k), this.padding)) {
+      this.#layouts[k].forEach(({ m, k: size }, b) => {
+        const own = toNumber(named[b]);
+        if (j[b]) mine.push(own / j[b]);
+        if (j[b] < m) others.push((size - own) / (m - j[b]));
+      });
+    }
     return { mine, others };
   }
 
@@ -189,7 +216,7 @@ export class Picks extends Encoding {
   // -- the check, and the promises that it computes
 
   prove(terms) {
-    this.#proved = checkPicks(terms, this.parts, this.groupSizes);
+    this.#proved = checkPicks(terms, this.parts, this.groupSizes, this.padding);
   }
 
   factors() {
@@ -203,8 +230,9 @@ export class Picks extends Encoding {
   listFactor(items) {
     const { padding, groups: { groupOf }, parts } = this;
     return this.#proved.map(({ ends, all }, k) => {
-      const active = items.filter((item) => parts[k].active[groupOf[item]]).length;
-      const [high, low] = meanOfCuts(ends, active, items.length, padding);
+      const blocks = items.map((item) => parts[k].blocks[groupOf[item]]);
+      const mine = parts[k].sizes.map((_, b) => blocks.filter((block) => block === b + 1).length);
+      const [high, low] = meanOfCuts((j) => ends.get(`${j}`), mine, items.length, padding);
       return farthest(high, low, all);
     }).reduce(larger);
   }
