@@ -96,6 +96,7 @@ class Visitor:
         """Go there, in the first tab."""
         if self.page.url.partition("#")[0] == url.partition("#")[0]:
             self.page.goto("about:blank")  # another fragment alone would not load the page anew
+        self.page.bring_to_front()
         self.page.goto(url)
         return self.page
 
@@ -277,7 +278,11 @@ def asked(visitor, link):
 
 
 def confirmed(page):
-    """Go on with what is chosen, and confirm it where nothing is drawn yet."""
+    """Go on with what is chosen, and confirm it where nothing is drawn yet.
+
+    A tab behind another one paints once a second, and every click waits for two frames.
+    """
+    page.bring_to_front()
     if page.locator("#own").is_visible():
         page.locator("#agree-own").check()
     page.locator("#prepare").click()
@@ -288,6 +293,7 @@ def confirmed(page):
 
 def prepared(page, *labels):
     """Choose these answers and draw the report."""
+    page.bring_to_front()
     for label in labels:
         page.get_by_label(label, exact=True).check()
     confirmed(page)

@@ -279,6 +279,7 @@ def race(visitor, link):
     for page in pages:
         page.evaluate("localStorage.clear()")
     for page in pages:
+        page.bring_to_front()
         page.goto("about:blank")
         page.goto(link)
         page.locator("#form").wait_for()
