@@ -5,7 +5,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from checks import assert_bernoulli
+from checks import assert_bernoulli, assert_binomial
 from collecting import several
 
 from discreet.arrays.draws import draw_questions, shuffled
@@ -51,5 +51,4 @@ def test_an_order_says_nothing_about_who_is_who():
     orders = Counter(tuple(shuffled(rows, Keystream())) for _ in range(4800))
     assert all(sorted(order) == [5, 6, 7, 8] for order in orders)
     assert len(orders) == 24
-    for count in orders.values():
-        assert_bernoulli(count, 4800, 1 / 24)
+    assert_binomial([*orders.values()], 4800, np.full(24, 1 / 24))

@@ -769,7 +769,8 @@ def test_what_is_held_back_is_never_larger_than_a_histogram():
     mechanism = d.design(mechanism.policy, encoding="ticket")
     coder = mechanism.arrays.coder
     large = len(mechanism.parts) * coder.tickets
-    rows = mechanism.perturb_many(np.arange(large + 2) % mechanism.m)
+    drawn = mechanism.perturb_many(np.arange(10_000) % mechanism.m)
+    rows = np.resize(drawn, (large + 2, mechanism.report_size))  # each of them many times
     few, many = TallyBuilder(mechanism), TallyBuilder(mechanism)
     coder.transform_pays = lambda n: False
     few.add(rows[:large])

@@ -471,7 +471,7 @@ def test_what_will_be_sent_is_shown_in_words(visitor, server, name):
         if o in seen:
             continue
         if seen:
-            page.evaluate("localStorage.clear()")  # else the first draw would stay
+            visitor.page.evaluate("localStorage.clear()")  # else the first draw would stay
         seen.add(o)
         page = invited(visitor, server.links[name])
         script(page, bytes(16), document_, TOLD[name], report)

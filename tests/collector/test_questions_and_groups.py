@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checks import assert_bernoulli
+from checks import assert_binomial
 from click.testing import CliRunner
 from collecting import BEARER, REGION, crowd, ids, several, survey
 from postgres import GROUP
@@ -254,7 +254,7 @@ def test_a_rehearsal_of_several_questions_is_answered_by_everyone():
         assert tally.n == 600 * answers and tally.refused == 0
         each = [tally.question(k).n for k in range(4)]
         if answers < 4:
-            assert_bernoulli(np.array(each), 600, answers / 4)
+            assert_binomial(each, 600, np.full(4, answers / 4))
         assert all(len(tally.groups(k)) == 6 for k in range(4))
         assert all(q.policy.question.startswith("Rehearsal: ") for q in tried.listed)
 

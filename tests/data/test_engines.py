@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -39,31 +40,44 @@ from discreet.data.engines import spark as engine  # noqa: E402
 
 SINGLE = three_levels(1.0, sizes=(3, 4, 30))
 SETS = three_levels(1.0, sizes=(3, 4, 30), kind="set")
-MECHANISMS = {
-    "bits": d.design(SINGLE, "opt0"),
-    "fixed": d.design(SINGLE),
-    "ticket": d.design(SINGLE, encoding="ticket"),
-    "grr": d.design(SINGLE, "grr"),
-    "sets, fixed": d.design(SETS, "subset", padding=2),
-    "sets, hits": d.design(SETS, padding=3),
-    "sets, each": d.design(three_levels(1.0, sizes=(3, 4, 30), kind="each")),
-    "sets, ticket": d.design(SETS, "opt0", padding=2, encoding="ticket"),
-    "sets, picks": d.design(three_levels(1.0, sizes=(3, 4, 9), kind="set"), "subset", padding=2),
-    "one-way": d.design(
+MAKERS = {  # called when a test needs them: only one worker runs these tests, all collect them
+    "bits": lambda: d.design(SINGLE, "opt0"),
+    "fixed": lambda: d.design(SINGLE),
+    "ticket": lambda: d.design(SINGLE, encoding="ticket"),
+    "grr": lambda: d.design(SINGLE, "grr"),
+    "sets, fixed": lambda: d.design(SETS, "subset", padding=2),
+    "sets, hits": lambda: d.design(SETS, padding=3),
+    "sets, each": lambda: d.design(three_levels(1.0, sizes=(3, 4, 30), kind="each")),
+    "sets, ticket": lambda: d.design(SETS, "opt0", padding=2, encoding="ticket"),
+    "sets, picks": lambda: d.design(
+        three_levels(1.0, sizes=(3, 4, 9), kind="set"), "subset", padding=2
+    ),
+    "one-way": lambda: d.design(
         d.Policy.from_levels(
             [("high", 1, ["a", "b"]), ("open", None, ["c", "d", "e"])],
             notion="one-way",
             open=["open"],
         )
     ),
-    "scale": d.design(d.Policy.from_scale(["none", "some", "much", "all"], 1)),
-    "blocks": d.design(
+    "scale": lambda: d.design(d.Policy.from_scale(["none", "some", "much", "all"], 1)),
+    "blocks": lambda: d.design(
         d.Policy.from_levels([("x", 1, ["a", "b", "c"]), ("y", 2, ["d", "e"])], blocks=True)
     ),
 }
-LONG = d.design(three_levels(1.0, sizes=(30, 40, 130)), "opt0")  # no two reports are the same
-assert all(len(MECHANISMS[name].parts) > 1 for name in ("fixed", "ticket", "sets, fixed"))
-every = pytest.mark.parametrize("name", MECHANISMS)
+every = pytest.mark.parametrize("name", MAKERS)
+
+
+@cache
+def made_of(name):
+    mechanism = MAKERS[name]()
+    assert name not in ("fixed", "ticket", "sets, fixed") or len(mechanism.parts) > 1
+    return mechanism
+
+
+@cache
+def long():
+    """No two of its reports are the same."""
+    return d.design(three_levels(1.0, sizes=(30, 40, 130)), "opt0")
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +109,7 @@ def frame(spark, reports, **columns):
 
 @every
 def test_the_same_counts_as_locally(spark, name):
-    mechanism = MECHANISMS[name]
+    mechanism = made_of(name)
     reports = mechanism.perturb_many(answers(mechanism, 5000))
     local = mechanism.tally(reports)
     data = frame(spark, reports)
@@ -104,7 +118,7 @@ def test_the_same_counts_as_locally(spark, name):
 
 
 def test_skewed_and_empty_partitions(spark):
-    mechanism = MECHANISMS["ticket"]
+    mechanism = made_of("ticket")
     reports = mechanism.perturb_many(answers(mechanism, 3000))
     keys = pa.array([0] * 2900 + [1] * 100)
     data = frame(spark, reports, k=keys).repartition(8, "k")  # two partitions hold all rows
@@ -114,7 +128,7 @@ def test_skewed_and_empty_partitions(spark):
 
 @pytest.mark.parametrize("name", ["ticket", "fixed", "bits"])
 def test_bad_rows_are_counted_by_reason_as_locally(spark, name):
-    mechanism = MECHANISMS[name]
+    mechanism = made_of(name)
     good = [bytes(r) for r in mechanism.perturb_many(answers(mechanism, 50))]
     one = good[0]
     bad = {
@@ -143,7 +157,7 @@ def test_tickets_are_numbers_of_64_bits_here(spark, tmp_path):
     from discreet.data.counting import tally_files
     from discreet.data.reports import write_reports
 
-    mechanism = MECHANISMS["ticket"]
+    mechanism = made_of("ticket")
     rows = mechanism.perturb_many(answers(mechanism, 500))
     ours = tmp_path / "ours.parquet"
     write_reports(ours, mechanism, [rows])
@@ -170,7 +184,7 @@ def test_groups_of_several_columns_are_crossed(spark, tmp_path, name):
     from discreet.data.counting import tally_files
     from discreet.data.reports import write_reports
 
-    mechanism = MECHANISMS[name]
+    mechanism = made_of(name)
     reports = mechanism.perturb_many(answers(mechanism, 600))
     region = pa.array(["north", "south", None] * 200)
     odd = pa.array([0, 1] * 300)
@@ -192,7 +206,7 @@ def test_groups_of_several_columns_are_crossed(spark, tmp_path, name):
 
 
 def test_groups_in_one_job(spark, tmp_path):
-    mechanism = MECHANISMS["fixed"]
+    mechanism = made_of("fixed")
     reports = mechanism.perturb_many(answers(mechanism, 900))
     regions = ["north", "south", None] * 300
     found = engine.tally(frame(spark, reports, region=pa.array(regions)), mechanism, by="region")
@@ -203,7 +217,7 @@ def test_groups_in_one_job(spark, tmp_path):
 
 
 def test_a_column_of_people_makes_no_groups(spark, monkeypatch):
-    mechanism = MECHANISMS["fixed"]
+    mechanism = made_of("fixed")
     data = frame(spark, mechanism.perturb_many(answers(mechanism, 90)), user=pa.array(range(90)))
     monkeypatch.setattr(counting, "MOST_GROUPS", 89)
     with pytest.raises(DataError, match='"user" makes more than 89 groups'):
@@ -229,7 +243,7 @@ def data_of(spark, mechanism, n):
 
 @every
 def test_perturbed_on_spark_and_tallied_locally(spark, name, tmp_path):
-    mechanism = MECHANISMS[name]
+    mechanism = made_of(name)
     given, data = data_of(spark, mechanism, 4000)
     made = engine.perturb(data.repartition(5), mechanism, with_columns=["region"])
     assert made.columns == ["region", "report", "fingerprint"]
@@ -258,7 +272,7 @@ def test_the_sampler_on_spark_bit_by_bit(spark):
     """Everyone holds item 0: every bit, first and last included, has its probability; a shifted one
     must fail. 37 bits within 6 standard errors: a false alarm of 7e-8.
     """
-    mechanism = MECHANISMS["bits"]
+    mechanism = made_of("bits")
     n = 40_000
     data = spark.createDataFrame(
         pa.table({"item": pa.array([mechanism.policy.items[0]] * n)})
@@ -272,7 +286,7 @@ def test_the_sampler_on_spark_bit_by_bit(spark):
 
 def test_repetition_makes_new_reports(spark, tmp_path):
     """Two actions perturb twice, so the docs say: write once. What was written stays as it is."""
-    mechanism = LONG
+    mechanism = long()
     _, data = data_of(spark, mechanism, 200)
     made = engine.perturb(data, mechanism)
     first, second = ([bytes(row["report"]) for row in made.collect()] for _ in range(2))
@@ -314,7 +328,7 @@ def test_a_task_that_fails_and_is_retried(tmp_path):
         "print('rows', engine.tally(spark.read.parquet(sys.argv[3]), m).n)\n"
         "spark.stop()\n"
     )
-    LONG.save(tmp_path / "m.json")
+    long().save(tmp_path / "m.json")
     done = subprocess.run(
         [
             sys.executable,
@@ -338,7 +352,7 @@ def test_tickets_of_folders_within_folders_and_files_of_two_shapes(spark, tmp_pa
     from discreet.data.counting import tally_files
     from discreet.data.reports import report_files, write_reports
 
-    mechanism, other = MECHANISMS["ticket"], MECHANISMS["sets, ticket"]
+    mechanism, other = made_of("ticket"), made_of("sets, ticket")
     (tmp_path / "r" / "monday").mkdir(parents=True)
     write_reports(
         tmp_path / "r" / "a.parquet", mechanism, [mechanism.perturb_many(answers(mechanism, 300))]
@@ -367,7 +381,7 @@ def test_workers_without_discreet_get_one_sentence_and_tickets_do_not_need_it(
     python.chmod(0o755)
     monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
     monkeypatch.setattr(engine, "_WORKERS", {})
-    tickets, bits = MECHANISMS["ticket"], MECHANISMS["bits"]
+    tickets, bits = made_of("ticket"), made_of("bits")
     rows = tickets.perturb_many([0, 1, 2] * 100)
     numbers = spark.createDataFrame(pa.table({"report": rows.view("<u4")[:, 0].astype("int64")}))
     assert engine.tally(numbers, tickets) == tickets.tally(rows)
@@ -387,7 +401,7 @@ def run(*arguments, code=0):
 
 
 def test_commands_on_both_engines(spark, tmp_path):
-    mechanism = MECHANISMS["ticket"]
+    mechanism = made_of("ticket")
     mechanism.save(tmp_path / "m.json")
     given = answers(mechanism, 600)
     labels = pa.array([mechanism.policy.items[i] for i in given])
@@ -454,7 +468,7 @@ def test_files_of_many_row_groups_with_bad_rows_and_unfinished_parts(spark, tmp_
     """The workers read the files themselves: every row group once, subfolders too, and nothing a
     writer has not finished.
     """
-    mechanism = MECHANISMS["fixed"]
+    mechanism = made_of("fixed")
     reports = [bytes(r) for r in mechanism.perturb_many(answers(mechanism, 900))] + [
         b"",
         b"short",
@@ -476,7 +490,7 @@ def test_files_of_many_row_groups_with_bad_rows_and_unfinished_parts(spark, tmp_
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.int64(), pa.uint32()], ids=str)
 def test_groups_that_are_folders_go_through_spark(spark, tmp_path, kind):
-    mechanism = MECHANISMS["ticket"]
+    mechanism = made_of("ticket")
     reports = mechanism.perturb_many(answers(mechanism, 300))
     for k, region in enumerate(("north", "south")):
         (tmp_path / f"region={region}").mkdir()
@@ -492,7 +506,7 @@ def test_groups_that_are_folders_go_through_spark(spark, tmp_path, kind):
 
 
 def test_corrupt_and_strange_files(spark, tmp_path):
-    mechanism, other = MECHANISMS["ticket"], MECHANISMS["bits"]
+    mechanism, other = made_of("ticket"), made_of("bits")
     mechanism.save(tmp_path / "m.json")
     from discreet.data.reports import write_reports
 
@@ -550,10 +564,10 @@ def test_integers_on_spark_are_labels_and_indices_by_name(spark, tmp_path):
         estimate = sum(groups.values(), d.Tally.empty(mechanism)).estimate()
         truth = np.roll([3000, 1000, 0], expected)
         assert (np.abs(estimate.counts - truth) <= 7 * estimate.stderr).all()  # 10^-11 each
-    _, words = data_of(spark, MECHANISMS["ticket"], 10)
+    _, words = data_of(spark, made_of("ticket"), 10)
     numbers = words.selectExpr("1 AS item")
     with pytest.raises(Exception, match="no label of the policy is one; if they are indices"):
-        engine.perturb(numbers, MECHANISMS["ticket"]).count()
+        engine.perturb(numbers, made_of("ticket")).count()
 
 
 def test_a_survey_is_drawn_and_perturbed_on_the_workers(spark, tmp_path):
@@ -595,7 +609,7 @@ def test_a_survey_is_drawn_and_perturbed_on_the_workers(spark, tmp_path):
 
 
 def test_what_must_not_be_kept_and_missing_columns(spark):
-    mechanism = MECHANISMS["ticket"]
+    mechanism = made_of("ticket")
     _, data = data_of(spark, mechanism, 10)
     with pytest.raises(DataError, match="would store the answers"):
         engine.perturb(data, mechanism, with_columns=["item"])

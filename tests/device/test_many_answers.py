@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from checks import assert_bernoulli, must_fail
+from checks import assert_binomial, must_fail
 from click.testing import CliRunner
 from collecting import DEADLINE, DISCREET, listening, several
 from pretending import entries, single
@@ -94,8 +94,9 @@ def test_without_a_ledger_every_pair_is_drawn(fake, home, two):
         home.unlink()
     pairs = list(combinations(two.questions, 2))
     assert set(found) == set(pairs)
-    assert_bernoulli(np.array([found[pair] for pair in pairs]), 600, 1 / 6)
-    must_fail(assert_bernoulli, np.array([found[pair] for pair in pairs][:1]), 600, 1 / 2)
+    counts = np.array([found[pair] for pair in pairs])
+    assert_binomial(counts, 600, np.full(6, 1 / 6))
+    must_fail(assert_binomial, counts[:1], 600, np.array([1 / 2]))
 
 
 def test_an_answer_that_is_refused_does_not_lead_to_another_draw(fake, home, two):
@@ -200,11 +201,12 @@ def test_frames_leave_in_a_random_order(fake, home, every):
     order = np.array([body[16] for body in server.posts]).reshape(300, 4)
     assert (np.sort(order, axis=1) == range(4)).all()
     seen = np.array([[np.sum(order[:, at] == k) for at in range(4)] for k in range(4)])
-    assert_bernoulli(seen, 300, 1 / 4)
     pairs = np.sum(np.diff(order, axis=1) == 1, axis=0)  # one right after the one before it
-    assert_bernoulli(pairs, 300, 3 / 12)
+    found = np.append(seen, pairs)
+    assert_binomial(found, 300, np.full(len(found), 1 / 4))
     told = np.sort(order, axis=1)  # the twin: as they are asked
-    must_fail(assert_bernoulli, np.array([np.sum(told[:, 0] == k) for k in range(4)]), 300, 1 / 4)
+    first = np.array([np.sum(told[:, 0] == k) for k in range(4)])
+    must_fail(assert_binomial, first, 300, np.full(4, 1 / 4))
 
 
 def test_what_is_sent_is_a_function_of_the_reports_alone(fake, home, every, monkeypatch):

@@ -10,7 +10,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from checks import assert_bernoulli, must_fail
+from checks import assert_binomial, must_fail
 from exhaustive import apart, budget, distribution, factor, in_one_unit
 
 import discreet as d
@@ -278,9 +278,10 @@ def test_devices_draw_every_subset_equally_often():
     n, survey = 30_000, survey_of(5, 2)
     found, pairs = drawn(survey, n), list(combinations(range(5), 2))
     assert set(found) == set(pairs)
-    assert_bernoulli(np.array([found[pair] for pair in pairs]), n, 1 / len(pairs))
+    counts, even = np.array([found[pair] for pair in pairs]), np.full(len(pairs), 1 / len(pairs))
+    assert_binomial(counts, n, even)
     skewed = Counter(pair if pair != (0, 1) else (3, 4) for pair in found.elements())
-    must_fail(assert_bernoulli, np.array([skewed[pair] for pair in pairs]), n, 1 / len(pairs))
+    must_fail(assert_binomial, np.array([skewed[pair] for pair in pairs]), n, even)
 
 
 # ---- what is said --------------------------------------------------------------------------------
