@@ -277,12 +277,16 @@ def asked(visitor, link):
     return page
 
 
-def confirmed(page):
-    """Go on with what is chosen, and confirm it where nothing is drawn yet.
-
-    A tab behind another one paints once a second, and every click waits for two frames.
+def to_front(page):
+    """Show this tab, or that of this frame. One behind another paints once a second, and every
+    click waits for two pictures.
     """
-    page.bring_to_front()
+    page.locator(":root").page.bring_to_front()
+
+
+def confirmed(page):
+    """Go on with what is chosen, and confirm it where nothing is drawn yet."""
+    to_front(page)
     if page.locator("#own").is_visible():
         page.locator("#agree-own").check()
     page.locator("#prepare").click()
@@ -293,7 +297,7 @@ def confirmed(page):
 
 def prepared(page, *labels):
     """Choose these answers and draw the report."""
-    page.bring_to_front()
+    to_front(page)
     for label in labels:
         page.get_by_label(label, exact=True).check()
     confirmed(page)
