@@ -83,8 +83,6 @@ def test_several_blocks_are_searched_where_there_are_few_classes():
         task = Task(policy, "uniform", None, padding, goal="total")
         wanted = classes if len(sizes) < 3 else 10  # three budgets count as two
         assert set_subset.classes_of_blocks(task) == wanted
-        fair = Task(policy, "uniform", None, padding, goal="fair")
-        assert set_subset.classes_of_blocks(fair) == np.inf
 
 
 def test_reports_of_several_blocks_are_as_short_as_they_must_be():

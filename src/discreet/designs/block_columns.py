@@ -6,7 +6,7 @@ the own items of a person of class j. Scaled to chance 1 at the prior, u_j is th
 person of class j uses it, and d_jb what it tells of an own item of block b. Weights mu of columns
 cost
 
-    sum_b m_b (1' I_b^-1 1 + g_b' G^-1 g_b),   I_b = sum mu d_b d_b' / (kappa_b (1 - kappa_b)),
+    sum_b v_b m_b (1' I_b^-1 1 + g_b' G^-1 g_b),   I_b = sum mu d_b d_b' / (kappa_b (1 - kappa_b)),
 
 G = sum mu u u', g_b = j_b / m_b, kappa_b = k_b / m_b, with sum mu u_j = 1 for every class: the
 total of all squared scores of the best decoder (arrays/classes.py). What a table may be is the same
@@ -270,20 +270,27 @@ class Columns:
         return Columns(self.tables, place, np.concatenate((self.f, other.f)))
 
     def weigh(
-        self, mu: Floats, ridge: float = 0.0, unit: float = 1.0, goal: float = 1e-8,
-        least: Floats | float = 0.0,
+        self, counts: Floats, mu: Floats, ridge: float = 0.0, unit: float = 1.0,
+        goal: float = 1e-8, least: Floats | float = 0.0,
     ) -> Weights:  # fmt: skip
-        """The best weights, none below `least` (weighing.py)."""
+        """The best weights, none below `least` (weighing.py), if the blocks count so much."""
         task = self.tables.task
         terms = [
-            Term(x[:, mine], np.ones(len(mine)), m, ridge / unit / task.soft[mine])
-            for x, mine, m in zip(self.x, task.inner, task.m, strict=True)
+            Term(x[:, mine], np.ones(len(mine)), m * v, ridge / unit / task.soft[mine])
+            for x, mine, m, v in zip(self.x, task.inner, task.m, counts, strict=True)
         ]
         terms += [
-            Term(self.u, j / m, m, 0.1 * ridge / task.soft)
-            for j, m in zip(task.every.T, task.m, strict=True)
+            Term(self.u, j / m, m * v, 0.1 * ridge / task.soft)
+            for j, m, v in zip(task.every.T, task.m, counts, strict=True)
         ]
         return best_weights(self.u, terms, mu, ridge / task.soft, goal, least)
+
+    def costs(self, at: Weights) -> Floats:
+        """The squared scores of the items of every block at some weights."""
+        task, blocks = self.tables.task, len(self.tables.task.m)
+        told = np.array([y.sum() for y in at.solved[:blocks]])
+        solved = zip(task.every.T, at.solved[blocks:], strict=True)
+        return np.array(task.m) * told + np.array([float(j @ y) for j, y in solved])
 
     def least_told(self, mu: Floats) -> float:
         """How well the columns tell the classes apart: the least scaled singular value."""
@@ -304,26 +311,28 @@ class Prices:
     one. Above the cost of the weights, it improves them.
     """
 
-    def __init__(self, tables: Tables, told: Floats, level: Floats, price: Floats) -> None:
+    def __init__(
+        self, tables: Tables, counts: Floats, told: Floats, level: Floats, price: Floats
+    ) -> None:
         task = tables.task
-        self.tables, self.values = tables, (told, level, price)
-        root = np.sqrt(np.array(task.m, float))
+        self.tables, self.counts, self.values = tables, counts, (told, level, price)
+        root = np.sqrt(counts * task.m)
         self.told, self.level = (told * root)[task.class_of], (level * root)[task.class_of]
         self.price, self.total = price[task.class_of], float(price.sum())
 
     @classmethod
-    def of_weights(cls, tables: Tables, at: Weights) -> Prices:
+    def of_weights(cls, tables: Tables, counts: Floats, at: Weights) -> Prices:
         """At the best weights of some columns."""
         task, blocks = tables.task, len(tables.task.m)
         told = np.zeros((len(task.prior), blocks))
         for b, mine in enumerate(task.inner):
             told[mine, b] = at.solved[b]
-        return cls(tables, told, np.stack(at.solved[blocks:], axis=1), at.price)
+        return cls(tables, counts, told, np.stack(at.solved[blocks:], axis=1), at.price)
 
     def between(self, other: Prices) -> Prices:
         """Half of each."""
         means = ((a + b) / 2 for a, b in zip(self.values, other.values, strict=True))
-        return Prices(self.tables, *means)
+        return Prices(self.tables, self.counts, *means)
 
     def forms(self, place: Ints) -> Floats:
         """The linear forms of the densities, columns x forms x cells."""

@@ -5,7 +5,7 @@ weights. What is found depends on the last bits of the linear algebra; the exact
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,36 +20,91 @@ from discreet.designs.block_columns import (
 )
 
 ROUNDS = 110
+_SOON = 10  # classes up to which two searches are tried: one may end beside the best
 _TOLERANCE = 2e-4  # of the cost, that a round must gain
 _NEAR, _ODD = 11, 9  # candidates per round: near tables in use, and in random directions
 _STALLS = 3  # rounds with many more random directions before the search ends
 _LOSS = 3e-4  # of the cost, for fewer columns
 _TOLD = 1e-3  # scaled singular value below which columns are added that tell the classes apart
 _STEPS = 30  # of the interior point of candidates
+_TRIES, _WEIGHED = 6, 40  # of how much the blocks count, with new columns, and at last without
+_TURN, _FURTHEST = 4.0, 16.0  # how much more a block counts whose cost is above its limit
+_BELOW = 1e-3  # of a limit, that is aimed for: rounding may add to it
 
 
 @dataclass(frozen=True, eq=False)
 class BlockDesign:
-    """Columns with their weights, and the total of the squared scores."""
+    """Columns with their weights, and the total of the squared scores, as the blocks count."""
 
     columns: Columns
     mu: Floats
     cost: float
+    counts: Floats
+    least: Floats | float = 0.0  # of the weights
+
+    def total(self) -> float:
+        """The total of the squared scores, if all items count alike."""
+        return float(self.again(self.counts)[1].sum())
+
+    def again(self, counts: Floats) -> tuple[BlockDesign, Floats]:
+        """The same columns with the best weights, and the costs of the blocks, if these count so
+        much.
+        """
+        at = self.columns.weigh(counts, self.mu - self.least, least=self.least)
+        found = replace(self, mu=at.mu, cost=at.cost, counts=counts)
+        return found, self.columns.costs(at)
 
 
 def best_blocks(
-    task: BlockTask, fits: int | None = None, rounds: int = ROUNDS, seed: int = 1
+    task: BlockTask, fits: int | None = None, limits: Floats | None = None, rounds: int = ROUNDS
 ) -> BlockDesign:
-    """Search columns, in so many rounds; `fits` is the most bytes of the subsets."""
-    search = _Search(Tables(Program(task), task.grid(fits)), seed)
-    return _told_apart(_fewer(search.run(rounds)))
+    """Search columns, in so many rounds; `fits` is the most bytes of the subsets, `limits` what the
+    squared scores of the items of every block may be in all. Blocks above it count more, until
+    they are below it.
+    """
+    tables = Tables(Program(task), task.grid(fits))
+    seeds = (1, 2) if len(task.prior) <= _SOON else (1,)
+    found = [_searched(_Search(tables, seed), limits, rounds) for seed in seeds]
+    return min(found, key=BlockDesign.total)
+
+
+def _searched(search: _Search, limits: Floats | None, rounds: int) -> BlockDesign:
+    if limits is None:
+        search.run(rounds)
+        return _told_apart(_fewer(search.found()))
+    search.run(rounds // 2)
+    for _ in range(_TRIES):
+        counts = _turned(search.counts, search.costs() / limits)
+        if np.allclose(counts, search.counts, rtol=_TURN * _BELOW):
+            break
+        search.counts = counts
+        search.run(rounds // 8, 0.0)
+    return _within(_told_apart(_fewer(search.found())), limits)
+
+
+def _turned(counts: Floats, over: Floats) -> Floats:
+    """How much the blocks count next, where their costs are these shares of their limits."""
+    turned = np.clip((over / (1 - _BELOW)) ** _TURN, 1 / _FURTHEST, _FURTHEST)
+    return np.maximum(1.0, counts * turned)
+
+
+def _within(found: BlockDesign, limits: Floats) -> BlockDesign:
+    """The same columns, weighed such that all blocks are within their limits."""
+    for _ in range(_WEIGHED):
+        found, costs = found.again(found.counts)
+        counts = _turned(found.counts, costs / limits)
+        if (costs <= limits).all() and np.allclose(counts, found.counts, rtol=_BELOW):
+            break
+        found = replace(found, counts=counts)
+    return found
 
 
 class _Search:
-    """The columns so far, and their weights."""
+    """The columns so far, their weights, and how much the blocks count."""
 
     def __init__(self, tables: Tables, seed: int) -> None:
         self.tables, self.task = tables, tables.task
+        self.counts = np.ones(len(self.task.m))
         self.rng = np.random.default_rng(seed)
         self.first = first_tables(self.task)
         root = 1 + math.sqrt(self.task.smallest)
@@ -58,17 +113,26 @@ class _Search:
         self.columns = Columns.scaled(tables, np.repeat(few, len(self.first)), f)
         self.mu = np.full(len(f), 1 / len(f))
 
-    def run(self, rounds: int) -> BlockDesign:
+    def found(self) -> BlockDesign:
+        """What has been found."""
+        at = self.columns.weigh(self.counts, self.mu)
+        return BlockDesign(self.columns, at.mu, at.cost, self.counts)
+
+    def costs(self) -> Floats:
+        """The squared scores of the items of every block."""
+        return self.columns.costs(self.columns.weigh(self.counts, self.mu))
+
+    def run(self, rounds: int, ridge: float = 0.03) -> None:
         """Alternate between the best weights and the best new columns; the ridge goes to 0. Where
         no column is better, more random directions are tried before it ends.
         """
-        task, ridge, since, stalls, odd, rough = self.task, 0.03, 0, 0, _ODD, True
+        task, since, stalls, odd, rough = self.task, 0, 0, _ODD, ridge > 0
         unit = 0.5 * task.s / math.sinh(math.log(task.R.max()) / 2) ** 2
         smooth, before, costs, best = None, math.inf, list[float](), math.inf
         for step in range(rounds):
-            at = self.columns.weigh(self.mu, ridge, unit, 1e-4 if ridge else 1e-8)
+            at = self.columns.weigh(self.counts, self.mu, ridge, unit, 1e-4 if ridge else 1e-8)
             self.mu, cost = at.mu, at.cost
-            now = Prices.of_weights(self.tables, at)
+            now = Prices.of_weights(self.tables, self.counts, at)
             steady = smooth is not None and cost < 1.5 * before
             smooth = smooth.between(now) if smooth is not None and steady else now
             before = cost
@@ -97,8 +161,6 @@ class _Search:
                 ridge /= 8
             ridge = 0.0 if ridge < 1e-7 else ridge
             self._replace(new, worth, cost, step)
-        at = self.columns.weigh(self.mu)
-        return BlockDesign(self.columns, at.mu, at.cost)
 
     def _candidates(self, prices: Prices, odd: int, first: bool, goal: float) -> Columns:
         """The best columns near tables in use at the sizes where these are worth most, and near the
@@ -232,18 +294,18 @@ def _fewer(found: BlockDesign) -> BlockDesign:
     tables = found.columns.tables
     kept = found.mu > 1e-5
     columns = found.columns.take(kept)
-    at = columns.weigh(found.mu[kept])
-    prices = Prices.of_weights(tables, at)
+    at = columns.weigh(found.counts, found.mu[kept])
+    prices = Prices.of_weights(tables, found.counts, at)
     turns = prices.turns(columns)
     f = best_near(prices, columns.place, turns, 1e-11, follow=0.0, steps=45)
     good = tables.keeps(columns.place, f)
     exact = Columns.scaled(tables, columns.place, np.where(good[:, None], f, columns.f))
-    again = exact.weigh(at.mu)
+    again = exact.weigh(found.counts, at.mu)
     if again.cost > at.cost * 1.0005:
         exact = exact.plus(columns)
-        again = exact.weigh(np.append(again.mu, at.mu))
+        again = exact.weigh(found.counts, np.append(again.mu, at.mu))
     which, mu = _different(exact, again.mu)
-    best = BlockDesign(exact.take(which), mu, again.cost)
+    best = replace(found, columns=exact.take(which), mu=mu, cost=again.cost)
     limit = min(at.cost, again.cost) * (1 + _LOSS)
     for least in (1e-6, 1e-5, 1e-4, 3e-4, 6e-4, 1e-3, 2e-3, 3e-3, 5e-3, 1e-2):
         heavy = best.mu > least
@@ -251,13 +313,13 @@ def _fewer(found: BlockDesign) -> BlockDesign:
             continue
         some = best.columns.take(heavy)
         try:
-            new = some.weigh(best.mu[heavy])
+            new = some.weigh(found.counts, best.mu[heavy])
         except np.linalg.LinAlgError:  # the rest does not tell all classes apart
             break
         whole = np.abs(new.mu @ some.u - 1).max() < 1e-9
         if new.cost > limit or not whole or some.least_told(new.mu) < 0.3 * _TOLD:
             break
-        best = BlockDesign(some, new.mu, new.cost)
+        best = replace(found, columns=some, mu=new.mu, cost=new.cost)
     return best
 
 
@@ -289,5 +351,5 @@ def _told_apart(found: BlockDesign) -> BlockDesign:
     more = Columns.scaled(tables, np.full(len(f), place), f)
     both = found.columns.plus(more)
     least = np.append(np.zeros(len(found.mu)), np.full(len(f), 5e-5))
-    at = both.weigh(np.append(found.mu, np.full(len(f), 1e-6)), least=least)
-    return BlockDesign(both, at.mu, at.cost)
+    mu = np.append(found.mu, np.full(len(f), 1e-6)) + least
+    return replace(found, columns=both, mu=mu, least=least).again(found.counts)[0]

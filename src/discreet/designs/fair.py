@@ -19,7 +19,7 @@ from discreet.designs.task import Task
 from discreet.mechanism import Mechanism, denominators
 from discreet.policy import Policy
 
-_SAME = 1e-6  # relative: an error this much above plain LDP's is not worse
+SAME = 1e-6  # relative: an error this much above plain LDP's is not worse
 _TRIES = 4
 _MOST = 0.05  # above it, aiming lower does not help
 
@@ -55,7 +55,7 @@ class Limits:
 
     def keeps(self, mechanism: Mechanism) -> bool:
         """Whether no level is counted worse than under plain LDP."""
-        return self.excess(mechanism) <= _SAME
+        return self.excess(mechanism) <= SAME
 
 
 def fair(task: Task, model: Model, design: Callable[[Limits], Mechanism]) -> Mechanism:
@@ -64,7 +64,7 @@ def fair(task: Task, model: Model, design: Callable[[Limits], Mechanism]) -> Mec
     for _ in range(_TRIES):
         made = design(limits)
         excess = limits.excess(made)
-        if excess <= _SAME:
+        if excess <= SAME:
             return made
         if excess > _MOST:
             break

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import comb
 from operator import le
+from typing import cast
 
 import numpy as np
 
@@ -26,11 +27,12 @@ from discreet.check.certificate import FAIR
 from discreet.check.exact_picks import PickChances, Vector, classes
 from discreet.check.parts import PicksPart
 from discreet.designs.block_columns import BlockTask
-from discreet.designs.block_search import best_blocks
+from discreet.designs.block_search import ROUNDS, best_blocks
+from discreet.designs.fair import SAME
 from discreet.designs.set_bound import certificate
 from discreet.designs.set_columns import CutTask
 from discreet.designs.set_rounding import FloatCut
-from discreet.designs.set_search import ROUNDS, CutDesign, best_cut
+from discreet.designs.set_search import CutDesign, best_cut
 from discreet.designs.task import Task
 from discreet.encodings.picks import Layout, Picks, unfit_for_picks
 from discreet.errors import DesignError, GuaranteeError
@@ -70,14 +72,14 @@ def unfit(task: Task) -> str | None:
 def picks(
     task: Task, most_bytes: int | None = None, rounds: int = ROUNDS, several: bool = True
 ) -> Mechanism:
-    """Design picks for a policy, a prior and a padding; `most_bytes` limits their reports, `rounds`
-    the search; `several`: whether cuts of several blocks are tried.
+    """Design picks for a policy, a prior and a padding; `most_bytes` limits their reports,
+    `several` says whether cuts of several blocks are searched, and `rounds` how long.
     """
     if reason := unfit(task):
         raise DesignError(reason)
-    made = _Mix.for_task(task, most_bytes, rounds).mechanism(task)
+    made = _Mix.for_task(task, most_bytes).mechanism(task)
     if several and made is not None and classes_of_blocks(task) <= MOST_CLASSES:
-        other = _Mix.of_blocks(task, most_bytes).mechanism(task)
+        other = _of_blocks(task, made, most_bytes, rounds)
         made = min(filter(None, (made, other)), key=lambda mechanism: score(task, mechanism))
     if made is None:
         raise DesignError("no picks keep these budgets")
@@ -89,8 +91,32 @@ def classes_of_blocks(task: Task) -> float:
     """How many classes of people there are if every budget is a block of its own; infinite where
     there is one budget.
     """
-    blocks = levels(task)
+    blocks = len(_budgets(task))
     return comb((task.padding or 1) + blocks, blocks) if blocks > 1 else math.inf
+
+
+def _of_blocks(
+    task: Task, plain: Mechanism, most_bytes: int | None, rounds: int
+) -> Mechanism | None:
+    """Picks of one cut in which every budget is a block. With the goal fair, no level's error is
+    above that of `plain`; None where none is found.
+    """
+    if not task.fair:
+        return _Mix.of_blocks(task, most_bytes, None, rounds).mechanism(task)
+    limits = _level_errors(task, plain)
+    made = _Mix.of_blocks(task, most_bytes, limits, rounds).mechanism(task)
+    if made is None or (_level_errors(task, made) > limits * (1 + SAME)).any():
+        return None
+    return made
+
+
+def _level_errors(task: Task, mechanism: Mechanism) -> Floats:
+    """Var / n of an item's estimate per level, at the sizes of sets that people have."""
+    decoder = cast(ClassDecoder, mechanism.arrays.decoder)
+    held = theory.item_shares(task.policy, task.prior, task.padding)
+    errors = decoder.variance(mechanism, People.at_shares(mechanism), held)
+    first = [task.policy.level_of.index(k) for k in range(len(task.eps))]
+    return np.asarray(errors[first])
 
 
 def score(task: Task, mechanism: Mechanism) -> float:
@@ -103,17 +129,13 @@ def score(task: Task, mechanism: Mechanism) -> float:
 
 
 def levels(task: Task) -> int:
-    """The number of budgets that differ."""
-    return len(_budgets(task))
+    """The number of budgets that differ, among which cuts of one block choose."""
+    return 1 if task.fair else len(_budgets(task))
 
 
 def _budgets(task: Task) -> list[float]:
-    """The budgets that differ, ascending: above twice the smallest none can be used. With the goal
-    fair, the smallest alone.
-    """
+    """The budgets that differ, ascending: above twice the smallest none can be used."""
     smallest = min(float(task.eps.min()), _LARGEST_BUDGET)
-    if task.fair:  # as in hits: any other cut counts the most sensitive items worse
-        return [smallest]
     return sorted({min(float(e), 2 * smallest, _LARGEST_BUDGET) for e in task.eps})
 
 
@@ -128,9 +150,9 @@ class _Setting:
     s: int
 
     @classmethod
-    def of_task(cls, task: Task) -> _Setting:
-        """Levels with the same budget are one group."""
-        s, budgets = task.padding or 1, _budgets(task)
+    def of_task(cls, task: Task, budgets: list[float]) -> _Setting:
+        """Levels with the same of these budgets are one group."""
+        s = task.padding or 1
         order: dict[float, int] = {}
         groups = tuple(order.setdefault(min(float(e), budgets[-1]), len(order)) for e in task.eps)
         sizes = sum_by_place(groups, task.sizes, len(order)).astype(int).tolist()
@@ -147,16 +169,19 @@ class _Mix:
     shares: Floats
 
     @classmethod
-    def for_task(cls, task: Task, most_bytes: int | None, rounds: int = ROUNDS) -> _Mix:
-        """The best shares of the best cuts of one block: intervals of budgets."""
-        setting = _Setting.of_task(task)
+    def for_task(cls, task: Task, most_bytes: int | None) -> _Mix:
+        """The best shares of the best cuts of one block: intervals of budgets. With the goal fair,
+        all items at the smallest one: any other cut counts the most sensitive items worse.
+        """
+        budgets = _budgets(task)
+        setting = _Setting.of_task(task, budgets[:1] if task.fair else budgets)
         E = sorted(setting.factors)
         blocks, cuts = [], []
         for low, high in combinations_with_replacement(E, 2):
             active = tuple(int(low <= e <= high) for e in setting.factors)
             blocks.append(active)
             fits = None if most_bytes is None else most_bytes - 1
-            cuts.append(best_cut(_cut_task(setting, active), fits, rounds))
+            cuts.append(best_cut(_cut_task(setting, active), fits))
         shares = _best_shares(np.array(setting.sizes, float), np.array(blocks, float), cuts)
         kept = np.flatnonzero(shares > _NEGLIGIBLE).tolist()
         return cls(
@@ -165,15 +190,18 @@ class _Mix:
         )  # fmt: skip
 
     @classmethod
-    def of_blocks(cls, task: Task, most_bytes: int | None) -> _Mix:
-        """One cut in which every group is a block."""
-        setting = _Setting.of_task(task)
+    def of_blocks(
+        cls, task: Task, most_bytes: int | None, limits: Floats | None, rounds: int = ROUNDS
+    ) -> _Mix:
+        """One cut in which every group is a block; `limits` are the errors of items per level."""
+        setting = _Setting.of_task(task, _budgets(task))
         blocks = tuple(range(1, len(setting.sizes) + 1))
         every = [j for j in classes(len(blocks), setting.s) if all(map(le, j, setting.sizes))]
         law = setting.people.law(setting.sizes, blocks)
         factors = np.array(setting.factors) * _MARGIN
         design = BlockTask(setting.sizes, setting.s, factors, np.array(every), law)
-        found = best_blocks(design, None if most_bytes is None else most_bytes - 1)
+        most = None if limits is None else _squares(task, setting, limits)
+        found = best_blocks(design, None if most_bytes is None else most_bytes - 1, most, rounds)
         f = [dict(zip(design.cells, row, strict=True)) for row in found.columns.f.tolist()]
         cut = FloatCut(setting.sizes, setting.s, found.columns.sizes, f, found.mu)
         return cls(setting, (blocks,), (cut,), np.ones(1))
@@ -215,6 +243,15 @@ class _Mix:
                 task.padding, task.prior_name,
             )  # fmt: skip
         return None
+
+
+def _squares(task: Task, setting: _Setting, limits: Floats) -> Floats:
+    """The squared scores of all items of every group, where no error of a level is above these."""
+    held = theory.item_shares(task.policy, task.prior, task.padding)
+    level_of = [task.policy.level_of.index(k) for k in range(len(limits))]
+    worst = np.full(len(setting.sizes), np.inf)
+    np.minimum.at(worst, list(setting.groups), limits + held[level_of])
+    return worst * setting.sizes
 
 
 def _floats(cut: CutDesign) -> FloatCut:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from discreet.designs import hits, set_subset
 from discreet.designs import subset as subset_
+from discreet.designs.block_search import ROUNDS
 from discreet.designs.task import Task
 from discreet.errors import DesignError
 from discreet.mechanism import Mechanism
@@ -41,28 +42,29 @@ def short_picks(task: Task, counted: Mechanism) -> Mechanism | None:
     return _search(task, counted.report_size)
 
 
-def _search(task: Task, size: int, several: bool = True) -> Mechanism | None:
+def _search(task: Task, size: int, rounds: int = ROUNDS) -> Mechanism | None:
     if set_subset.unfit(task) is not None or (task.padding or 1) > _QUICK[set_subset.levels(task)]:
         return None
     try:
-        return set_subset.picks(task, max(SMALL_REPORT, 2 * size), several=several)
+        return set_subset.picks(task, max(SMALL_REPORT, 2 * size), rounds)
     except DesignError:
         return None
 
 
 def quick_picks(task: Task) -> Mechanism | None:
-    """The same beside hits of the usual prime, to choose a padding: cuts of one block alone, which
-    are soon found. The last ones are kept, because several paddings are compared again and again.
+    """The same beside hits of the usual prime, to choose a padding: after half of the search, so
+    that a design may have a little less error. The last ones are kept, because several paddings are
+    compared again and again.
     """
     if isinstance(task.prior, str) and task.people is None and task.encoding is None:
         return _quick_picks(task.policy, task.prior, task.padding or 1, task.goal)
-    return _search(task, 1 + 2 * ((task.padding or 1) + 2), several=False)
+    return _search(task, 1 + 2 * ((task.padding or 1) + 2), ROUNDS // 2)
 
 
 @lru_cache(64)
 def _quick_picks(policy: Policy, prior: str, padding: int, goal: str) -> Mechanism | None:
     task = Task(policy, prior, None, padding, goal=goal)
-    return _search(task, 1 + 2 * (padding + 2), several=False)
+    return _search(task, 1 + 2 * (padding + 2), ROUNDS // 2)
 
 
 def comparison(task: Task, chosen: Mechanism) -> str:
