@@ -112,16 +112,23 @@ def worst_sets(document):
 
 def worst_items(document, o=None):
     """Per level, by how much having or not having an item changes the chance of a report."""
+    by_part = worst_items_by_part(document)
+    some = by_part if o is None else [by_part[o]]
+    return [max(worst) for worst in zip(*some, strict=True)]
+
+
+def worst_items_by_part(document):
+    """The same of the reports of every part."""
     policy = document["policy"]
-    m, worst = len(policy["items"]), [Fraction(1)] * len(policy["levels"])
+    m = len(policy["items"])
+    worst = [[Fraction(1)] * len(policy["levels"]) for _ in document["parts"]]
     laws = {x: law(document, x) for x in subsets(range(m))}
     for x, p in laws.items():
         for i in set(range(m)) - x:
-            q = laws[x | {i}]
-            level = policy["level_of"][i]
+            q, level = laws[x | {i}], policy["level_of"][i]
             for y in p:
-                if o is None or y[0] == o:
-                    worst[level] = max(worst[level], p[y] / q[y], q[y] / p[y])
+                more = p[y] / q[y]
+                worst[y[0]][level] = max(worst[y[0]][level], more, 1 / more)
     return worst
 
 

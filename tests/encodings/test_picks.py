@@ -85,6 +85,40 @@ def many_reports(mechanism, x, n):
     return Counter(map(bytes, rows))
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_a_row_that_runs_out_of_words_is_drawn_again(name):
+    """Wherever the words end, a row is a report or still empty."""
+    from discreet.arrays.kernels import picks as kernels
+
+    coder, n = designed(name).arrays.coder, 300
+    rng = np.random.default_rng(3)
+    kept = np.tile(np.array([0, 3]), (n, 1))
+    cut = rng.integers(0, len(coder.cuts), n)
+    part = np.array([rng.choice(coder.cuts[c]) for c in cut])
+    of_block = coder.blocks[cut][:, [0, 3]]
+    j = np.stack([(of_block == b + 1).sum(axis=1) for b in range(coder.layouts.shape[1])], axis=1)
+    m, k = coder.layouts[part][:, :, 1], coder.layouts[part][:, :, 2]
+    named = np.maximum(0, k + j - m)  # the fewest that can be named
+    runs_out = 0
+    for words in range(12):
+        out, done = np.zeros((n, coder.size - 1), np.uint8), 0
+        while done < n:
+            before, random = done, rng.integers(0, 2**32, words + 8, np.uint32)
+            # at first a few words too few, then enough for one row
+            random = random[:words] if done % 2 == 0 else random
+            values = (kept, named, part, cut, coder.layouts, coder.slots, random, done)
+            done = kernels.draw_subsets(out, *values)
+            assert not out[done:].any()
+            runs_out += done < n
+            if done == before:
+                more = rng.integers(0, 2**32, 64, np.uint32)
+                done = kernels.draw_subsets(out[: done + 1], *values[:-2], more, done)
+        rows = np.column_stack((part.astype(np.uint8), out))
+        _, refused = coder.refusals(rows)
+        assert not any(wrong.any() for wrong in refused.values())
+    assert runs_out > n
+
+
 def test_numbers_are_drawn_by_their_law():
     mechanism, x = numbers(), (3, 17)
     table = exact(mechanism, frozenset(x))

@@ -35,7 +35,6 @@ def draw_subsets(
     chosen = np.zeros(slots.shape[1], np.uint8)
     for i in range(start, out.shape[0]):
         chosen[:] = 0
-        bit = 0
         for b in range(layouts.shape[1]):
             first, m, k, width = layouts[part[i], b]
             j, n = _own_of_block(kept[i], slots[cut[i]], first, m, own), named[i, b]
@@ -55,6 +54,9 @@ def draw_subsets(
                 if chosen[place]:
                     place = first + _skip(top, own, j, first)
                 chosen[place] = 1
+        bit = 0  # only now: a row that is drawn again is still zeros
+        for b in range(layouts.shape[1]):
+            first, m, _, width = layouts[part[i], b]
             bit = _pack(out[i], chosen, first, m, width, bit)
     return out.shape[0]
 
