@@ -88,3 +88,25 @@ def test_its_promises_are_those_of_python(case):
     (found,) = node("verify.mjs", [{"document": mechanism.to_document()}])
     sentences = [promise["sentence"] for promise in found["promises"]]
     assert sentences == mechanism.guarantee().sentences()[: len(sentences)] and len(sentences) > 1
+
+
+def test_what_would_take_long_to_check_is_refused_as_in_python():
+    """Sixty blocks of one part: half a minute, and the fourth power of the blocks."""
+    document, blocks = copy.deepcopy(designed().to_document()), 60
+    items = [f"i{k}" for k in range(2 * blocks)]
+    levels = [{"name": f"l{k}", "epsilon": "1"} for k in range(blocks)]
+    document["policy"] |= {
+        "items": items, "levels": levels, "level_of": [k // 2 for k in range(2 * blocks)]
+    }  # fmt: skip
+    document |= {"groups": [*range(blocks)], "padding": 1, "shares": [2**32, *[0] * blocks]}
+    rows = [[[2**52, 0]], *([[2**52, 0, 1]] for _ in range(blocks))]
+    document["parts"] = [
+        {"chance": 2**32, "blocks": [*range(1, blocks + 1)], "sizes": [1] * blocks, "rows": rows}
+    ]
+    document["encoding"]["size"] = 1 + 2 * blocks // 8
+    del document["fingerprint"]
+    document["fingerprint"] = fingerprint(document)
+    with pytest.raises(d.DiscreetError, match="take too long to check"):
+        d.Mechanism.from_document(document)
+    (found,) = node("verify.mjs", [{"document": document}])
+    assert found["code"] == "mechanism" and "too long" in str(found)

@@ -282,3 +282,23 @@ def test_a_part_from_elsewhere_is_refused():
         with pytest.raises(DesignError, match="another mechanism"):
             replace(mechanism, parts=(part, *rest))
     assert isinstance(first, PicksPart)
+
+
+def many_blocks(blocks, padding=1):
+    """One part of so many blocks of two items, each of which names one, whatever one has."""
+    sizes = (1,) * blocks
+    people = exact_picks.classes(blocks, padding) if blocks * padding < 5000 else []
+    m = (2,) * blocks
+    counts = [len(exact_picks.possible(m, sizes, j)) for j in people]
+    rows = [[(TOTAL, *range(count))] if count else [] for count in counts]
+    return exact_picks.PickChances(D, tuple(range(1, blocks + 1)), sizes, rows)
+
+
+@pytest.mark.parametrize(("blocks", "padding", "soon"), [(25, 1, True), (60, 1, False)])
+def test_what_would_take_long_to_check_is_refused(blocks, padding, soon):
+    found = exact_picks.malformed(blocks, padding, [many_blocks(blocks, padding)])
+    assert (found is None) if soon else ("take too long to check" in found)
+    few = many_blocks(2, 3)
+    assert exact_picks.malformed(2, 3, [few] * 256) is None  # as many parts as there may be
+    found = exact_picks.malformed(2, 64, [few])
+    assert "take too long to check" in found

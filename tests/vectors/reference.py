@@ -263,6 +263,8 @@ def check_parts(document: Document, count: int) -> None:
                 whole(value)
         whole(part.get("none", 0))
     if kind == "picks":
+        blocks, s = [len(part["sizes"]) for part in parts], document["padding"]
+        must(sum(comb(s + 2 * b, s) * b**3 for b in blocks) <= 2**20)
         most = max(picks.body_size(document, part) for part in parts)
         must(document["encoding"]["size"] == 1 + most)
     if kind == "ticket":

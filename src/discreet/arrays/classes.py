@@ -304,8 +304,10 @@ class ClassDecoder(Decoder):
         return absent[list(mechanism.groups)]
 
     def costs(self, mechanism: Mechanism, weights: Floats) -> Floats:
-        """The weighted total of the squared scores of one person, for every way to have at most s
-        items of the groups; if these are too many, one bound of all.
+        """The weighted total of the variances of one person's scores, for every way to have at most
+        s items of the groups; if these are too many, one bound of all. Who has more than s items
+        has at most what one of those with s has, but the squares of what the items count add up to
+        s / |x| of them: the least is taken, of who has everything.
         """
         if not self.estimable.all():
             return np.array([np.inf])
@@ -327,8 +329,11 @@ class ClassDecoder(Decoder):
             at = cut.place(mine)
             gains = np.array([cut.per_block(x) for x in ways * gain])
             totals.append(base[at] + (gains * more[:, at].T).sum(axis=1))
-        items = 0.0 if ways is None else ways @ np.minimum(heavy, weights.min())
-        return np.asarray(sum(totals) - items)
+        if ways is None:
+            return np.asarray(sum(totals))
+        s = mechanism.padding or 1
+        kept = np.where(ways.sum(axis=1) < s, 1.0, min(1.0, s / mechanism.m))
+        return np.asarray(sum(totals) - kept * (ways @ np.minimum(heavy, weights.min())))
 
     def set_error(self, mechanism: Mechanism, sets: Sequence[Sequence[int]]) -> SetError:
         """Bias and variance per item for given sets, exactly."""

@@ -166,6 +166,8 @@ class Tally:
         """
         empty = cls.empty(mechanism)
         k, size = len(empty.part_n), 8 * (empty.part_n.size + empty.counts.size)
+        if len(raw) < size:
+            raise DataError(f"these are {len(raw)} bytes and no tally of this mechanism ({size})")
         numbers = np.frombuffer(raw[:size], "<i8").astype(np.int64)
         refused = json.loads(raw[size:]) if raw[size:] else {}
         return cls(mechanism, numbers[:k], numbers[k:].reshape(empty.counts.shape), refused)

@@ -201,9 +201,15 @@ def active_items(part: PickChances, sizes: Sequence[int]) -> Vector:
 
 # ---- the check -----------------------------------------------------------------------------------
 
+MOST = 1 << 20  # of what is compared, about: vectors times the cube of the blocks, of all parts
+
 
 def malformed(groups: int, s: int, parts: Sequence[PickChances]) -> str | None:
     """Why these are not the numbers of parts at all, for so many groups; None when they are."""
+    blocks_of = [len(part.sizes) for part in parts]
+    compared = sum(comb(s + 2 * blocks, s) * blocks**3 for blocks in blocks_of)
+    if compared > MOST:
+        return f"{len(parts)} parts of so many blocks at padding {s} take too long to check"
     for part in parts:
         flat = [x for row in part.rows for bunch in row for x in bunch]
         if any(type(x) is not int for x in (part.chance, *part.sizes, *part.blocks, *flat)):

@@ -2047,6 +2047,12 @@ function classesOf(blocks, s) {
   }).flat();
 }
 
+/** Whether parts of so many blocks are checked within a limit, as in Python. */
+function areSoonChecked(blocksOf, s) {
+  const compared = blocksOf.map((blocks) => binomial(s + 2 * blocks, s) * BigInt(blocks) ** 3n);
+  return compared.reduce((total, x) => total + x, 0n) <= 1n << 20n;
+}
+
 /** How many there are. */
 const countClasses = (blocks, s) => Number(binomial(s + blocks, blocks));
 
@@ -2271,7 +2277,12 @@ class Picks extends Encoding {
 
   /** @returns {readonly PicksPart[]} */
   static readParts(raw, { groups, padding }) {
-    for (const part of readPartList(raw)) {
+    const blocksOf = readPartList(raw).map((part) => (Array.isArray(part?.sizes) ? part.sizes.length : 0));
+    if (!areSoonChecked(blocksOf, padding)) {
+      throw refused(`${raw.length} parts of so many blocks at padding ${padding} take too long to `
+        + "check");
+    }
+    for (const part of raw) {
       table(part, ["chance", "blocks", "sizes", "rows"], "a part");
       integers([part.chance], 1, "chance of a part");
       const blocks = integers(part.blocks, groups.members.length, "blocks of a part");

@@ -23,6 +23,12 @@ export function classesOf(blocks, s) {
   }).flat();
 }
 
+/** Whether parts of so many blocks are checked within a limit, as in Python. */
+export function areSoonChecked(blocksOf, s) {
+  const compared = blocksOf.map((blocks) => binomial(s + 2 * blocks, s) * BigInt(blocks) ** 3n);
+  return compared.reduce((total, x) => total + x, 0n) <= 1n << 20n;
+}
+
 /** How many there are. */
 export const countClasses = (blocks, s) => Number(binomial(s + blocks, blocks));
 

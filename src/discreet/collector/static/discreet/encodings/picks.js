@@ -1,6 +1,6 @@
 import { larger, quotient } from "../check/exact.js";
 import {
-  blockItems, bunchesOf, checkPicks, classesOf, countClasses, cutsOf, pickMeans,
+  areSoonChecked, blockItems, bunchesOf, checkPicks, classesOf, countClasses, cutsOf, pickMeans,
 } from "../check/exact_picks.js";
 import { meanOfCuts } from "../check/exact_sets.js";
 import { farthest, largestPerGroup, toNumber } from "../check/factors.js";
@@ -32,7 +32,12 @@ export class Picks extends Encoding {
 
   /** @returns {readonly PicksPart[]} */
   static readParts(raw, { groups, padding }) {
-    for (const part of readPartList(raw)) {
+    const blocksOf = readPartList(raw).map((part) => (Array.isArray(part?.sizes) ? part.sizes.length : 0));
+    if (!areSoonChecked(blocksOf, padding)) {
+      throw refused(`${raw.length} parts of so many blocks at padding ${padding} take too long to `
+        + "check");
+    }
+    for (const part of raw) {
       table(part, ["chance", "blocks", "sizes", "rows"], "a part");
       integers([part.chance], 1, "chance of a part");
       const blocks = integers(part.blocks, groups.members.length, "blocks of a part");
