@@ -137,21 +137,32 @@ def spoiled(kind, report):
 
 def _spoiled_picks(made):
     """Numbers of items and bits of items, each with one thing wrong."""
+    blocks = [
+        (o, b, layout) for o, layout in enumerate(made.coder.layouts) for b in range(len(layout.m))
+    ]
+    pair = next((o, b) for o, b, x in blocks if x.k[b] and x.widths[b] and x.m[b] % 2)
+    bits = next((o, b) for o, b, x in blocks if not x.widths[b])
+
+    def report(place, body):
+        """All other blocks as they may be; this body in this block."""
+        o, b = place
+        layout = made.coder.layouts[o]
+        first, used = sum(layout.bits[:b]), layout.bits[b]
+        usual = layout.write([range(k) for k in layout.k])
+        body = usual & ~(((1 << used) - 1) << first) | body << first
+        return bytes([o]) + body.to_bytes(made.encoding.size - 1, "little")
+
+    def beyond(place):
+        return report(place, 1 << sum(made.coder.layouts[place[0]].bits[place[1] :]))
+
+    (o, b), (p, c) = pair, bits
     layouts = made.coder.layouts
-    pair = next(o for o, x in enumerate(layouts) if x.as_numbers and x.k == 2)
-    bits = next(o for o, x in enumerate(layouts) if not x.as_numbers)
-    width, m, k = layouts[pair].width, layouts[pair].m, layouts[bits].k
-
-    def report(part, body):
-        return bytes([part]) + body.to_bytes(made.encoding.size - 1, "little")
-
+    width, m, k = layouts[o].widths[b], layouts[o].m[b], layouts[p].k[c]
     return [
-        ("tail", report(pair, 1 << 2 * width)),
-        ("tail", report(bits, 1 << layouts[bits].m)),
+        ("tail", beyond(pair)),
+        *([("tail", beyond(bits))] if sum(layouts[p].bits) % 8 else []),
         ("size", report(bits, (1 << k + 1) - 1)),
-        ("order", report(pair, 1 << width | 1)),  # the same item twice
-        ("order", report(pair, 0 << width | 1)),
-        ("order", report(pair, m << width | 1)),
+        ("order", report(pair, m << width * (layouts[o].k[b] - 1))),
     ]
 
 

@@ -104,7 +104,7 @@ Entries = dict[int, float]
 Row = tuple[Entries, tuple[int, ...]]  # and the cells that it needs
 
 
-class Program:
+class BlockProgram:
     """All tables that keep the promises: A x >= 0 for x = (LO, HI, f of every cell). A row is in
     force where the cells that it needs exist.
     """
@@ -181,10 +181,10 @@ def _add(vector: Vector, b: int, more: int) -> Vector:
 # ---- columns -------------------------------------------------------------------------------------
 
 
-class Tables:
+class BlockTables:
     """Per sizes k and cell: the chance of n in uniform subsets, and what n tells of every block."""
 
-    def __init__(self, program: Program, sizes: Ints) -> None:
+    def __init__(self, program: BlockProgram, sizes: Ints) -> None:
         self.task, self.program, self.sizes = program.task, program, sizes
         task, K = self.task, len(sizes)
         self.chance = np.ones((K, len(task.cells)))
@@ -228,15 +228,15 @@ class Tables:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class BlockColumns:
     """Some columns: the places of their sizes in the tables, and their densities, scaled."""
 
-    tables: Tables
+    tables: BlockTables
     place: Ints
     f: Floats
 
     @classmethod
-    def scaled(cls, tables: Tables, place: Ints, f: Floats) -> Columns:
+    def scaled(cls, tables: BlockTables, place: Ints, f: Floats) -> BlockColumns:
         """The same densities, such that everybody together has chance 1."""
         return cls(tables, place, f / (tables.prior[place] * f).sum(axis=1)[:, None])
 
@@ -260,14 +260,14 @@ class Columns:
         """The sizes of every column."""
         return [tuple(row) for row in self.tables.sizes[self.place].tolist()]
 
-    def take(self, which: Ints | Bools) -> Columns:
+    def take(self, which: Ints | Bools) -> BlockColumns:
         """Some of them."""
-        return Columns(self.tables, self.place[which], self.f[which])
+        return BlockColumns(self.tables, self.place[which], self.f[which])
 
-    def plus(self, other: Columns) -> Columns:
+    def plus(self, other: BlockColumns) -> BlockColumns:
         """And others."""
         place = np.concatenate((self.place, other.place))
-        return Columns(self.tables, place, np.concatenate((self.f, other.f)))
+        return BlockColumns(self.tables, place, np.concatenate((self.f, other.f)))
 
     def weigh(
         self, counts: Floats, mu: Floats, ridge: float = 0.0, unit: float = 1.0,
@@ -306,13 +306,13 @@ class Columns:
         return least
 
 
-class Prices:
+class BlockPrices:
     """What a column is worth: the sum of the squares of linear forms, two per block, less a linear
     one. Above the cost of the weights, it improves them.
     """
 
     def __init__(
-        self, tables: Tables, counts: Floats, told: Floats, level: Floats, price: Floats
+        self, tables: BlockTables, counts: Floats, told: Floats, level: Floats, price: Floats
     ) -> None:
         task = tables.task
         self.tables, self.counts, self.values = tables, counts, (told, level, price)
@@ -321,7 +321,7 @@ class Prices:
         self.price, self.total = price[task.class_of], float(price.sum())
 
     @classmethod
-    def of_weights(cls, tables: Tables, counts: Floats, at: Weights) -> Prices:
+    def of_weights(cls, tables: BlockTables, counts: Floats, at: Weights) -> BlockPrices:
         """At the best weights of some columns."""
         task, blocks = tables.task, len(tables.task.m)
         told = np.zeros((len(task.prior), blocks))
@@ -329,10 +329,10 @@ class Prices:
             told[mine, b] = at.solved[b]
         return cls(tables, counts, told, np.stack(at.solved[blocks:], axis=1), at.price)
 
-    def between(self, other: Prices) -> Prices:
+    def between(self, other: BlockPrices) -> BlockPrices:
         """Half of each."""
         means = ((a + b) / 2 for a, b in zip(self.values, other.values, strict=True))
-        return Prices(self.tables, self.counts, *means)
+        return BlockPrices(self.tables, self.counts, *means)
 
     def forms(self, place: Ints) -> Floats:
         """The linear forms of the densities, columns x forms x cells."""
@@ -340,11 +340,11 @@ class Prices:
         level = np.broadcast_to(self.level.T, told.shape)
         return np.concatenate((told, level), axis=1) * self.tables.chance[place][:, None, :]
 
-    def turns(self, columns: Columns) -> Floats:
+    def turns(self, columns: BlockColumns) -> Floats:
         """The values of the forms."""
         return np.einsum("nfc,nc->nf", self.forms(columns.place), columns.f)
 
-    def scores(self, columns: Columns) -> Floats:
+    def scores(self, columns: BlockColumns) -> Floats:
         """What every column is worth."""
         paid = (self.tables.chance[columns.place] * columns.f) @ self.price
         return (self.turns(columns) ** 2).sum(axis=1) - paid + self.total

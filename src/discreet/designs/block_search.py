@@ -11,11 +11,11 @@ import numpy as np
 
 from discreet.arrays.types import Bools, Floats, Ints
 from discreet.designs.block_columns import (
+    BlockColumns,
+    BlockPrices,
+    BlockProgram,
+    BlockTables,
     BlockTask,
-    Columns,
-    Prices,
-    Program,
-    Tables,
     first_tables,
 )
 
@@ -36,7 +36,7 @@ _BELOW = 1e-3  # of a limit, that is aimed for: rounding may add to it
 class BlockDesign:
     """Columns with their weights, and the total of the squared scores, as the blocks count."""
 
-    columns: Columns
+    columns: BlockColumns
     mu: Floats
     cost: float
     counts: Floats
@@ -62,13 +62,13 @@ def best_blocks(
     squared scores of the items of every block may be in all. Blocks above it count more, until
     they are below it.
     """
-    tables = Tables(Program(task), task.grid(fits))
+    tables = BlockTables(BlockProgram(task), task.grid(fits))
     seeds = (1, 2) if len(task.prior) <= _SOON else (1,)
-    found = [_searched(_Search(tables, seed), limits, rounds) for seed in seeds]
+    found = [_searched(_BlockSearch(tables, seed), limits, rounds) for seed in seeds]
     return min(found, key=BlockDesign.total)
 
 
-def _searched(search: _Search, limits: Floats | None, rounds: int) -> BlockDesign:
+def _searched(search: _BlockSearch, limits: Floats | None, rounds: int) -> BlockDesign:
     if limits is None:
         search.run(rounds)
         return _told_apart(_fewer(search.found()))
@@ -99,10 +99,10 @@ def _within(found: BlockDesign, limits: Floats) -> BlockDesign:
     return found
 
 
-class _Search:
+class _BlockSearch:
     """The columns so far, their weights, and how much the blocks count."""
 
-    def __init__(self, tables: Tables, seed: int) -> None:
+    def __init__(self, tables: BlockTables, seed: int) -> None:
         self.tables, self.task = tables, tables.task
         self.counts = np.ones(len(self.task.m))
         self.rng = np.random.default_rng(seed)
@@ -110,7 +110,7 @@ class _Search:
         root = 1 + math.sqrt(self.task.smallest)
         few = sorted({tables.nearest(share / root) for share in (0.15, 0.5, 1.0)})
         f = np.tile(self.first, (len(few), 1))
-        self.columns = Columns.scaled(tables, np.repeat(few, len(self.first)), f)
+        self.columns = BlockColumns.scaled(tables, np.repeat(few, len(self.first)), f)
         self.mu = np.full(len(f), 1 / len(f))
 
     def found(self) -> BlockDesign:
@@ -132,7 +132,7 @@ class _Search:
         for step in range(rounds):
             at = self.columns.weigh(self.counts, self.mu, ridge, unit, 1e-4 if ridge else 1e-8)
             self.mu, cost = at.mu, at.cost
-            now = Prices.of_weights(self.tables, self.counts, at)
+            now = BlockPrices.of_weights(self.tables, self.counts, at)
             steady = smooth is not None and cost < 1.5 * before
             smooth = smooth.between(now) if smooth is not None and steady else now
             before = cost
@@ -162,7 +162,7 @@ class _Search:
             ridge = 0.0 if ridge < 1e-7 else ridge
             self._replace(new, worth, cost, step)
 
-    def _candidates(self, prices: Prices, odd: int, first: bool, goal: float) -> Columns:
+    def _candidates(self, prices: BlockPrices, odd: int, first: bool, goal: float) -> BlockColumns:
         """The best columns near tables in use at the sizes where these are worth most, and near the
         directions of columns in use with random signs.
         """
@@ -171,7 +171,7 @@ class _Search:
         used = self.columns.take(heavy)
         tables = np.concatenate((used.f, self.first)) if first else used.f
         place, which = self._promising(prices.everywhere(tables))
-        near = prices.turns(Columns.scaled(self.tables, place, tables[which]))
+        near = prices.turns(BlockColumns.scaled(self.tables, place, tables[which]))
         chosen = self.rng.integers(len(heavy), size=odd)
         anywhere = self.rng.integers(len(self.tables.sizes), size=odd)
         there = np.where(self.rng.random(odd) < 0.5, used.place[chosen], anywhere)
@@ -181,7 +181,7 @@ class _Search:
         place, turns = np.append(place, there), np.concatenate((near, turn))
         f = best_near(prices, place, turns, goal)
         kept = self.tables.keeps(place, f)
-        return Columns.scaled(self.tables, place[kept], f[kept])
+        return BlockColumns.scaled(self.tables, place[kept], f[kept])
 
     @staticmethod
     def _promising(worth: Floats) -> tuple[Ints, Ints]:
@@ -201,7 +201,7 @@ class _Search:
         place, tables = np.array(list(found)).T
         return place, tables
 
-    def _replace(self, new: Columns, worth: Floats, cost: float, step: int) -> None:
+    def _replace(self, new: BlockColumns, worth: Floats, cost: float, step: int) -> None:
         """Drop columns without weight, and add the new ones that are worth it."""
         keep = self.mu > (1e-6 if step > 2 else 1e-9)
         if keep.sum() > 2:
@@ -217,7 +217,7 @@ class _Search:
 
 
 def best_near(
-    prices: Prices, place: Ints, turns: Floats, goal: float, follow: float = 0.1,
+    prices: BlockPrices, place: Ints, turns: Floats, goal: float, follow: float = 0.1,
     steps: int = _STEPS,
 ) -> Floats:  # fmt: skip
     """The best tables at these sizes near these values of the forms: all at once, by a primal-dual
@@ -295,11 +295,11 @@ def _fewer(found: BlockDesign) -> BlockDesign:
     kept = found.mu > 1e-5
     columns = found.columns.take(kept)
     at = columns.weigh(found.counts, found.mu[kept])
-    prices = Prices.of_weights(tables, found.counts, at)
+    prices = BlockPrices.of_weights(tables, found.counts, at)
     turns = prices.turns(columns)
     f = best_near(prices, columns.place, turns, 1e-11, follow=0.0, steps=45)
     good = tables.keeps(columns.place, f)
-    exact = Columns.scaled(tables, columns.place, np.where(good[:, None], f, columns.f))
+    exact = BlockColumns.scaled(tables, columns.place, np.where(good[:, None], f, columns.f))
     again = exact.weigh(found.counts, at.mu)
     if again.cost > at.cost * 1.0005:
         exact = exact.plus(columns)
@@ -323,7 +323,7 @@ def _fewer(found: BlockDesign) -> BlockDesign:
     return best
 
 
-def _different(columns: Columns, mu: Floats) -> tuple[Ints, Floats]:
+def _different(columns: BlockColumns, mu: Floats) -> tuple[Ints, Floats]:
     """The heaviest of columns that are equal, with the weight of all of them."""
     there = columns.tables.exists[columns.place]
     low = np.where(there, columns.f, np.inf).min(axis=1)[:, None]
@@ -348,7 +348,7 @@ def _told_apart(found: BlockDesign) -> BlockDesign:
     for mine in (task.class_of == c for c in range(len(task.prior))):
         likelier += [mine, *(mine & which for which in blocks if (mine & which).any())]
     f = np.array([np.where(which, task.smallest, 1.0) for which in likelier])
-    more = Columns.scaled(tables, np.full(len(f), place), f)
+    more = BlockColumns.scaled(tables, np.full(len(f), place), f)
     both = found.columns.plus(more)
     least = np.append(np.zeros(len(found.mu)), np.full(len(f), 5e-5))
     mu = np.append(found.mu, np.full(len(f), 1e-6)) + least
