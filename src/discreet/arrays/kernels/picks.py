@@ -112,7 +112,7 @@ def read_subsets(
     number of items, 3 numbers that do not go up; and add times[i] to counts[part, slot] of every
     item that a good one names.
     """
-    found = np.empty(counts.shape[1], np.int64)
+    found = np.empty(counts.shape[1] + 1, np.int64)
     for i in range(rows.shape[0]):
         wrong[i], named = _read(rows[i], layouts[part[i]], found)
         if not wrong[i]:
@@ -145,11 +145,13 @@ def _read(row: Bytes, layout: Ints, found: Ints) -> tuple[int, int]:
                     found[total] = first + number
                     total += 1
         else:
-            for rank in range(m):
-                if _bit(row, bit + rank):
-                    found[total] = first + rank
-                    total += 1
-            bit += m
+            end = bit + m
+            while bit < end:
+                byte, left = row[bit >> 3] >> (bit & 7), min(8 - (bit & 7), end - bit)
+                for x in range(left):
+                    found[total] = first + m - (end - bit) + x
+                    total += (byte >> x) & 1  # the next item overwrites one that is not named
+                bit += left
             if total - before != k:
                 return 2, 0
     return (3, 0) if falls else (0, total)
@@ -173,7 +175,7 @@ def find_named(rows: Bytes, part: Ints, layouts: Ints, slots: Ints, out: Bools) 
     """Set out[i, a] where row i names the item whose slot in the part's cut is slots[part, a]; -1
     where it is not active.
     """
-    found = np.empty(max(1, layouts[:, :, 1].sum(axis=1).max()), np.int64)
+    found = np.empty(layouts[:, :, 1].sum(axis=1).max() + 1, np.int64)
     for i in range(rows.shape[0]):
         _, named = _read(rows[i], layouts[part[i]], found)
         for a in range(slots.shape[1]):
