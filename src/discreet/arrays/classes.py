@@ -69,9 +69,9 @@ class CutDecoder:
         """The values of the groups' blocks; 0 where the items are not active."""
         return np.concatenate((np.zeros((1, *values.shape[1:])), values))[self.blocks]
 
-    def per_block(self, values: Floats) -> Floats:
+    def per_block(self, values: Floats | Ints) -> Floats:
         """The sums of values of groups over the blocks."""
-        return sum_by_place(self.blocks, values, len(self.m) + 1)[1:]
+        return np.asarray(values @ np.eye(len(self.m) + 1)[self.blocks, 1:])
 
     def place(self, j: Ints) -> Ints:
         """The places of these classes, the rows of j, which there are."""
@@ -325,10 +325,8 @@ class ClassDecoder(Decoder):
                 added = (most * cut.classes * np.maximum(more, 0).T).sum(axis=1)
                 totals.append(np.array([(base + added).max()]))
                 continue
-            mine = np.array([cut.per_block(x) for x in ways]).astype(np.int64)
-            at = cut.place(mine)
-            gains = np.array([cut.per_block(x) for x in ways * gain])
-            totals.append(base[at] + (gains * more[:, at].T).sum(axis=1))
+            at = cut.place(cut.per_block(ways).astype(np.int64))
+            totals.append(base[at] + (cut.per_block(ways * gain) * more[:, at].T).sum(axis=1))
         if ways is None:
             return np.asarray(sum(totals))
         s = mechanism.padding or 1

@@ -116,11 +116,10 @@ def densities(m: Sequence[int], part: PickChances) -> Densities:
     }
 
 
-def laws(m: Sequence[int], part: PickChances) -> Densities:
+def laws(m: Sequence[int], k: Sequence[int], f: Densities) -> Densities:
     """The chance of the part and of n named own items, given the cut and the class j."""
     return {
-        j: {n: x * weight(m, part.sizes, j, n) / ways(m, j) for n, x in row.items()}
-        for j, row in densities(m, part).items()
+        j: {n: x * weight(m, k, j, n) / ways(m, j) for n, x in row.items()} for j, row in f.items()
     }
 
 
@@ -144,8 +143,8 @@ def item_factors(
         idle = s - sum(j)
         for n, value in row.items():
             for b, of_block in enumerate(held):
-                less = f.get(_add(j, b, -1), {})
-                of_block += [value / less[x] for x in (n, _add(n, b, -1)) if x in less]
+                less = f.get(added(j, b, -1), {})
+                of_block += [value / less[x] for x in (n, added(n, b, -1)) if x in less]
                 if idle <= others and j[b] < m[b]:  # else nobody has s items of this class
                     ratios = (_replaced(f, j, n, idle, b, h) for h in (0, 1))
                     of_block += [x for x in ratios if x is not None]
@@ -162,11 +161,11 @@ def _replaced(
     place of one of them or stays out, all alike. block: that of i, None where it is not active; h:
     whether i is named. None if there is no such report.
     """
-    joined = _add(j, block, 1), _add(n, block, h)
+    joined = added(j, block, 1), added(n, block, h)
     places = [(idle, *joined)]  # where the item whose place is taken is not active
     for b in range(len(j)):
-        out = _add(joined[0], b, -1)
-        places += [(n[b], out, _add(joined[1], b, -1)), (j[b] - n[b], out, joined[1])]
+        out = added(joined[0], b, -1)
+        places += [(n[b], out, added(joined[1], b, -1)), (j[b] - n[b], out, joined[1])]
     mean = Fraction(0)  # s times the mean over the item whose place is taken
     for times, class_, named in places:
         if times:
@@ -177,7 +176,8 @@ def _replaced(
     return (1 + mean / f[j][n]) / (sum(j) + idle + 1)
 
 
-def _add(vector: Vector, block: int | None, more: int) -> Vector:
+def added(vector: Vector, block: int | None, more: int) -> Vector:
+    """So many more in one block."""
     if block is None:
         return vector
     return (*vector[:block], vector[block] + more, *vector[block + 1 :])
@@ -193,10 +193,12 @@ def cuts(parts: Sequence[PickChances]) -> list[list[int]]:
 
 def active_items(part: PickChances, sizes: Sequence[int]) -> Vector:
     """m, the number of items of every block, from the sizes of the groups."""
-    groups = list(zip(sizes, part.blocks, strict=True))
-    return tuple(
-        sum(size for size, b in groups if b == block + 1) for block in range(len(part.sizes))
-    )
+    return _block_sizes(sizes, part.blocks, len(part.sizes))
+
+
+def _block_sizes(sizes: Sequence[int], of: Sequence[int], count: int) -> Vector:
+    both = list(zip(sizes, of, strict=True))
+    return tuple(sum(size for size, b in both if b == block + 1) for block in range(count))
 
 
 # ---- the check -----------------------------------------------------------------------------------
@@ -235,11 +237,7 @@ def check(policy: Policy, groups: Sequence[int], parts: Sequence[PickChances]) -
     e = [factor for factor in level_factors(policy) if factor is not None]  # none is open
     for o, part in enumerate(parts):
         of_level = [part.blocks[g] for g in groups]
-        sizes = zip(policy.level_sizes, of_level, strict=True)
-        m = [0] * len(part.sizes)
-        for size, block in sizes:
-            if block:
-                m[block - 1] += size
+        m = _block_sizes(policy.level_sizes, of_level, len(part.sizes))
         wrong = _degenerate(m, part)
         if wrong:
             return Violation(wrong, (), o)

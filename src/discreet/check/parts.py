@@ -227,7 +227,7 @@ class PicksPart(AnyPart):
     @cached_property
     def laws(self) -> exact_picks.Densities:
         """The chance of the part and of n named own items, per class."""
-        return exact_picks.laws(self.m, self.ints)
+        return exact_picks.laws(self.m, self.ints.sizes, self.densities)
 
     @cached_property
     def means(self) -> dict[exact_picks.Vector, tuple[Fraction, list[Fraction]]]:

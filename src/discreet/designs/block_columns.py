@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays.types import Bools, Floats, Ints
-from discreet.check.exact_picks import Vector, possible, ways, weight
+from discreet.check.exact_picks import Vector, added, possible, ways, weight
 from discreet.designs.weighing import Term, Weights, best_weights
 from discreet.policy.lazy import cached_property
 
@@ -145,7 +145,7 @@ class BlockProgram:
         task, (j, n) = self.task, self.task.cells[i]
         for b, E in enumerate(task.factors.tolist()):
             for h in (0, 1):
-                o = self.at.get((_add(j, b, -1), _add(n, b, -h)))
+                o = self.at.get((added(j, b, -1), added(n, b, -h)))
                 if o is not None and min(task.R[task.class_of[[i, o]]]) > E * (1 + 1e-12):
                     yield {i + 2: -1.0, o + 2: E}, (i, o)
                     yield {i + 2: E, o + 2: -1.0}, (i, o)
@@ -158,11 +158,11 @@ class BlockProgram:
         for b, E in enumerate(task.factors.tolist()):
             for h in (0, 1) if j[b] < task.m[b] else ():
                 mean: Entries = {}
-                joined, named = _add(j, b, 1), _add(n, b, h)
+                joined, named = added(j, b, 1), added(n, b, h)
                 for c in range(len(j)):
                     for times, out in ((n[c], 1), (j[c] - n[c], 0)):
                         if times:
-                            o = self.at[_add(joined, c, -1), _add(named, c, -out)]
+                            o = self.at[added(joined, c, -1), added(named, c, -out)]
                             mean[o + 2] = mean.get(o + 2, 0.0) + times
                 cells = (i, *(o - 2 for o in mean))
                 most = max(task.R[task.class_of[o]] for o in cells[1:])
@@ -172,10 +172,6 @@ class BlockProgram:
                     mean[i + 2] = mean.get(i + 2, 0.0) + 1 - (s + 1) / E
                     yield less, cells
                     yield mean, cells
-
-
-def _add(vector: Vector, b: int, more: int) -> Vector:
-    return (*vector[:b], vector[b] + more, *vector[b + 1 :])
 
 
 # ---- columns -------------------------------------------------------------------------------------

@@ -230,7 +230,7 @@ def best_near(
     A, count = program.A, len(place)
     forms, there, rows = prices.forms(place), tables.exists[place], tables.in_force[place]
     N, of_rows = A.shape[1], rows.sum(axis=1)
-    paid, norm, idle = tables.chance[place] * prices.price, np.zeros((count, N)), np.zeros(N)
+    paid, norm = tables.chance[place] * prices.price, np.zeros((count, N))
     norm[:, 2:] = tables.prior[place]
     idle = np.concatenate((np.zeros((count, 2)), ~there), axis=1)
 

@@ -111,21 +111,27 @@ def _of_blocks(
 
 
 def _level_errors(task: Task, mechanism: Mechanism) -> Floats:
-    """Var / n of an item's estimate per level, at the sizes of sets that people have."""
-    decoder = cast(ClassDecoder, mechanism.arrays.decoder)
-    held = theory.item_shares(task.policy, task.prior, task.padding)
-    errors = decoder.variance(mechanism, People.at_shares(mechanism), held)
-    first = [task.policy.level_of.index(k) for k in range(len(task.eps))]
-    return np.asarray(errors[first])
+    """The same of an item of every level; all of a level are alike."""
+    return _errors(task, mechanism)[_firsts(task)]
+
+
+def _firsts(task: Task) -> list[int]:
+    """The first item of every level."""
+    return [task.policy.level_of.index(k) for k in range(len(task.eps))]
 
 
 def score(task: Task, mechanism: Mechanism) -> float:
     """The expected error, at the sizes of sets that people have where they are known."""
-    decoder = mechanism.arrays.decoder
-    if task.people is None or not isinstance(decoder, ClassDecoder):
+    if task.people is None or not isinstance(mechanism.arrays.decoder, ClassDecoder):
         return task.score(mechanism)
+    return float(_errors(task, mechanism).sum())
+
+
+def _errors(task: Task, mechanism: Mechanism) -> Floats:
+    """Var / n of every item's estimate, at the sizes of sets that people have."""
+    decoder = cast(ClassDecoder, mechanism.arrays.decoder)
     held = theory.item_shares(task.policy, task.prior, task.padding)
-    return float(decoder.variance(mechanism, People.at_shares(mechanism), held).sum())
+    return decoder.variance(mechanism, People.at_shares(mechanism), held)
 
 
 def levels(task: Task) -> int:
@@ -248,9 +254,8 @@ class _Mix:
 def _squares(task: Task, setting: _Setting, limits: Floats) -> Floats:
     """The squared scores of all items of every group, where no error of a level is above these."""
     held = theory.item_shares(task.policy, task.prior, task.padding)
-    level_of = [task.policy.level_of.index(k) for k in range(len(limits))]
     worst = np.full(len(setting.sizes), np.inf)
-    np.minimum.at(worst, list(setting.groups), limits + held[level_of])
+    np.minimum.at(worst, list(setting.groups), limits + held[_firsts(task)])
     return worst * setting.sizes
 
 

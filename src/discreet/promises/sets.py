@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Generic, TypeVar, cast
 
@@ -169,8 +169,9 @@ class Counted(Bounded[HitsPart]):
     def between(self, part: HitsPart, items: Sequence[int]) -> tuple[Fraction, Fraction]:
         """By how many of these items are active."""
         active = sum(part.ints.active[self.mechanism.coder.group(i)] for i in items)
-        ends = {(j,): (max(row), min(row)) for j, row in enumerate(part.densities)}
-        return _between(ends, (active,), len(items), self.mechanism.padding or 1)
+        return _between(
+            lambda j: part.densities[j[0]], (active,), len(items), self.mechanism.padding or 1
+        )
 
 
 class Picked(Bounded[PicksPart]):
@@ -190,18 +191,19 @@ class Picked(Bounded[PicksPart]):
         """By how many of these items every block has."""
         mine = [part.ints.blocks[self.mechanism.coder.group(i)] for i in items]
         j = tuple(mine.count(block + 1) for block in range(len(part.m)))
-        ends = {j: (max(row.values()), min(row.values())) for j, row in part.densities.items()}
-        return _between(ends, j, len(items), self.mechanism.padding or 1)
+        return _between(
+            lambda j: part.densities[j].values(), j, len(items), self.mechanism.padding or 1
+        )
 
 
 def _between(
-    ends: Mapping[Any, tuple[Fraction, Fraction]],
+    row: Callable[[tuple[int, ...]], Collection[Fraction]],
     mine: tuple[int, ...],
     count: int,
     s: int,
 ) -> tuple[Fraction, Fraction]:
-    """The mean of the extremes of every class, over what so many items, `mine` of every block, are
-    cut to.
+    """The mean of the extremes of the rows of the classes, over what so many items, `mine` of every
+    block, are cut to.
     """
     kept, idle = min(count, s), count - sum(mine)
     drawn, high, low = math.comb(count, kept), Fraction(0), Fraction(0)
@@ -209,8 +211,7 @@ def _between(
         if sum(j) <= kept:
             ways = math.prod(map(math.comb, mine, j)) * math.comb(idle, kept - sum(j))
             if ways:
-                top, bottom = ends[j]
-                high, low = high + ways * top, low + ways * bottom
+                high, low = high + ways * max(row(j)), low + ways * min(row(j))
     return high / drawn, low / drawn
 
 
