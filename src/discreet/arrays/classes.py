@@ -305,9 +305,9 @@ class ClassDecoder(Decoder):
 
     def costs(self, mechanism: Mechanism, weights: Floats) -> Floats:
         """The weighted total of the variances of one person's scores, for every way to have at most
-        s items of the groups; if these are too many, one bound of all. Who has more than s items
-        has at most what one of those with s has, but the squares of what the items count add up to
-        s / |x| of them: the least is taken, of who has everything.
+        s items of the groups; if these are too many, one bound of all. The scores of a larger set
+        are at most those of a set of s items, but less is subtracted, because each of its items
+        counts s / |x|: as little as for a person with all items.
         """
         if not self.estimable.all():
             return np.array([np.inf])
